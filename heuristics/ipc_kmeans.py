@@ -1,0 +1,184 @@
+"""IPC-k-means: k-means whose assignment step keeps the constraints (PC-SOS-SDP, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.assignment import Assignment
+from heuristics.local_search import LocalSearch
+from heuristics.starts import from_affinity, kmeans_plus_plus, smoothed_means, truncated_means
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True)
+class IPCKMeansParameters:
+    """How IPC-k-means searches.
+
+    Parameters
+    ----------
+    n_starts : number of sets of initial centres, >= 1
+    n_relocations : after these, how often the best clustering has one of its centres put elsewhere
+        to begin again from there, >= 0
+    max_iterations : assignment steps from one set of centres, >= 1; a few suffice almost always
+    local_search : whether the clusterings are improved by exchanges along Kempe chains
+    assignment_time_limit : seconds of one run for integer programmes in the assignments, > 0. Only
+        components of the cannot-link graph that are too dense for dynamic programming need
+        them, and only on these may a run depend on the machine as well as on the seed.
+    """
+
+    n_starts: int = 10
+    n_relocations: int = 50
+    max_iterations: int = 100
+    local_search: bool = True
+    assignment_time_limit: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name, least in {"n_starts": 1, "n_relocations": 0, "max_iterations": 1}.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(f"{name} = {value!r}: expected an integer of at least {least}")
+        if not self.assignment_time_limit > 0:
+            raise ParameterError(
+                f"assignment_time_limit = {self.assignment_time_limit!r}: expected a number > 0"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class HeuristicSolution:
+    """A clustering of the blocks that keeps the constraints.
+
+    Attributes
+    ----------
+    labels : (m,) exactly the clusters 0..k-1
+    cost : its sum of squares, `Contraction.cost(labels)`
+    source : where it began: "k-means++", "sdp" or "given"
+    """
+
+    labels: NDArray[np.intp]
+    cost: float
+    source: str
+
+
+class IPCKMeans:
+    """Upper bounds by IPC-k-means from several starts, each polished by local search."""
+
+    def __init__(self, parameters: IPCKMeansParameters | None = None) -> None:
+        self.parameters = parameters or IPCKMeansParameters()
+
+    def run(
+        self,
+        contraction: Contraction,
+        rng: np.random.Generator,
+        affinity: NDArray[np.float64] | None = None,
+    ) -> HeuristicSolution:
+        """The best clustering met over all starts and relocations.
+
+        Parameters
+        ----------
+        contraction : must have a clustering (see `sdpbb.feasibility.find_feasible`)
+        rng : the only source of randomness
+        affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1, or
+            None. With it the starts are k-means on the rows of its rank-k truncation times the
+            data (the first) and of itself times the data (the others); without it, k-means++.
+
+        Raises
+        ------
+        ParameterError
+            If no clustering keeps the cannot-links.
+        """
+        descent = _Descent(contraction, self.parameters)
+        source = "k-means++" if affinity is None else "sdp"
+        best: HeuristicSolution | None = None
+        for centres in self._initial_centres(contraction, rng, affinity):
+            best = _cheaper(best, descent.from_centres(centres, source))
+        assert best is not None  # n_starts >= 1
+        for _ in range(self.parameters.n_relocations):
+            best = _cheaper(best, descent.from_centres(_relocated(contraction, best, rng), source))
+        return best
+
+    def improve(self, contraction: Contraction, labels: NDArray[np.intp]) -> HeuristicSolution:
+        """A clustering at most as costly as the given one, by a single descent from it.
+
+        Parameters
+        ----------
+        labels : (m,) exactly the clusters 0..k-1, the cannot-links kept
+        """
+        given = np.array(labels, dtype=np.intp)
+        start = HeuristicSolution(given, contraction.cost(given), "given")
+        return _cheaper(start, _Descent(contraction, self.parameters).from_labels(given, "given"))
+
+    def _initial_centres(
+        self,
+        contraction: Contraction,
+        rng: np.random.Generator,
+        affinity: NDArray[np.float64] | None,
+    ) -> Iterator[NDArray[np.float64]]:
+        if affinity is None:
+            for _ in range(self.parameters.n_starts):
+                yield kmeans_plus_plus(contraction, rng)
+            return
+        yield from_affinity(contraction, truncated_means(contraction, affinity), rng)
+        rows = smoothed_means(contraction, affinity)
+        for _ in range(self.parameters.n_starts - 1):
+            yield from_affinity(contraction, rows, rng)
+
+
+class _Descent:
+    """k-means and local search in turn, until neither improves; prepared for one contraction."""
+
+    def __init__(self, contraction: Contraction, parameters: IPCKMeansParameters) -> None:
+        self._contraction = contraction
+        self._parameters = parameters
+        self._assign = Assignment(contraction, time_limit=parameters.assignment_time_limit)
+        self._search = LocalSearch(contraction)
+
+    def from_centres(self, centres: NDArray[np.float64], source: str) -> HeuristicSolution:
+        return self.from_labels(self._assign(centres), source)
+
+    def from_labels(self, labels: NDArray[np.intp], source: str) -> HeuristicSolution:
+        cost = np.inf
+        while True:
+            found = self._kmeans(labels)
+            if self._parameters.local_search:
+                found = self._search(found)
+            found_cost = self._contraction.cost(found)
+            if found_cost >= cost:
+                return HeuristicSolution(labels, cost, source)
+            labels, cost = found, found_cost
+
+    def _kmeans(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+        for _ in range(self._parameters.max_iterations):
+            updated = self._assign(_cluster_means(self._contraction, labels))
+            if np.array_equal(updated, labels):
+                break
+            labels = updated
+        return labels
+
+
+def _cheaper(best: HeuristicSolution | None, other: HeuristicSolution) -> HeuristicSolution:
+    return other if best is None or other.cost < best.cost else best
+
+
+def _relocated(
+    contraction: Contraction, solution: HeuristicSolution, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The means of a clustering, one of them (at random) put on a random block: k-means from there
+    merges one cluster into its neighbours and splits another.
+
+    Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
+    Pattern Analysis and Applications 3 (2000).
+    """
+    centres = _cluster_means(contraction, solution.labels)
+    centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
+    return centres
+
+
+def _cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    member = np.zeros((contraction.k, len(labels)))
+    member[labels, np.arange(len(labels))] = contraction.sizes
+    return (member @ contraction.means) / member.sum(axis=1)[:, None]

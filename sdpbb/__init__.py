@@ -1,0 +1,78 @@
+"""Exact constrained minimum sum-of-squares clustering, by branch and cut over semidefinite bounds.
+
+>>> import sdpbb
+>>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
+>>> result = sdpbb.solve(instance)
+
+The public names are loaded when they are first used: the engine and its compiler take seconds to
+import, which neither a help text nor an error message should wait for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sdpbb.errors import (
+        BackendFailure,
+        BackendUnavailable,
+        InstanceError,
+        ParameterError,
+        SdpbbError,
+    )
+    from sdpbb.parameters import SolverParameters
+    from sdpbb.problem import Instance, Partition
+    from sdpbb.problem.formats import read_instance
+    from sdpbb.result import Result, SolutionStatus, Termination
+    from sdpbb.solver import solve
+
+    __version__: str
+
+_HOME = {
+    "BackendFailure": "sdpbb.errors",
+    "BackendUnavailable": "sdpbb.errors",
+    "Instance": "sdpbb.problem",
+    "InstanceError": "sdpbb.errors",
+    "ParameterError": "sdpbb.errors",
+    "Partition": "sdpbb.problem",
+    "Result": "sdpbb.result",
+    "SdpbbError": "sdpbb.errors",
+    "SolutionStatus": "sdpbb.result",
+    "SolverParameters": "sdpbb.parameters",
+    "Termination": "sdpbb.result",
+    "read_instance": "sdpbb.problem.formats",
+    "solve": "sdpbb.solver",
+}
+
+__all__ = [
+    "BackendFailure",
+    "BackendUnavailable",
+    "Instance",
+    "InstanceError",
+    "ParameterError",
+    "Partition",
+    "Result",
+    "SdpbbError",
+    "SolutionStatus",
+    "SolverParameters",
+    "Termination",
+    "__version__",
+    "read_instance",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("sdpbb")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

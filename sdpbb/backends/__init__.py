@@ -1,0 +1,1 @@
+"""Third-party optimisers, one file each, behind programmes of this package's own."""

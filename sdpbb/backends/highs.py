@@ -1,0 +1,100 @@
+"""HiGHS, through highspy."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.backends.milp import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
+from sdpbb.errors import BackendFailure
+
+_STATUS = {
+    highspy.HighsModelStatus.kOptimal: MilpStatus.OPTIMAL,
+    highspy.HighsModelStatus.kInfeasible: MilpStatus.INFEASIBLE,
+    # Binary variables are bounded, so that only one of the two remains.
+    highspy.HighsModelStatus.kUnboundedOrInfeasible: MilpStatus.INFEASIBLE,
+    highspy.HighsModelStatus.kTimeLimit: MilpStatus.TIME_LIMIT,
+}
+
+
+class HighsModel:
+    """A binary programme held by HiGHS: one thread, no output, no optimality gap."""
+
+    def __init__(self, programme: BinaryProgramme) -> None:
+        self._programme = programme
+        self._columns = np.arange(programme.n_variables, dtype=np.int32)
+        self._highs = highspy.Highs()
+        options: dict[str, bool | int | float | str] = {
+            "output_flag": False,
+            "threads": 1,
+            "parallel": "off",
+            "mip_rel_gap": 0.0,
+            "mip_abs_gap": 0.0,
+        }
+        for option, value in options.items():
+            _expect_ok(self._highs.setOptionValue(option, value), f"option {option}")
+        _expect_ok(self._highs.passModel(_converted(programme)), "passing the model")
+
+    def minimise(
+        self,
+        objective: NDArray[np.float64],
+        warm_start: NDArray[np.float64] | None = None,
+        time_limit: float | None = None,
+    ) -> MilpSolution:
+        """Minimise another objective over the same rows (`BinaryModel`).
+
+        Raises
+        ------
+        BackendFailure
+            If HiGHS ends without a verdict for another reason than time.
+        """
+        highs, count = self._highs, len(self._columns)
+        _expect_ok(highs.clearSolver(), "discarding the last solve")
+        _expect_ok(highs.changeColsCost(count, self._columns, objective), "changing the costs")
+        # HiGHS counts the time of all runs of one object together.
+        limit = highspy.kHighsInf if time_limit is None else highs.getRunTime() + time_limit
+        _expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
+        if warm_start is not None:
+            values = np.asarray(warm_start, dtype=np.float64)
+            _expect_ok(highs.setSolution(count, self._columns, values), "warm start")
+        outcome = highs.run()
+        if outcome == highspy.HighsStatus.kError:
+            # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
+            # refuses a limit of one thread; 0 accepts the pool, which "parallel" leaves idle.
+            _expect_ok(highs.setOptionValue("threads", 0), "option threads")
+            outcome = highs.run()
+        if outcome == highspy.HighsStatus.kError:
+            raise BackendFailure("HiGHS: the solve ended with an error")
+
+        verdict = highs.getModelStatus()
+        if verdict not in _STATUS:
+            raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
+        status, info = _STATUS[verdict], highs.getInfo()
+        if status is MilpStatus.INFEASIBLE:
+            return MilpSolution(status, None, np.inf, np.inf)
+        found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+        if status is MilpStatus.OPTIMAL and not found:
+            raise BackendFailure("HiGHS: optimal without a feasible solution")
+        x = np.array(highs.getSolution().col_value) if found else None
+        return checked_solution(self._programme, objective, status, x, info.mip_dual_bound)
+
+
+def _converted(programme: BinaryProgramme) -> highspy.HighsLp:
+    rows, columns = programme.matrix.shape
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = rows, columns
+    lp.col_cost_ = programme.objective
+    lp.col_lower_, lp.col_upper_ = np.zeros(columns), np.ones(columns)
+    lp.integrality_ = [highspy.HighsVarType.kInteger] * columns
+    lp.row_lower_, lp.row_upper_ = programme.lower, programme.upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = programme.matrix.indptr
+    lp.a_matrix_.index_ = programme.matrix.indices
+    lp.a_matrix_.value_ = programme.matrix.data.astype(np.float64)
+    return lp
+
+
+def _expect_ok(status: highspy.HighsStatus, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise BackendFailure(f"HiGHS refused: {what}")

@@ -1,0 +1,65 @@
+"""What a bounding method promises: a number that is proven, and one that only steers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True, order=True)
+class SafeBound:
+    """A number that is proven to be at most the sum of squares of every clustering of a node.
+
+    Only what carries such a proof makes one: the evaluation of the dual function
+    (`sdpbb.bounds.sdp.safe_bound`), a parent's bound, the cost of a node's only clustering, or
+    zero. An objective value reported by a solver is a float, and floats cannot prune: the
+    comparisons in `sdpbb.search.tolerances` take a SafeBound.
+    """
+
+    value: float
+
+
+WarmStart = TypeVar("WarmStart")
+Warm_co = TypeVar("Warm_co", covariant=True)
+
+
+@dataclass(frozen=True)
+class BoundProgress:
+    """Where the bounding of a node stands.
+
+    bound : the best bound proven so far
+    stalled : more iterations are not expected to close the node; branching is
+    n_cuts : cuts in the relaxation now
+    n_iterations : iterations so far
+    """
+
+    bound: SafeBound
+    stalled: bool
+    n_cuts: int
+    n_iterations: int
+
+
+class BoundRun(Protocol[Warm_co]):
+    """The bounding of one node, in steps; bounds only ever rise from step to step."""
+
+    def advance(self, cutoff: float) -> BoundProgress:
+        """Work until the next bound; `cutoff` is the bound that would close the node."""
+
+    def affinity(self) -> NDArray[np.float64]:
+        """(m, m) the relaxation's approximate solution Z, about 1/|C| for two blocks that share a
+        cluster C and 0 otherwise, Z @ sizes = 1. It steers heuristics and branching."""
+
+    def warm_start(self) -> Warm_co:
+        """What a child of the node starts from; picklable."""
+
+
+class Bounding(Protocol, Generic[WarmStart]):
+    """A method that bounds nodes."""
+
+    def start(self, contraction: Contraction, warm_start: WarmStart | None) -> BoundRun[WarmStart]:
+        """Begin to bound a node, from the warm start of its parent if there is one."""

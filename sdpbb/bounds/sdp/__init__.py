@@ -1,0 +1,2 @@
+"""Semidefinite bounds: the contracted Peng-Wei relaxation, its cuts, a first-order method that
+steers, and the dual evaluation that proves."""

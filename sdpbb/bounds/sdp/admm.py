@@ -1,0 +1,160 @@
+"""The first-order method: alternating projections with a dual memory (ADMM)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp import kernels
+from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumParameters
+from sdpbb.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class AdmmParameters:
+    """The method's numbers; the data are scaled so that ||K||_F = 1.
+
+    penalty : the first rho
+    relaxation : over-relaxation in [1, 2)
+    sweeps : dual coordinate ascent passes over the cuts per iteration
+    balance : rho changes when the residuals differ by more than this factor ...
+    penalty_step : ... by this factor
+    """
+
+    penalty: float = 0.5
+    penalty_min: float = 0.0
+    penalty_max: float = 1e9
+    relaxation: float = 1.6
+    sweeps: int = 4
+    balance: float = 1.1
+    penalty_step: float = 1.25
+
+    def __post_init__(self) -> None:
+        positive = self.penalty > 0 and self.sweeps >= 1
+        if not (positive and 1 <= self.relaxation < 2 and min(self.balance, self.penalty_step) > 1):
+            raise ParameterError(f"ADMM parameters out of their domain: {self}")
+
+
+class Admm:
+    """Iterates for the relaxation with cuts, min -<K, Y> over Y = W with
+
+        Y in the spectral set   { u u' + R : R >= 0 (semidefinite), R u = 0, tr R = k - 1 },
+        W in the polyhedral set { W >= 0, W = 0 on cannot-links, <B_c, W> >= b_c },
+
+    a scaled dual U and a penalty rho. One iteration is
+
+        1. Y <- projection of W - U + K/rho onto the spectral set
+        2. G <- relaxation Y + (1 - relaxation) W + U
+        3. W <- projection of G onto the polyhedral set, by a few dual sweeps over the cuts
+        4. U <- G - W
+
+    and at any time N = -rho U - rho sum_c t_c B_c and the multipliers rho t_c are dual values
+    whose bound can be evaluated: `dual_point`.
+    """
+
+    def __init__(
+        self,
+        relaxation: Relaxation,
+        parameters: AdmmParameters,
+        spectrum: SpectrumParameters,
+    ):
+        m = relaxation.m
+        self.relaxation = relaxation
+        self.parameters = parameters
+        self.projector = SpectralProjector(relaxation.u, relaxation.k - 1.0, spectrum)
+        self.cuts = ScaledCuts.of(CutSet.empty(), relaxation.inverse_roots)
+        self.t = np.zeros(0)
+        self.rho = parameters.penalty
+        self.n_iterations = 0
+        self.primal_residual = self.dual_residual = np.inf
+        self.Y = np.zeros((m, m))
+        self.W = self._centre()
+        self.U = np.zeros((m, m))
+        self._M = self.W + relaxation.K / self.rho
+        self._V = np.empty((m, m))
+
+    def _centre(self) -> NDArray[np.float64]:
+        """u u' + (k-1)/(m-1) (I - u u'): the spectral set's centre."""
+        m, k, u = self.relaxation.m, self.relaxation.k, self.relaxation.u
+        share = (k - 1.0) / max(m - 1, 1)
+        return (1.0 - share) * np.outer(u, u) + share * np.eye(m)
+
+    def iterate(self) -> None:
+        """One iteration."""
+        p = self.parameters
+        residual = max(self.primal_residual, self.dual_residual)
+        self.projector.project(self._M, residual, out=self.Y)
+        cuts = self.cuts
+        primal, dual = kernels.polyhedral_step(
+            self.Y, self.W, self.U, self.relaxation.K, self.rho, p.relaxation,
+            self.relaxation.forbidden, cuts.start, cuts.position, cuts.coefficient, cuts.entry,
+            cuts.rhs, self.t, p.sweeps, self._V, self._M,
+        )
+        self.primal_residual, self.dual_residual = float(np.sqrt(primal)), float(np.sqrt(dual))
+        self.n_iterations += 1
+
+    def balance(self) -> None:
+        """Change rho towards equal primal and dual residuals; the unscaled duals stay."""
+        p = self.parameters
+        if self.primal_residual > p.balance * self.dual_residual:
+            factor = p.penalty_step
+        elif self.dual_residual > p.balance * self.primal_residual:
+            factor = 1.0 / p.penalty_step
+        else:
+            return
+        self._set_penalty(min(max(self.rho * factor, p.penalty_min), p.penalty_max))
+
+    def _set_penalty(self, rho: float) -> None:
+        ratio = self.rho / rho
+        self.U *= ratio
+        self.t *= ratio
+        self.rho = rho
+        self._refresh()
+
+    def _refresh(self) -> None:
+        np.subtract(self.W, self.U, out=self._M)
+        self._M += self.relaxation.K / self.rho
+
+    def replace_cuts(self, new: CutSet) -> int:
+        """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet.
+        Returns the number added."""
+        active = self.t > 0.0
+        kept = self.cuts.cuts.select(active)
+        fresh = new.select(~np.isin(new.keys, kept.keys))
+        self.cuts = ScaledCuts.of(kept + fresh, self.relaxation.inverse_roots)
+        self.t = np.concatenate([self.t[active], np.zeros(len(fresh))])
+        return len(fresh)
+
+    def dual_point(self) -> DualPoint:
+        """The dual values of the current iterate, in the units of the data and coordinates of Z."""
+        N = np.empty_like(self.U)
+        cuts = self.cuts
+        kernels.nonnegativity_multipliers(
+            self.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, self.t, N
+        )
+        roots = 1.0 / self.relaxation.inverse_roots
+        factor = self.rho * self.relaxation.scale
+        N *= factor * roots[:, None] * roots
+        return DualPoint(N, cuts.cuts, factor * self.t / cuts.norm)
+
+    def start_from(self, dual: DualPoint, Z: NDArray[np.float64], rho: float) -> None:
+        """Continue from dual values and an affinity in the coordinates of this relaxation."""
+        r = self.relaxation.inverse_roots
+        roots = 1.0 / r
+        self.rho = rho
+        self.cuts = ScaledCuts.of(dual.cuts, r)
+        factor = 1.0 / (rho * self.relaxation.scale)
+        self.t = factor * dual.multipliers * self.cuts.norm
+        self.W = np.where(self.relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
+        cuts = self.cuts
+        self.U = np.zeros_like(self.W)
+        flat = self.U.reshape(-1)
+        np.subtract.at(flat, cuts.position, self.t[cuts.cuts.owner] * cuts.entry)
+        self.U += np.triu(self.U, 1).T
+        self.U -= factor * dual.N * r[:, None] * r
+        self._refresh()

@@ -1,0 +1,217 @@
+"""Valid inequalities as sparse symmetric matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class CutSet:
+    """Inequalities sum_p coefficient_p Z[row_p, column_p] >= rhs over the clustering matrix Z.
+
+    Stored as compressed rows: the terms of cut c are start[c]:start[c + 1], with row <= column and
+    each unordered pair at most once per cut. The four families (i, j, h, l blocks, T a set of
+    blocks without i, Q a set of k + 1 blocks):
+
+    pair      Z_ii - Z_ij >= 0                                     PC-SOS-SDP, equation 8
+    triangle  Z_ii + Z_jh - Z_ij - Z_ih >= 0                       equation 9
+    clique    sum of Z_ij over i < j in Q >= 1 / (n - k + 1)       equation 10
+    star      Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0
+
+    (pair and triangle are stars with one and two leaves: i shares its cluster with a of the leaves,
+    and 1 - a + a (a - 1) / 2 >= 0 for every integer a).
+
+    Attributes
+    ----------
+    start : (number of cuts + 1,) int64
+    row, column : (number of terms,) int32
+    coefficient : (number of terms,) float64
+    rhs : (number of cuts,) float64
+    """
+
+    start: NDArray[np.int64]
+    row: NDArray[np.int32]
+    column: NDArray[np.int32]
+    coefficient: NDArray[np.float64]
+    rhs: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls) -> CutSet:
+        none = np.empty(0)
+        return cls(np.zeros(1, np.int64), none.astype(np.int32), none.astype(np.int32), none, none)
+
+    @classmethod
+    def stars(cls, centre: NDArray[np.int32], leaves: list[NDArray[np.int32]]) -> CutSet:
+        """The star cuts with the given centres and sets of leaves."""
+        rows, columns, coefficients, lengths = [], [], [], []
+        for i, T in zip(centre, leaves, strict=True):
+            a, b = np.triu_indices(len(T), 1)
+            first = np.concatenate([[i], T[a], np.full(len(T), i)])
+            second = np.concatenate([[i], T[b], T])
+            rows.append(np.minimum(first, second))
+            columns.append(np.maximum(first, second))
+            coefficients.append(np.concatenate([np.ones(1 + len(a)), -np.ones(len(T))]))
+            lengths.append(len(first))
+        return cls._assemble(lengths, rows, columns, coefficients, np.zeros(len(lengths)))
+
+    @classmethod
+    def cliques(cls, members: NDArray[np.int32], n: int, k: int) -> CutSet:
+        """The clique cuts of the rows of members, (number, k + 1)."""
+        a, b = np.triu_indices(members.shape[1], 1)
+        first, second = members[:, a], members[:, b]
+        count, terms = first.shape
+        return cls(
+            start=np.arange(count + 1, dtype=np.int64) * terms,
+            row=np.minimum(first, second).ravel().astype(np.int32),
+            column=np.maximum(first, second).ravel().astype(np.int32),
+            coefficient=np.ones(count * terms),
+            rhs=np.full(count, 1.0 / (n - k + 1)),
+        )
+
+    @classmethod
+    def triangles(cls, ijh: NDArray[np.int32]) -> CutSet:
+        """The triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
+        i, j, h = ijh.T
+        pair = j == h
+        first = np.stack([i, j, i, i], axis=1)
+        second = np.stack([i, h, j, h], axis=1)
+        kept = np.ones(first.shape, dtype=bool)
+        kept[pair, 1] = kept[pair, 3] = False
+        coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
+        return cls(
+            start=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
+            row=np.minimum(first, second)[kept].astype(np.int32),
+            column=np.maximum(first, second)[kept].astype(np.int32),
+            coefficient=coefficient[kept].copy(),
+            rhs=np.zeros(len(ijh)),
+        )
+
+    @classmethod
+    def _assemble(cls, lengths, rows, columns, coefficients, rhs) -> CutSet:
+        if not lengths:
+            return cls.empty()
+        return cls(
+            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            row=np.concatenate(rows).astype(np.int32),
+            column=np.concatenate(columns).astype(np.int32),
+            coefficient=np.concatenate(coefficients),
+            rhs=np.asarray(rhs, dtype=np.float64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.rhs)
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """(number of terms,) the cut of each term."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """(number of cuts,) a hash that does not depend on the order of terms."""
+        with np.errstate(over="ignore"):
+            code = self.row.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            code ^= (self.column.astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
+            code ^= self.coefficient.view(np.uint64) * np.uint64(0x165667B19E3779F9)
+            code = (code ^ (code >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+            code ^= code >> np.uint64(32)
+            keys = np.zeros(len(self), np.uint64)
+            np.add.at(keys, self.owner, code)
+        return keys
+
+    def values(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(number of cuts,) the left-hand sides at Z; satisfied where >= rhs."""
+        terms = self.coefficient * Z[self.row, self.column]
+        return np.bincount(self.owner, weights=terms, minlength=len(self))
+
+    def select(self, chosen: NDArray) -> CutSet:
+        """The cuts at the given positions or where the given mask holds."""
+        positions = np.arange(len(self))[chosen]
+        lengths = np.diff(self.start)[positions]
+        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offset = np.repeat(self.start[positions] - start[:-1], lengths)
+        terms = np.arange(start[-1]) + offset
+        return CutSet(
+            start, self.row[terms], self.column[terms], self.coefficient[terms],
+            self.rhs[positions],
+        )
+
+    def __add__(self, other: CutSet) -> CutSet:
+        return CutSet(
+            np.concatenate([self.start, other.start[1:] + self.start[-1]]),
+            np.concatenate([self.row, other.row]),
+            np.concatenate([self.column, other.column]),
+            np.concatenate([self.coefficient, other.coefficient]),
+            np.concatenate([self.rhs, other.rhs]),
+        )
+
+    def merged(self, block_of: NDArray[np.intp]) -> CutSet:
+        """The same inequalities after blocks are merged: block i becomes block_of[i].
+
+        A clustering of the merged blocks is a clustering of the old ones with
+        Z_old[i, j] = Z_new[block_of[i], block_of[j]], so every cut stays valid; terms that meet in
+        one entry are added up.
+        """
+        first, second = block_of[self.row], block_of[self.column]
+        width = int(block_of.max()) + 1
+        entry = np.minimum(first, second) * width + np.maximum(first, second)
+        code, inverse = np.unique(self.owner * width**2 + entry, return_inverse=True)
+        coefficient = np.bincount(inverse.reshape(-1), self.coefficient, len(code))
+        kept = coefficient != 0
+        code, coefficient = code[kept], coefficient[kept]
+        owner, entry = np.divmod(code, width**2)
+        lengths = np.bincount(owner, minlength=len(self))
+        return replace(
+            self,
+            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            row=(entry // width).astype(np.int32),
+            column=(entry % width).astype(np.int32),
+            coefficient=coefficient,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledCuts:
+    """A CutSet in the coordinates of Y, ready for the compiled sweeps.
+
+    Each cut is <B, Y> >= b with a symmetric matrix B of Frobenius norm 1. The sweeps read and
+    write the upper triangle only: `position` is row * m + column, `coefficient` the factor of the
+    entry in <B, Y> (twice the matrix entry off the diagonal), `entry` the matrix entry of B.
+
+    norm : (number of cuts,) the factor that the unscaled cut was divided by
+    """
+
+    cuts: CutSet
+    position: NDArray[np.int64]
+    coefficient: NDArray[np.float64]
+    entry: NDArray[np.float64]
+    rhs: NDArray[np.float64]
+    norm: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cuts: CutSet, inverse_roots: NDArray[np.float64]) -> ScaledCuts:
+        """cuts over Z, as cuts over Y = D^1/2 Z D^1/2, with inverse_roots the diagonal of D^-1/2."""
+        m = len(inverse_roots)
+        coefficient = cuts.coefficient * inverse_roots[cuts.row] * inverse_roots[cuts.column]
+        entry = np.where(cuts.row == cuts.column, coefficient, 0.5 * coefficient)
+        norm = np.sqrt(np.bincount(cuts.owner, weights=coefficient * entry, minlength=len(cuts)))
+        norm[norm == 0] = 1.0  # a merged cut can lose all of its terms
+        return cls(
+            cuts=cuts,
+            position=cuts.row.astype(np.int64) * m + cuts.column,
+            coefficient=coefficient / norm[cuts.owner],
+            entry=entry / norm[cuts.owner],
+            rhs=cuts.rhs / norm,
+            norm=norm,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rhs)
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        return self.cuts.start

@@ -1,0 +1,115 @@
+"""The lower bound that holds for any dual values whatever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.relaxation import Relaxation
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """Dual values of a node, in the units of the data.
+
+    N : (m, m) symmetric, for Z_ij >= 0 (any sign where i and j are cannot-linked)
+    cuts, multipliers : valid inequalities and their multipliers >= 0
+
+    Both are in the coordinates of Z, so they outlive a contraction.
+    """
+
+    N: NDArray[np.float64]
+    cuts: CutSet
+    multipliers: NDArray[np.float64]
+
+    def merged(self, block_of: NDArray[np.intp]) -> DualPoint:
+        """The dual point of a child in which block i has become part of block block_of[i].
+
+        With E the merging, Z_old = E' Z_new E, so <N, Z_old> = <E N E', Z_new>: entries add up.
+        Its bound for the child is at least the bound for the parent.
+        """
+        m = int(block_of.max()) + 1
+        rows = np.zeros((m, self.N.shape[1]))
+        np.add.at(rows, block_of, self.N)
+        merged = np.zeros((m, m))
+        np.add.at(merged.T, block_of, rows.T)
+        return DualPoint(merged, self.cuts.merged(block_of), self.multipliers)
+
+
+def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
+    """The value of the dual function at a dual point, less a margin for rounding.
+
+    For N >= 0 (free on cannot-links), multipliers t >= 0 of valid inequalities <B_c, Y> >= b_c and
+    S = -K - N - sum_c t_c B_c,
+
+        min <S, Y> + b't + total  over  Y = u u' + R,  0 <= R <= I (semidefinite), R u = 0,
+                                        tr R = k - 1
+
+    is total + b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of
+    u). Every clustering matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its
+    cost is at least that. No dual feasibility is assumed; entries of N and multipliers that have
+    the wrong sign are set to 0 first.
+
+    LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple of
+    m eps ||S||. Krylov methods overestimate the sum of smallest eigenvalues and must not be used.
+    """
+    m, k, u = relaxation.m, relaxation.k, relaxation.u
+    r = relaxation.inverse_roots
+    N = np.where(relaxation.forbidden, dual.N, np.maximum(dual.N, 0.0))
+    t = np.maximum(dual.multipliers, 0.0)
+    S = N + N.T
+    S *= -0.5
+    if len(dual.cuts):
+        _subtract_cuts(S, dual.cuts, t)
+    S *= r[:, None]
+    S *= r
+    S -= relaxation.scale * relaxation.K
+    Su = S @ u
+    uSu = float(u @ Su)
+    eigenvalues = smallest_eigenvalues(_restricted(S, u, Su, uSu), k - 1)
+    dual_rhs = float(dual.cuts.rhs @ t)
+    magnitude = float(np.linalg.norm(S))
+    margin = _EPS * (4 * k * m * magnitude + 16 * abs(dual_rhs)) + relaxation.rounding
+    value = relaxation.total + dual_rhs + uSu + float(eigenvalues.sum()) - margin
+    return SafeBound(value)
+
+
+def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The `count` smallest eigenvalues of a symmetric matrix, by LAPACK."""
+    if count == 0:
+        return np.empty(0)
+    return eigh(
+        A, eigvals_only=True, subset_by_index=(0, count - 1), driver="evr", check_finite=False,
+        overwrite_a=True,
+    )
+
+
+def _restricted(S, u, Su, uSu) -> NDArray[np.float64]:
+    """P S P for P = I - u u', with the eigenvalue of u moved above all others."""
+    shift = float(np.linalg.norm(S))  # no eigenvalue of S is above its Frobenius norm
+    a = Su - (0.5 * (uSu + shift)) * u
+    outer = np.outer(u, a)
+    restricted = S - outer
+    restricted -= outer.T
+    return restricted
+
+
+def _subtract_cuts(S, cuts: CutSet, t) -> None:
+    """S -= sum_c t_c B_c, both in the coordinates of Z."""
+    weight = cuts.coefficient * t[cuts.owner]
+    weight[cuts.row != cuts.column] *= 0.5
+    flat = S.reshape(-1)
+    m = S.shape[0]
+    upper = cuts.row.astype(np.int64) * m + cuts.column
+    lower = cuts.column.astype(np.int64) * m + cuts.row
+    total = np.bincount(upper, weights=weight, minlength=m * m)
+    off = cuts.row != cuts.column
+    total += np.bincount(lower[off], weights=weight[off], minlength=m * m)
+    flat -= total

@@ -1,0 +1,166 @@
+"""Projection onto the spectral set, by LAPACK or by a warm-started filtered subspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, eigh, solve_triangular
+
+from sdpbb.errors import ParameterError
+
+
+def simplex_threshold(values: NDArray[np.float64], total: float) -> float:
+    """The tau with sum max(values - tau, 0) = total > 0, for values in descending order."""
+    excess = (np.cumsum(values) - total) / np.arange(1, len(values) + 1)
+    return float(excess[np.flatnonzero(values > excess)[-1]])
+
+
+@dataclass(frozen=True)
+class SpectrumParameters:
+    """When the projection may be inexact. It steers only; no bound depends on it.
+
+    min_order : below it LAPACK is as fast and always used
+    max_fraction : largest share of the m eigenpairs worth computing iteratively
+    degree : of the Chebyshev filter between two Rayleigh-Ritz steps
+    buffer : eigenpairs carried beyond those with positive weight, so that newcomers are seen
+    accuracy : accepted residual, as a fraction of the method's own last residual
+    """
+
+    min_order: int = 60
+    max_fraction: float = 0.45
+    degree: int = 3
+    buffer: int = 8
+    accuracy: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
+            raise ParameterError(f"spectrum parameters out of their domain: {self}")
+
+
+class SpectralProjector:
+    """The projection of a symmetric matrix onto {u u' + R : R >= 0, R u = 0, tr R = trace}.
+
+    The eigenvalues of P M P on the complement of the unit vector u are projected onto a simplex;
+    only the pairs above its threshold enter R. Consecutive matrices are close to each other, so the
+    last eigenvectors, passed through a Chebyshev filter that damps what lies below them, and a
+    Rayleigh-Ritz step give the next ones. When the residual is above its tolerance, or more pairs
+    than carried have positive weight, LAPACK answers instead.
+    """
+
+    def __init__(self, u: NDArray[np.float64], trace: float, parameters: SpectrumParameters):
+        self.u = u
+        self.trace = trace
+        self.parameters = parameters
+        self.rank = 0
+        self.n_exact = 0
+        self.n_iterative = 0
+        self._basis: NDArray[np.float64] | None = None
+        self._lower = 0.0  # a lower estimate of the spectrum, and the filter's upper end
+        self._upper = 0.0
+        self._exact_left = 0
+
+    def project(self, M: NDArray[np.float64], residual: float, out: NDArray[np.float64]) -> None:
+        """Write the projection of M to out; `residual` is the method's own current residual."""
+        pairs = self._iterate(M, self.parameters.accuracy * residual)
+        if pairs is None:
+            pairs = self._exactly(M)
+        weights, vectors = pairs
+        self.rank = len(weights)
+        scaled = vectors * np.sqrt(weights)
+        np.matmul(scaled, scaled.T, out=out)
+        out += self.u[:, None] * self.u
+
+    def _exactly(self, M):
+        self.n_exact += 1
+        m, u = len(self.u), self.u
+        Mu = M @ u
+        uMu = float(u @ Mu)
+        shift = 2.0 * float(np.linalg.norm(M)) + 1.0
+        a = Mu - (0.5 * (uMu - shift)) * u
+        outer = np.outer(u, a)
+        restricted = M - outer
+        restricted -= outer.T  # P M P - shift u u'
+        wanted = self._carried()
+        if m >= self.parameters.min_order and self.rank and wanted < 0.12 * m:
+            values, vectors = eigh(
+                restricted, subset_by_index=(m - wanted, m - 1), driver="evr", check_finite=False
+            )
+            values, vectors = values[::-1], vectors[:, ::-1]
+            tau = simplex_threshold(values, self.trace)
+            if values[-1] < tau:
+                return self._keep(values, vectors, tau)
+        values, vectors = np.linalg.eigh(restricted)
+        values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
+        self._lower = float(values[-1]) if len(values) else 0.0
+        return self._keep(values, vectors, simplex_threshold(values, self.trace))
+
+    def _keep(self, values, vectors, tau):
+        rank = int((values > tau).sum())
+        self.rank = rank
+        carried = min(self._carried(), len(values))
+        self._basis = np.ascontiguousarray(vectors[:, :carried])
+        self._upper = float(values[carried - 1])
+        return values[:rank] - tau, vectors[:, :rank]
+
+    def _carried(self) -> int:
+        return self.rank + max(self.parameters.buffer, self.rank // 4)
+
+    def _iterate(self, M, tolerance):
+        """Filtered subspace iteration, or None where it does not apply or is not accurate."""
+        m = len(self.u)
+        X = self._basis
+        if X is None or m < self.parameters.min_order:
+            return None
+        if X.shape[1] > self.parameters.max_fraction * m or self._upper <= self._lower:
+            return None
+        for _ in range(2):
+            X = self._orthonormal(self._filter(M, X))
+            if X is None:
+                return None
+            MX = self._times(M, X)
+            values, Q = np.linalg.eigh(X.T @ MX)
+            values, Q = values[::-1], np.ascontiguousarray(Q[:, ::-1])
+            X = X @ Q
+            tau = simplex_threshold(values, self.trace)
+            rank = int((values > tau).sum())
+            if rank == len(values):
+                return None
+            self._upper = float(values[-1])
+            error = MX @ Q[:, :rank] - X[:, :rank] * values[:rank]
+            if np.sqrt((error * error).sum()) <= tolerance:
+                self.n_iterative += 1
+                return self._keep(values, X, tau)
+        return None
+
+    def _times(self, M, X):
+        """P M P X for X orthogonal to u."""
+        MX = M @ X
+        MX -= self.u[:, None] * (self.u @ MX)
+        return MX
+
+    def _filter(self, M, X):
+        """T_degree((P M P - centre) / half) X, up to scale: grows above [lower, upper] only."""
+        centre = 0.5 * (self._upper + self._lower)
+        half = 0.5 * (self._upper - self._lower)
+        before = X
+        X = self._times(M, X)
+        X -= centre * before
+        X /= half
+        for _ in range(self.parameters.degree - 1):
+            after = self._times(M, X)
+            after -= centre * X
+            after *= 2.0 / half
+            after -= before
+            before, X = X, after
+        return X
+
+    def _orthonormal(self, X):
+        """Cholesky QR after scaling the columns, which start out almost orthogonal."""
+        X = X / np.sqrt((X * X).sum(axis=0))
+        try:
+            factor = cholesky(X.T @ X, lower=False, check_finite=False)
+        except np.linalg.LinAlgError:
+            return None
+        return solve_triangular(factor, X.T, trans="T", lower=False, check_finite=False).T

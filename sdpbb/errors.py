@@ -1,0 +1,27 @@
+"""What can go wrong, told to the person who can put it right."""
+
+from __future__ import annotations
+
+
+class SdpbbError(Exception):
+    """Base of every error the package raises on purpose."""
+
+
+class InstanceError(SdpbbError):
+    """The points, k or the constraints are not a valid instance.
+
+    The message is one line that names the file and line, or the argument and index, says what is
+    wrong there and what would be right.
+    """
+
+
+class ParameterError(SdpbbError):
+    """A parameter is outside of its domain."""
+
+
+class BackendUnavailable(SdpbbError):
+    """An optional third-party solver is not installed or not licensed."""
+
+
+class BackendFailure(SdpbbError):
+    """A third-party solver ended without an answer that can be used."""

@@ -1,0 +1,142 @@
+"""Contraction: must-linked points become weighted blocks; `lift` is its inverse on labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem.graph import connected_components
+from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
+from sdpbb.problem.instance import Instance
+from sdpbb.problem.propagation import forced_merges
+
+Pairs = Iterable[tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Contraction:
+    """An instance over its m blocks.
+
+    A block is a set of points that share a cluster in every clustering that keeps the
+    constraints. With e_i its size, c_i its mean and w_i its own scatter, a clustering of the
+    blocks costs
+
+        sum_i w_i + sum_clusters sum_{i in C} e_i || c_i - mean_C ||^2,
+
+    the sum of squares of the lifted labels.
+
+    Attributes
+    ----------
+    k : number of clusters
+    block_of : (n,) the block of each point; blocks are numbered by their first point
+    sizes : (m,) e, number of points, as floats
+    means : (m, r) c, in the coordinates of `Instance.centred`
+    scatter : (m,) w >= 0
+    cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates
+    """
+
+    k: int
+    block_of: NDArray[np.intp]
+    sizes: NDArray[np.float64]
+    means: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+    cannot_link: NDArray[np.intp]
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def n_points(self) -> int:
+        return len(self.block_of)
+
+    @cached_property
+    def representatives(self) -> NDArray[np.intp]:
+        """(m,) the first point of each block."""
+        return np.unique(self.block_of, return_index=True)[1]
+
+    @cached_property
+    def total(self) -> float:
+        """The sum of squares of all points around the overall mean (which is the origin)."""
+        return float((self.scatter + self.sizes * (self.means**2).sum(axis=1)).sum())
+
+    @cached_property
+    def adjacency(self) -> NDArray[np.bool_]:
+        """(m, m) symmetric: whether two blocks are cannot-linked."""
+        adjacent = np.zeros((self.n_blocks, self.n_blocks), dtype=bool)
+        i, j = self.cannot_link.T
+        adjacent[i, j] = adjacent[j, i] = True
+        return adjacent
+
+    def lift(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Labels of the points from labels (m,) of the blocks."""
+        return np.asarray(labels)[self.block_of]
+
+    def cost(self, labels: NDArray[np.intp]) -> float:
+        """The sum of squares of the clustering that gives block i the label labels[i]."""
+        total = float(self.scatter.sum())
+        for cluster in np.unique(labels):
+            members = labels == cluster
+            e, c = self.sizes[members], self.means[members]
+            centre = e @ c / e.sum()
+            total += float(e @ ((c - centre) ** 2).sum(axis=1))
+        return total
+
+
+def contract(
+    instance: Instance, must_link: Pairs = (), cannot_link: Pairs = ()
+) -> Contraction | Infeasibility:
+    """Contract an instance with further must-links and cannot-links (the decisions of a node).
+
+    Merges the must-link components and whatever the cannot-links force together: both sides of
+    every component of the cannot-link graph for k = 2 (PC-SOS-SDP, section 3.1), and for any k
+    the blocks that share all of a cannot-link clique of k - 1 blocks as neighbours.
+
+    Returns
+    -------
+    Contraction, or the Infeasibility met on the way: a cannot-link inside a block, an odd cycle
+    for k = 2, k + 1 mutually cannot-linked blocks, or fewer than k blocks. That a Contraction is
+    returned does not prove feasibility: see `sdpbb.feasibility`.
+    """
+    n, k = instance.n_points, instance.k
+    merged = np.concatenate([instance.must_link, _as_pairs(must_link)])
+    apart = np.concatenate([instance.cannot_link, _as_pairs(cannot_link)])
+    while True:
+        block_of = connected_components(n, merged)
+        inside = block_of[apart[:, 0]] == block_of[apart[:, 1]]
+        if inside.any():
+            i, j = apart[np.argmax(inside)]
+            return Infeasibility(InfeasibilityKind.CANNOT_LINK_IN_BLOCK, (int(i), int(j)))
+        pairs = np.unique(np.sort(block_of[apart], axis=1), axis=0)
+        forced = forced_merges(int(block_of.max()) + 1, pairs, k)
+        first = np.unique(block_of, return_index=True)[1]
+        if isinstance(forced, Infeasibility):
+            return Infeasibility(forced.kind, tuple(int(first[b]) for b in forced.points))
+        if not len(forced):
+            break
+        merged = np.concatenate([merged, first[forced]])
+    if len(first) < k:
+        return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS)
+    return _aggregate(instance, block_of, pairs)
+
+
+def _aggregate(
+    instance: Instance, block_of: NDArray[np.intp], cannot_link: NDArray[np.intp]
+) -> Contraction:
+    points = instance.centred
+    sizes = np.bincount(block_of).astype(np.float64)
+    means = np.zeros((len(sizes), points.shape[1]))
+    np.add.at(means, block_of, points)
+    means /= sizes[:, None]
+    squares = ((points - means[block_of]) ** 2).sum(axis=1)
+    scatter = np.bincount(block_of, weights=squares).astype(np.float64)
+    scatter[sizes == 1] = 0.0
+    return Contraction(instance.k, block_of, sizes, means, scatter, cannot_link)
+
+
+def _as_pairs(pairs: Pairs) -> NDArray[np.intp]:
+    return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)

@@ -1,0 +1,86 @@
+"""Files of points, of constraints and of labels: each format stated once, nothing guessed.
+
+Points
+    CSV, if the file's name ends in `.csv` or its first line holds a comma: one row of numbers
+    per point, separated by commas. The first line is a heading if none of its fields is a number.
+    A CSV file does not state k.
+
+    Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks
+    (the format of SOS-SDP and PC-SOS-SDP).
+
+Constraints
+    One per line: `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from 0,
+    `GAMMA x` (no cluster has a diameter above x: points farther apart cannot link) and `DELTA x`
+    (clusters are at least x apart: points closer together must link). Text after `#` is a
+    comment. The format of PC-SOS-SDP.
+
+Labels
+    One per line, in the order of the points.
+
+Blank lines are skipped; files are UTF-8.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import write_atomically
+from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
+from sdpbb.problem.instance import Instance, pairs_closer_than, pairs_farther_than
+from sdpbb.problem.points_file import PointsFile, read_points, write_points
+from sdpbb.problem.textfile import FilePath
+
+__all__ = [
+    "Constraints",
+    "FilePath",
+    "PointsFile",
+    "read_constraints",
+    "read_instance",
+    "read_points",
+    "write_constraints",
+    "write_labels",
+    "write_points",
+]
+
+
+def read_instance(
+    data_path: FilePath, k: int | None = None, constraints_path: FilePath | None = None
+) -> Instance:
+    """Read an instance; k takes precedence over the one that the data file states.
+
+    Raises
+    ------
+    InstanceError
+        One line: the file, the line number where there is one, what is wrong and what would be
+        right.
+    """
+    file = read_points(data_path)
+    points, k = file.points, file.k if k is None else k
+    if k is None:
+        raise InstanceError(
+            f"{data_path}: the number of clusters is not stated; give k (option -k), "
+            "or a first line n d k"
+        )
+    constraints = Constraints()
+    if constraints_path is not None:
+        constraints = read_constraints(constraints_path, len(points))
+    must_link, cannot_link = [constraints.must_link], [constraints.cannot_link]
+    if constraints.max_diameter is not None:
+        cannot_link.append(pairs_farther_than(points, constraints.max_diameter))
+    if constraints.min_separation is not None:
+        must_link.append(pairs_closer_than(points, constraints.min_separation))
+    try:
+        return Instance(
+            points, k, np.concatenate(must_link), np.concatenate(cannot_link), Path(data_path).stem
+        )
+    except InstanceError as error:  # k out of range, or squared distances that overflow
+        raise InstanceError(f"{data_path}: {error}") from None
+
+
+def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
+    """Write labels (n,), one per line, in the order of the points."""
+    write_atomically(path, "".join(f"{label}\n" for label in labels.tolist()))

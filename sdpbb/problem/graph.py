@@ -1,0 +1,28 @@
+"""Connected components of the graphs that must-links and cannot-links are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The component of each of n vertices, (n,), under undirected edges (p, 2).
+
+    Components are numbered 0, 1, ... by their smallest vertex.
+    """
+    # Imported here: it takes longer than all else that the command line needs to read an instance
+    # and to say what is wrong with it.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components as scipy_components
+
+    graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    return by_first_occurrence(scipy_components(graph, directed=False)[1])
+
+
+def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """The same grouping as labels (n,), numbered 0, 1, ... by the first member of each group."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse.reshape(-1)]

@@ -1,0 +1,79 @@
+"""A clustering of the points, and what it costs and violates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.problem.instance import Instance
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Labels in canonical form: clusters numbered 0, 1, ... by their first point.
+
+    Two partitions are equal when they put the same points together.
+
+    Parameters
+    ----------
+    labels : array (n,) of integers, any numbering
+
+    Raises
+    ------
+    InstanceError
+        If labels is not a one-dimensional array of integers.
+    """
+
+    labels: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.labels)
+        if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer):
+            raise InstanceError("labels: expected a one-dimensional array of integers")
+        labels = by_first_occurrence(given)
+        labels.flags.writeable = False
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def n_clusters(self) -> int:
+        return int(self.labels.max()) + 1 if len(self.labels) else 0
+
+    def sum_of_squares(self, points: ArrayLike) -> float:
+        """The within-cluster sum of squared Euclidean distances to the cluster means, from the
+        points themselves in two passes."""
+        points = np.asarray(points, dtype=np.float64)
+        total = 0.0
+        for cluster in range(self.n_clusters):
+            members = points[self.labels == cluster]
+            deviations = members - members.mean(axis=0)
+            # The correction term takes off the rounding error of the mean (two-pass formula).
+            total += float(
+                (deviations**2).sum() - (deviations.sum(axis=0) ** 2).sum() / len(members)
+            )
+        return max(total, 0.0)
+
+    def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions, in the instance's own lists, of the must-links and the cannot-links that do
+        not hold."""
+        ml, cl = instance.must_link, instance.cannot_link
+        label = self.labels
+        return (
+            np.flatnonzero(label[ml[:, 0]] != label[ml[:, 1]]),
+            np.flatnonzero(label[cl[:, 0]] == label[cl[:, 1]]),
+        )
+
+    def is_feasible(self, instance: Instance) -> bool:
+        """Whether the partition has exactly k clusters and keeps every constraint."""
+        if len(self.labels) != instance.n_points or self.n_clusters != instance.k:
+            return False
+        return not any(len(violated) for violated in self.violations(instance))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Partition) and np.array_equal(self.labels, other.labels)
+
+    def __hash__(self) -> int:
+        return hash(self.labels.tobytes())

@@ -1,0 +1,119 @@
+"""What the cannot-link graph forces together."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem.graph import connected_components
+from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
+
+# Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
+# needed for correctness, so it stops after this many partial cliques.
+CLIQUE_BUDGET = 50_000
+
+
+def forced_merges(
+    n_blocks: int, cannot_link: NDArray[np.intp], k: int
+) -> NDArray[np.intp] | Infeasibility:
+    """Pairs of blocks (p, 2) that share a cluster in every clustering with k clusters.
+
+    Two blocks that are both cannot-linked to each member of a cannot-link clique of k - 1 blocks
+    are both in the one cluster which the clique leaves over. If they are cannot-linked themselves,
+    the k + 1 blocks are a clique and no clustering exists. For k = 2 the closure of the rule is
+    the 2-colouring of each component, computed at once.
+
+    Returns an empty array when nothing is forced; `Infeasibility.points` hold block numbers.
+    """
+    if k == 1:
+        return _merge_all(n_blocks, cannot_link)
+    if k == 2:
+        return _two_colouring(n_blocks, cannot_link)
+    neighbours: list[set[int]] = [set() for _ in range(n_blocks)]
+    for i, j in cannot_link.tolist():
+        neighbours[i].add(j)
+        neighbours[j].add(i)
+    merges = []
+    for clique, common in _cliques(neighbours, k - 1):
+        members = sorted(common)
+        for position, i in enumerate(members):
+            adjacent = [j for j in members[position + 1 :] if j in neighbours[i]]
+            if adjacent:
+                return Infeasibility(InfeasibilityKind.CLIQUE, (*clique, i, adjacent[0]))
+        merges += [(members[0], j) for j in members[1:]]
+    return np.array(merges, dtype=np.intp).reshape(-1, 2)
+
+
+def _merge_all(n_blocks: int, cannot_link: NDArray[np.intp]) -> NDArray[np.intp] | Infeasibility:
+    if len(cannot_link):
+        return Infeasibility(InfeasibilityKind.CLIQUE, tuple(cannot_link[0].tolist()))
+    others = np.arange(1, n_blocks, dtype=np.intp)
+    return np.column_stack([np.zeros_like(others), others])
+
+
+def _two_colouring(
+    n_blocks: int, cannot_link: NDArray[np.intp]
+) -> NDArray[np.intp] | Infeasibility:
+    """Components of the bipartite double cover: (v, side), where a cannot-link joins opposite
+    sides. A block that meets both of its own copies lies on an odd cycle."""
+    side = np.array([0, n_blocks])
+    cover = np.concatenate([cannot_link + side, cannot_link + side[::-1]])
+    component = connected_components(2 * n_blocks, cover)
+    odd = np.flatnonzero(component[:n_blocks] == component[n_blocks:])
+    if len(odd):
+        cycle = _odd_cycle(n_blocks, cannot_link, int(odd[0]))
+        return Infeasibility(InfeasibilityKind.ODD_CYCLE, cycle)
+    # Both copies of a component hold the same merges; the copy of (v, 0) is enough.
+    _, first, inverse = np.unique(component[:n_blocks], return_index=True, return_inverse=True)
+    partner = first[inverse.reshape(-1)]
+    blocks = np.arange(n_blocks)
+    moved = partner != blocks
+    return np.column_stack([partner[moved], blocks[moved]]).astype(np.intp)
+
+
+def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple[int, ...]:
+    """An odd cycle, in its order, in the component of root, which has one.
+
+    A breadth-first tree and the first edge that joins two of its vertices at the same depth.
+    """
+    neighbours: list[list[int]] = [[] for _ in range(n_blocks)]
+    for i, j in cannot_link.tolist():
+        neighbours[i].append(j)
+        neighbours[j].append(i)
+    parent, depth = {root: root}, {root: 0}
+    queue = deque([root])
+    while queue:
+        i = queue.popleft()
+        for j in neighbours[i]:
+            if j not in depth:
+                parent[j], depth[j] = i, depth[i] + 1
+                queue.append(j)
+            elif depth[j] == depth[i]:
+                left, right = [i], [j]
+                while left[-1] != right[-1]:
+                    left.append(parent[left[-1]])
+                    right.append(parent[right[-1]])
+                return (*left, *reversed(right[:-1]))
+    raise AssertionError("the component of root is bipartite")
+
+
+def _cliques(neighbours: list[set[int]], order: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
+    """The cliques of the given order whose members have at least two common neighbours, each with
+    these, at most CLIQUE_BUDGET partial cliques tried."""
+    budget = CLIQUE_BUDGET
+    stack: list[tuple[tuple[int, ...], set[int]]] = [
+        ((i,), adjacent) for i, adjacent in enumerate(neighbours) if len(adjacent) > order
+    ]
+    while stack and budget:
+        budget -= 1
+        clique, common = stack.pop()
+        if len(common) < order - len(clique) + 2:
+            continue
+        if len(clique) == order:
+            if len(common) >= 2:
+                yield clique, common
+            continue
+        stack += [((*clique, j), common & neighbours[j]) for j in common if j > clique[-1]]

@@ -1,0 +1,72 @@
+"""Text files to read, with every way in which they can fail to be text told in one line."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from sdpbb.errors import InstanceError
+
+FilePath = str | os.PathLike[str]
+
+# What NumPy's reader takes for a number, so that both readings of a file agree.
+_NUMBER = re.compile(
+    r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
+)
+_INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
+
+
+@contextmanager
+def open_text(path: FilePath) -> Iterator[TextIO]:
+    """Open a regular file of UTF-8 text for reading.
+
+    Raises
+    ------
+    InstanceError
+        On opening, or for what is read within the block: a missing file, a folder, a device, a
+        file without permission, text that is not UTF-8.
+    """
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise InstanceError(f"{path}: is a folder; expected a text file")
+        if file.exists() and not file.is_file():
+            raise InstanceError(f"{path}: is not a regular file; expected a text file")
+        with open(file, encoding=_encoding(file)) as stream:
+            yield stream
+    except FileNotFoundError:
+        raise InstanceError(f"{path}: there is no such file") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise InstanceError(
+            f"{path}: is not UTF-8 text (byte 0x{byte:02x}); expected a text file"
+        ) from None
+    except OSError as error:
+        raise InstanceError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _encoding(file: Path) -> str:
+    """utf-8-sig takes off the byte order mark that spreadsheets write, but is slow."""
+    with open(file, "rb") as stream:
+        return "utf-8-sig" if stream.read(3) == codecs.BOM_UTF8 else "utf-8"
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is a number as NumPy reads them; nan and inf are."""
+    return _NUMBER.fullmatch(field) is not None
+
+
+def is_integer(field: str) -> bool:
+    """Whether a field is an integer of a size that can be a row number or a count."""
+    return _INTEGER.fullmatch(field) is not None
+
+
+def shown(text: str) -> str:
+    """Text from a file, quoted, on one line and of bounded length."""
+    text = ascii(text)
+    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"

@@ -1,0 +1,154 @@
+"""What a person or a program reads of a run: the live table, the summary, the JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import TextIO
+
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.events import Compiling, Event, Finished, Progress, Started
+
+# Seconds between two lines that tell of no new clustering.
+INTERVAL = 0.5
+
+# Where a new clustering came from: the letter in the first column.
+SOURCES = {"k-means++": "K", "sdp": "S", "enumeration": "E"}
+OTHER_SOURCE = "H"
+
+LEGEND = "New clusterings: K k-means++, S sdp, E enumeration, H other heuristics"
+HEADING = (
+    f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
+)
+
+STOPPED_BY = {
+    Termination.TIME_LIMIT: "the time limit",
+    Termination.NODE_LIMIT: "the node limit",
+    Termination.INTERRUPTED: "an interrupt",
+}
+
+
+class ProgressTable:
+    """An observer that writes a line-by-line log of the run, then the summary.
+
+    Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
+    and from a file that is still written to. At most one line per INTERVAL, apart from those of
+    new clusterings.
+    """
+
+    def __init__(self, stream: TextIO, version: str) -> None:
+        self._stream = stream
+        self._version = version
+        self._printed_at = -math.inf
+        self._held_back: Progress | None = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._write(_opening(event, self._version))
+            case Compiling():
+                self._write("Compiling kernels: once per machine and version")
+            case Progress():
+                self._progress(event)
+            case Finished(result):
+                if self._held_back is not None:
+                    self._write(progress_line(self._held_back))
+                self._write("\n" + summary(result))
+
+    def _progress(self, progress: Progress) -> None:
+        if not progress.source and progress.seconds - self._printed_at < INTERVAL:
+            self._held_back = progress
+            return
+        self._held_back = None
+        self._printed_at = progress.seconds
+        self._write(progress_line(progress))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+def progress_line(progress: Progress) -> str:
+    """One row of the table under HEADING."""
+    letter = SOURCES.get(progress.source, OTHER_SOURCE) if progress.source else " "
+    return (
+        f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_number(progress.lower):>14} "
+        f"{_number(progress.upper):>14} {_percent(progress.gap):>9} {progress.n_cuts:8d} "
+        f"{progress.seconds:8.1f}s"
+    )
+
+
+def summary(result: Result) -> str:
+    """What is proven and what it took, in words and numbers, over several lines."""
+    statistics = result.statistics
+    lines = [("Status", _status(result))]
+    if result.objective is not None:
+        lines.append(("Sum of squares", f"{result.objective:.12g}"))
+    if result.lower_bound is not None:
+        lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
+    if result.gap is not None:
+        lines.append(("Gap", _percent(result.gap)))
+    lines += [
+        ("Nodes", str(statistics.n_nodes)),
+        ("Time", f"{statistics.wall_seconds:.2f} s"),
+    ]
+    if statistics.root_seconds is not None:
+        gap = "" if statistics.root_gap is None else f", gap {_percent(statistics.root_gap)}"
+        lines.append(("Root", f"{statistics.root_seconds:.2f} s{gap}"))
+    return "\n".join(f"{name:<15} {text}" for name, text in lines)
+
+
+def result_json(result: Result) -> str:
+    """`Result.to_dict()` as one JSON object, one line per key."""
+    items = (
+        f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
+        for key, value in result.to_dict().items()
+    )
+    return "{\n" + ",\n".join(items) + "\n}\n"
+
+
+def rounded_down(value: float, digits: int) -> str:
+    """value at so many significant digits, never above it: a proven bound stays one in print."""
+    if not math.isfinite(value):
+        return str(value)
+    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))
+    return f"{rounded.normalize():.{digits}g}"
+
+
+def _opening(started: Started, version: str) -> str:
+    return (
+        f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
+        f"{started.name or 'unnamed'}: {started.n_points} points, {started.n_features} features, "
+        f"k = {started.k}, {started.n_must_link} must-links, {started.n_cannot_link} cannot-links\n"
+        f"contracted: {started.n_blocks} blocks, {started.n_block_cannot_link} cannot-links\n"
+        f"{LEGEND}\n\n{HEADING}"
+    )
+
+
+def _status(result: Result) -> str:
+    bound = "" if result.lower_bound is None else rounded_down(result.lower_bound, 12)
+    proven = f"no clustering that keeps the constraints has a sum of squares below {bound}"
+    match result.status:
+        case SolutionStatus.OPTIMAL:
+            tolerance = result.parameters.get("gap")
+            within = "" if tolerance is None else f" within a relative gap of {tolerance:g}"
+            return f"proven optimal{within}: {proven}"
+        case SolutionStatus.INFEASIBLE:
+            return f"proven infeasible: {result.infeasibility}"
+        case SolutionStatus.FEASIBLE:
+            stopped = STOPPED_BY[result.termination]
+            return f"stopped by {stopped} with a clustering, not proven optimal: {proven}"
+        case SolutionStatus.UNKNOWN:
+            stopped = STOPPED_BY[result.termination]
+            return f"stopped by {stopped} without a clustering, nor a proof that there is none"
+
+
+def _number(value: float) -> str:
+    return f"{value:.8g}" if math.isfinite(value) else "-"
+
+
+def _percent(gap: float) -> str:
+    if not math.isfinite(gap):
+        return "-"
+    return f"{100 * gap:.4f}%" if gap >= 1e-6 or gap == 0 else f"{100 * gap:.1e}%"

@@ -1,0 +1,140 @@
+"""What a run has proven, why it stopped, and what it took: three things never mixed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any
+
+from sdpbb.problem import Infeasibility, Partition
+
+
+class SolutionStatus(Enum):
+    """What is proven."""
+
+    OPTIMAL = "optimal"
+    """The clustering keeps every constraint, and a valid lower bound lies within the tolerance."""
+    FEASIBLE = "feasible"
+    """The clustering keeps every constraint; the valid lower bound leaves a gap."""
+    INFEASIBLE = "infeasible"
+    """It is proven that no clustering keeps the constraints."""
+    UNKNOWN = "unknown"
+    """Neither a clustering nor a proof that there is none."""
+
+
+class Termination(Enum):
+    """Why the run stopped."""
+
+    GAP_CLOSED = "gap_closed"
+    PROVEN_INFEASIBLE = "proven_infeasible"
+    TIME_LIMIT = "time_limit"
+    NODE_LIMIT = "node_limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the run took.
+
+    n_nodes counts the nodes whose bound was computed; root_lower_bound, root_gap and root_seconds
+    are those of the first, when it was left (None if it never was).
+    """
+
+    wall_seconds: float
+    n_nodes: int
+    n_blocks: int = 0
+    n_iterations: int = 0
+    root_lower_bound: float | None = None
+    root_gap: float | None = None
+    root_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    status, termination : what is proven; why the run stopped
+    partition, objective : the best clustering found and its sum of squares, or None
+    lower_bound : proven to be at most the optimum; None for an infeasible instance
+    gap : (objective - lower_bound) / objective, at least 0; None without a clustering
+    infeasibility : the proof, for an infeasible instance
+    statistics, parameters, version : what it took and what it was asked
+
+    Raises
+    ------
+    ValueError
+        For a combination that cannot be: a result cannot claim what its fields do not show.
+    """
+
+    status: SolutionStatus
+    termination: Termination
+    partition: Partition | None
+    objective: float | None
+    lower_bound: float | None
+    gap: float | None
+    statistics: Statistics
+    infeasibility: Infeasibility | None = None
+    parameters: dict[str, Any] = field(default_factory=dict)
+    version: str = ""
+
+    def __post_init__(self) -> None:
+        has_clustering = self.partition is not None
+        claims_clustering = self.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
+        closed = self.termination is Termination.GAP_CLOSED
+        infeasible = self.status is SolutionStatus.INFEASIBLE
+        if has_clustering != claims_clustering or has_clustering != (self.objective is not None):
+            raise ValueError(f"status {self.status.value} with partition {self.partition!r}")
+        if closed != (self.status is SolutionStatus.OPTIMAL):
+            raise ValueError(f"status {self.status.value} stopped by {self.termination.value}")
+        if infeasible != (self.termination is Termination.PROVEN_INFEASIBLE):
+            raise ValueError(f"status {self.status.value} stopped by {self.termination.value}")
+        if infeasible != (self.infeasibility is not None):
+            raise ValueError("an infeasible result, and no other, carries its proof")
+        if self.lower_bound is None and not infeasible:
+            raise ValueError("only an infeasible instance has no lower bound")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; numbers that are not finite become None."""
+        statistics = asdict(self.statistics)
+        values = {
+            "status": self.status.value,
+            "termination": self.termination.value,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "labels": None if self.partition is None else self.partition.labels.tolist(),
+            **statistics,
+            "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
+            "parameters": self.parameters,
+            "version": self.version,
+        }
+        return {key: _finite_or_none(value) for key, value in values.items()}
+
+    def __str__(self) -> str:
+        seconds = f"{self.statistics.wall_seconds:.2f} s, {self.statistics.n_nodes} nodes"
+        if self.infeasibility is not None:
+            return f"infeasible: {self.infeasibility} ({seconds})"
+        if self.objective is None:
+            return f"unknown, lower bound {self.lower_bound:.8g} ({seconds})"
+        return (
+            f"{self.status.value}: sum of squares {self.objective:.10g}, "
+            f"lower bound {self.lower_bound:.10g}, gap {self.gap:.2e} ({seconds})"
+        )
+
+
+def relative_gap(lower: float, upper: float) -> float:
+    """(upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0."""
+    if lower >= upper:
+        return 0.0
+    return (upper - lower) / upper if upper > 0 else math.inf
+
+
+def _finite_or_none(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite_or_none(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,1 @@
+"""The tree: it knows protocols, no semidefinite programming and no files."""

@@ -1,0 +1,61 @@
+"""What an observer of a run is told. The engine prints nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sdpbb.result import Result
+
+
+@dataclass(frozen=True)
+class Started:
+    """The instance has been contracted."""
+
+    name: str
+    n_points: int
+    n_features: int
+    k: int
+    n_must_link: int
+    n_cannot_link: int
+    n_blocks: int
+    n_block_cannot_link: int
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """Kernels are being compiled; happens once per machine and version, seconds rather than
+    minutes."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The state of the search: after a cut round of the root, a node, or a new incumbent.
+
+    source is "" or names where a new incumbent came from ("k-means++", "sdp", "enumeration").
+    upper is inf while there is no clustering.
+    """
+
+    seconds: float
+    n_nodes: int
+    n_open: int
+    lower: float
+    upper: float
+    gap: float
+    n_cuts: int
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The run has ended."""
+
+    result: Result
+
+
+Event = Started | Compiling | Progress | Finished
+Observer = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """The observer of those who do not want to know."""

@@ -1,0 +1,145 @@
+import subprocess
+import sys
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from sdpbb.backends.milp import (
+    BinaryProgramme,
+    MilpStatus,
+    checked_solution,
+    load,
+    solve_binary_programme,
+)
+from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+
+
+def programme(c, rows, lower, upper, **options) -> BinaryProgramme:
+    matrix = csr_array(np.array(rows, dtype=float).reshape(-1, len(c)))
+    sides = (np.array(side, dtype=float) for side in (lower, upper))
+    return BinaryProgramme(np.array(c, dtype=float), matrix, *sides, **options)
+
+
+def random_programme(seed: int) -> BinaryProgramme:
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-3, 4, (4, 6))
+    lower = rng.integers(-4, 3, 4).astype(float)
+    lower[0] = -np.inf
+    upper = np.where(rng.random(4) < 0.3, np.inf, lower + 3)
+    upper[0] = 2.0
+    return programme(rng.normal(size=6), rows, lower, upper)
+
+
+def minimum(given: BinaryProgramme) -> float:
+    vectors = (np.array(x, dtype=float) for x in product((0, 1), repeat=given.n_variables))
+    return min((given.objective @ x for x in vectors if given.satisfied_by(x)), default=np.inf)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40, deadline=None)
+def test_highs_attains_the_minimum(seed):
+    given = random_programme(seed)
+    expected = minimum(given)
+    solution = solve_binary_programme(given)
+    if np.isinf(expected):
+        assert solution.status is MilpStatus.INFEASIBLE
+        assert solution.x is None
+    else:
+        assert solution.status is MilpStatus.OPTIMAL
+        assert given.satisfied_by(solution.x)
+        assert solution.objective == pytest.approx(expected, abs=1e-9)
+        assert solution.bound <= solution.objective + 1e-6
+
+
+def test_a_model_is_kept_for_other_objectives():
+    at_most_one = programme([0, 0, 0], [[1, 1, 1]], [1], [1])
+    model = load(at_most_one)
+    for position in (2, 0, 1, 2):
+        objective = -np.eye(3)[position]
+        assert np.array_equal(model.minimise(objective).x, np.eye(3)[position])
+
+
+def test_warm_start_and_time_limit_are_taken():
+    knapsack = programme(
+        [-3, -4, -5], [[2, 3, 4]], [-np.inf], [5], warm_start=np.array([1.0, 0, 0]), time_limit=60.0
+    )
+    assert solve_binary_programme(knapsack).objective == -7
+
+
+def test_highs_beside_other_users_of_its_threads():
+    # In a process of its own, as the pool of threads is one for each process.
+    script = """
+import highspy, numpy as np
+from scipy.sparse import csr_array
+from sdpbb.backends.milp import BinaryProgramme, solve_binary_programme
+other = highspy.Highs()
+other.setOptionValue("output_flag", False)
+other.setOptionValue("threads", 2)
+other.addVar(0, 1)
+other.run()
+row = csr_array(np.ones((1, 2)))
+print(solve_binary_programme(BinaryProgramme(-np.ones(2), row, np.ones(1), np.ones(1))).objective)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stdout.split()[-1:] == ["-1.0"], run.stderr
+
+
+def test_a_programme_without_rows():
+    assert solve_binary_programme(programme([1, -1], [], [], [])).x.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"c": [np.inf, 1]}, "finite"),
+        ({"lower": [0, 0]}, "one side for each"),
+        ({"upper": [np.nan]}, "not a number"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"warm_start": np.zeros(3)}, "warm_start"),
+    ],
+)
+def test_invalid_programmes(change, message):
+    arguments = {"c": [1, 2], "rows": [[1, 1]], "lower": [1], "upper": [1], **change}
+    with pytest.raises(ParameterError, match=message):
+        programme(**arguments)
+
+
+def test_a_programme_needs_a_variable():
+    with pytest.raises(ParameterError, match="at least one variable"):
+        BinaryProgramme(np.empty(0), csr_array((1, 0)), np.zeros(1), np.zeros(1))
+
+
+def test_unknown_solver():
+    with pytest.raises(ParameterError, match="solver"):
+        load(programme([1], [], [], []), "simplex")
+
+
+def test_values_that_violate_a_row_are_refused():
+    given = programme([1, 1], [[1, 1]], [1], [1])
+    with pytest.raises(BackendFailure, match="violate"):
+        checked_solution(given, given.objective, MilpStatus.OPTIMAL, np.array([1.0, 1.0]), 0.0)
+
+
+def test_gurobi_attains_the_minimum():
+    pytest.importorskip("gurobipy")
+    try:
+        for seed in range(10):
+            given = random_programme(seed)
+            expected = minimum(given)
+            assert solve_binary_programme(given, "gurobi").objective == pytest.approx(expected)
+    except BackendUnavailable as error:
+        pytest.skip(str(error))
+
+
+def test_gurobi_says_that_it_is_missing():
+    try:
+        import gurobipy  # noqa: F401
+    except ImportError:
+        with pytest.raises(BackendUnavailable, match="gurobipy"):
+            load(programme([1], [], [], []), "gurobi")
+    else:
+        pytest.skip("gurobipy is installed")

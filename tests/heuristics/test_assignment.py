@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics import Assignment
+from sdpbb.errors import ParameterError
+from tests.graphs import (
+    clusterings,
+    complete,
+    contraction_of,
+    cycle,
+    proper,
+    proper_colourings,
+    random_graph,
+)
+
+# By dynamic programming, by integer programming alone, and by both.
+BUDGETS = (np.inf, 0, 20)
+
+
+def cost_of(costs, labels):
+    return costs[np.arange(len(labels)), labels].sum()
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.floats(0, 0.8), st.integers(1, 4))
+@settings(max_examples=30, deadline=None)
+def test_minimum_over_all_labels_that_keep_the_cannot_links(budget, seed, m, density, k):
+    rng = np.random.default_rng(seed)
+    adjacency = random_graph(rng, m, density)
+    contraction = contraction_of(adjacency, k, rng)
+    feasible = proper_colourings(adjacency, k)
+    if not feasible or m < k:
+        return
+    assignment = Assignment(contraction, budget)
+    for _ in range(2):  # the second time with other costs on the same tables and models
+        costs = rng.normal(size=(m, k))
+        labels = assignment.minimise(costs)
+        assert proper(adjacency, labels)
+        expected = min(cost_of(costs, x) for x in feasible)
+        assert cost_of(costs, labels) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_no_labels_at_all(budget):
+    contraction = contraction_of(complete(4), 3, np.random.default_rng(10))
+    with pytest.raises(ParameterError, match="no clustering"):
+        Assignment(contraction, budget).minimise(np.zeros((4, 3)))
+
+
+def test_labels_are_feasible_when_time_runs_out():
+    rng = np.random.default_rng(11)
+    adjacency = random_graph(rng, 60, 0.2)
+    assignment = Assignment(contraction_of(adjacency, 8, rng), 0, time_limit=1e-6)
+    for _ in range(3):
+        assert proper(adjacency, assignment.minimise(rng.normal(size=(60, 8))))
+
+
+def test_both_solvers_agree_on_a_larger_graph():
+    rng = np.random.default_rng(5)
+    adjacency = random_graph(rng, 40, 0.08)
+    contraction = contraction_of(adjacency, 4, rng, r=3)
+    by_tables, by_programme = Assignment(contraction), Assignment(contraction, 0)
+    for _ in range(3):
+        costs = rng.normal(size=(40, 4))
+        expected = cost_of(costs, by_programme.minimise(costs))
+        assert cost_of(costs, by_tables.minimise(costs)) == pytest.approx(expected)
+
+
+def test_centres_are_distances_weighted_by_sizes():
+    rng = np.random.default_rng(6)
+    contraction = contraction_of(cycle(7), 3, rng)
+    for _ in range(10):
+        centres = contraction.means[rng.permutation(7)[:3]]
+        squared = ((contraction.means[:, None] - centres) ** 2).sum(axis=2)
+        costs = contraction.sizes[:, None] * squared
+        expected = min(cost_of(costs, x) for x in clusterings(cycle(7), 3))
+        labels = Assignment(contraction)(centres)
+        assert proper(cycle(7), labels)
+        assert cost_of(costs, labels) <= expected + 1e-9
+
+
+def test_empty_clusters_are_filled_by_the_best_single_move():
+    rng = np.random.default_rng(7)
+    adjacency = cycle(6)
+    contraction = contraction_of(adjacency, 3, rng)
+    far = np.full(2, 1e3)  # no block is nearest to this centre, and the even cycle needs two
+    before = Assignment(contraction).minimise(np.tile([0.0, 0.0, 1e9], (6, 1)))
+    assert len(np.unique(before)) == 2
+    centres = np.array([contraction.means[0], contraction.means[1], far])
+    labels = Assignment(contraction)(centres)
+    assert proper(adjacency, labels)
+    assert np.array_equal(np.unique(labels), [0, 1, 2])
+    (moved,) = np.flatnonzero(labels == 2)
+    unfilled = [np.where(np.arange(6) == moved, c, labels) for c in (0, 1)]
+    unfilled = next(x for x in unfilled if proper(adjacency, x))
+    single_moves = [np.where(np.arange(6) == i, 2, unfilled) for i in range(6)]
+    costs = [contraction.cost(x) for x in single_moves if len(np.unique(x)) == 3]
+    assert contraction.cost(labels) == pytest.approx(min(costs))
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_as_many_clusters_as_blocks(k):
+    contraction = contraction_of(complete(k), k, np.random.default_rng(8))
+    labels = Assignment(contraction)(np.zeros((k, 2)))
+    assert sorted(labels) == list(range(k))
+
+
+def test_costs_must_be_finite():
+    assignment = Assignment(contraction_of(cycle(4), 2, np.random.default_rng(9)))
+    with pytest.raises(ParameterError, match="finite"):
+        assignment.minimise(np.full((4, 2), np.inf))

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from heuristics.starts import from_affinity, kmeans_plus_plus, smoothed_means, truncated_means
+from tests.graphs import contraction_of
+
+
+@pytest.fixture
+def contraction():
+    return contraction_of(np.zeros((30, 30), dtype=bool), 4, np.random.default_rng(0), r=3)
+
+
+def affinity_of(contraction, labels):
+    weight = np.bincount(labels, weights=contraction.sizes)
+    return (labels[:, None] == labels) / weight[labels]
+
+
+def cluster_means(contraction, labels):
+    members = np.eye(contraction.k)[labels].T * contraction.sizes
+    return members @ contraction.means / members.sum(axis=1)[:, None]
+
+
+def test_seeds_are_different_block_means(contraction):
+    for seed in range(20):
+        centres = kmeans_plus_plus(contraction, np.random.default_rng(seed))
+        same = (centres[:, None] == contraction.means).all(axis=2)
+        assert same.sum(axis=1).tolist() == [1] * 4
+        assert len(set(np.argmax(same, axis=1))) == 4
+
+
+def test_seeds_spread_over_far_groups(contraction):
+    group = np.arange(30) % 4
+    contraction.means[:, 0] += 1e3 * group
+    for seed in range(10):
+        centres = kmeans_plus_plus(contraction, np.random.default_rng(seed))
+        assert sorted(np.round(centres[:, 0] / 1e3)) == [0, 1, 2, 3]
+
+
+def test_seeds_of_identical_points(contraction):
+    contraction.means[:] = 1.0
+    centres = kmeans_plus_plus(contraction, np.random.default_rng(0))
+    assert np.array_equal(centres, np.ones((4, 3)))
+
+
+@pytest.mark.parametrize("move", [smoothed_means, truncated_means])
+def test_the_affinity_of_a_clustering_gives_its_means(contraction, move):
+    labels = np.random.default_rng(1).permutation(np.arange(30) % 4)
+    rows = move(contraction, affinity_of(contraction, labels))
+    expected = cluster_means(contraction, labels)
+    assert rows == pytest.approx(expected[labels], abs=1e-9)
+    centres = from_affinity(contraction, rows, np.random.default_rng(2))
+    order, expected_order = np.argsort(centres[:, 0]), np.argsort(expected[:, 0])
+    assert centres[order] == pytest.approx(expected[expected_order], abs=1e-9)
+
+
+def test_starts_follow_the_seed(contraction):
+    first, second = (kmeans_plus_plus(contraction, np.random.default_rng(3)) for _ in range(2))
+    assert np.array_equal(first, second)

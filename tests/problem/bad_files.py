@@ -1,0 +1,161 @@
+"""Files that are no valid input, each with the one line that says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class BadFile(NamedTuple):
+    """content None stands for a missing file; `line` is the line number in the message, if any."""
+
+    name: str
+    content: str | bytes | None
+    line: int | None
+    says: str
+    file_name: str = "bad.txt"
+
+    def make(self, folder: Path) -> Path:
+        path = folder / self.file_name
+        if self.content is not None:
+            path.write_bytes(
+                self.content if isinstance(self.content, bytes) else self.content.encode()
+            )
+        return path
+
+    def message(self, path: Path) -> str:
+        return f"{path}: {self.says}" if self.line is None else f"{path}:{self.line}: {self.says}"
+
+
+class BadFolder(BadFile):
+    """A folder where a file should be."""
+
+    def make(self, folder: Path) -> Path:
+        path = folder / self.file_name
+        path.mkdir()
+        return path
+
+
+HEADER = "expected the integers n d k or n d, or commas between the numbers of a CSV file"
+CONSTRAINT = "expected ML i j, CL i j, GAMMA x or DELTA x"
+OTHER_DATA = "is the file for other data, or does it number rows from 1?"
+
+UNREADABLE = [
+    BadFile("missing", None, None, "there is no such file"),
+    BadFolder("folder", None, None, "is a folder; expected a text file"),
+    BadFile(
+        "binary",
+        b"\x89PNG\r\n\x1a\n",
+        None,
+        "is not UTF-8 text (byte 0x89); expected a text file",
+    ),
+    BadFile(
+        "latin-1",
+        "2 1 1\n1\né\n".encode("latin-1"),
+        None,
+        "is not UTF-8 text (byte 0xe9); expected a text file",
+    ),
+]
+
+BAD_POINTS = [
+    *UNREADABLE,
+    BadFile("empty", "", None, "the file is empty; expected points"),
+    BadFile("blank", "\n  \n", None, "the file is empty; expected points"),
+    BadFile("words", "hello world\n", 1, f"the first line is 'hello world'; {HEADER}"),
+    BadFile("no header", "5.1 3.5 1.4 0.2\n", 1, f"the first line is '5.1 3.5 1.4 0.2'; {HEADER}"),
+    BadFile("fraction in header", "2 1.0\n1\n2\n", 1, f"the first line is '2 1.0'; {HEADER}"),
+    BadFile("late header", "\n\nn d k\n", 3, f"the first line is 'n d k'; {HEADER}"),
+    BadFile("zero byte", "\0\0\n", 1, f"the first line is '\\x00\\x00'; {HEADER}"),
+    BadFile("n = 0", "0 2\n", 1, "n = 0, d = 2; expected n >= 1 and d >= 1"),
+    BadFile("negative d", "3 -2\n", 1, "n = 3, d = -2; expected n >= 1 and d >= 1"),
+    BadFile("k = 0", "2 1 0\n1\n2\n", 1, "k = 0; expected 1 <= k <= n = 2"),
+    BadFile("k > n", "2 1 3\n1\n2\n", 1, "k = 3; expected 1 <= k <= n = 2"),
+    BadFile(
+        "absurd n",
+        "999999999999999 999999999999999 3\n1 2\n",
+        2,
+        "the row has 2 numbers; line 1 says d = 999999999999999",
+    ),
+    BadFile("no rows", "3 2 1\n", 1, "says n = 3, but the file has 0 rows of points"),
+    BadFile(
+        "too few rows",
+        "900000000000000 2 1\n1 2\n\n3 4\n",
+        1,
+        "says n = 900000000000000, but the file has 2 rows of points",
+    ),
+    BadFile("too many rows", "1 2\n1 2\n\n3 4\n", 4, "one row too many; line 1 says n = 1"),
+    BadFile("ragged", "2 2\n1 2\n3\n", 3, "the row has 1 numbers; line 1 says d = 2"),
+    BadFile("other d", "2 3\n1 2\n3 4\n", 2, "the row has 2 numbers; line 1 says d = 3"),
+    BadFile("nan", "2 2\n1 2\n3 nan\n", 3, "column 2 is 'nan'; expected a finite number"),
+    BadFile("inf", "2 2\n-inf 2\n3 4\n", 2, "column 1 is '-inf'; expected a finite number"),
+    BadFile("overflow", "1 2\n1e999 2\n", 2, "column 1 is '1e999'; expected a finite number"),
+    BadFile("not a number", "1 2\n1 x\n", 2, "column 2 is 'x'; expected a finite number"),
+    BadFile("underscore", "1 2\n1_0 2\n", 2, "column 1 is '1_0'; expected a finite number"),
+    BadFile("comma later", "1 2\n1,5 2\n", 2, "column 1 is '1,5'; expected a finite number"),
+    BadFile("hidden zero byte", "1 1\n1\0\n", 2, "column 1 is '1\\x00'; expected a finite number"),
+    BadFile(
+        "csv class column",
+        "x,class\n1,setosa\n",
+        2,
+        "column 2 is 'setosa'; expected a finite number",
+        "bad.csv",
+    ),
+    BadFile(
+        "csv first row with text",
+        "5.1,3.5,setosa\n4.9,3.0,setosa\n",
+        1,
+        "column 3 is 'setosa' beside numbers; expected a row of numbers, or a heading without any",
+    ),
+    BadFile(
+        "csv first row with a gap",
+        "1,,3\n4,5,6\n",
+        1,
+        "column 2 is '' beside numbers; expected a row of numbers, or a heading without any",
+    ),
+    BadFile("csv gap", "1,2\n3,\n", 2, "column 2 is ''; expected a finite number"),
+    BadFile("csv ragged", "1,2\n3,4,5\n", 2, "the row has 3 numbers; line 1 has 2"),
+    BadFile("csv other width", "x,y,z\n3,4\n", 2, "the row has 2 numbers; line 1 has 3"),
+    BadFile("csv heading only", "x,y\n", 1, "no rows after the heading; expected points"),
+    BadFile(
+        "csv with semicolons",
+        "x;y\n1;2\n",
+        2,
+        "column 1 is '1;2'; expected a finite number",
+        "bad.csv",
+    ),
+    BadFile("csv nan", "1,2\nNaN,3\n", 2, "column 1 is 'NaN'; expected a finite number"),
+]
+
+# For data with the rows 0 to 3.
+BAD_CONSTRAINTS = [
+    *UNREADABLE,
+    BadFile("unknown", "ML 0 1\nMUST 0 1\n", 2, f"unknown constraint 'MUST'; {CONSTRAINT}"),
+    BadFile("lower case", "ml 0 1\n", 1, f"unknown constraint 'ml'; {CONSTRAINT}"),
+    BadFile("one row", "ML 0\n", 1, "'ML 0'; expected ML i j, two row numbers"),
+    BadFile("three rows", "CL 0 1 2\n", 1, "'CL 0 1 2'; expected CL i j, two row numbers"),
+    BadFile("not a row", "CL 0 1.0\n", 1, "'CL 0 1.0'; expected CL i j, two row numbers"),
+    BadFile(
+        "out of range",
+        "ML 0 1\n\nCL 2 4\n",
+        3,
+        f"'CL 2 4' names row 4, but the data has rows 0 to 3; {OTHER_DATA}",
+    ),
+    BadFile(
+        "negative row",
+        "CL -1 2\n",
+        1,
+        f"'CL -1 2' names row -1, but the data has rows 0 to 3; {OTHER_DATA}",
+    ),
+    BadFile("i = j", "ML 2 2\n", 1, "'ML 2 2' pairs a point with itself; expected i != j"),
+    BadFile(
+        "negative GAMMA",
+        "GAMMA -1\n",
+        1,
+        "'GAMMA -1'; expected GAMMA x, a finite distance x >= 0",
+    ),
+    BadFile(
+        "GAMMA inf", "GAMMA inf\n", 1, "'GAMMA inf'; expected GAMMA x, a finite distance x >= 0"
+    ),
+    BadFile("DELTA alone", "DELTA\n", 1, "'DELTA'; expected DELTA x, a finite distance x >= 0"),
+    BadFile("two DELTA", "DELTA 1\nDELTA 2\n", 2, "a second DELTA; expected at most one"),
+]

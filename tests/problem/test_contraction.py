@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpbb.problem import (
+    Contraction,
+    Infeasibility,
+    InfeasibilityKind,
+    Instance,
+    Partition,
+    contract,
+)
+
+
+@st.composite
+def instances(draw, max_points=9):
+    n = draw(st.integers(2, max_points))
+    k = draw(st.integers(1, n))
+    seed = draw(st.integers(0, 2**32 - 1))
+    d = draw(st.integers(1, 12))
+    points = np.random.default_rng(seed).normal(size=(n, d))
+    pairs = st.lists(
+        st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1]),
+        max_size=n,
+    )
+    return Instance(points, k, draw(pairs), draw(pairs))
+
+
+@given(instances(), st.data())
+def test_contract_then_lift_keeps_the_cost(instance, data):
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return
+    m = contraction.n_blocks
+    labels = np.array(data.draw(st.lists(st.integers(0, m - 1), min_size=m, max_size=m)))
+    lifted = contraction.lift(labels)
+    assert lifted.shape == (instance.n_points,)
+    cost = Partition(lifted).sum_of_squares(instance.points)
+    assert contraction.cost(labels) == pytest.approx(cost, rel=1e-9, abs=1e-9)
+    assert np.array_equal(lifted[contraction.representatives], labels)
+    one_cluster = Partition(np.zeros(instance.n_points, int)).sum_of_squares(instance.points)
+    assert contraction.total == pytest.approx(one_cluster, rel=1e-9, abs=1e-9)
+
+
+@given(instances(), st.randoms(use_true_random=False))
+def test_contraction_commutes_with_the_order_of_the_points(instance, random):
+    n = instance.n_points
+    order = list(range(n))
+    random.shuffle(order)
+    place = np.argsort(order)  # point i of the instance is point place[i] of the shuffled one
+    shuffled = Instance(
+        instance.points[order],
+        instance.k,
+        place[instance.must_link],
+        place[instance.cannot_link],
+    )
+    contraction, other = contract(instance), contract(shuffled)
+    if isinstance(contraction, Infeasibility):
+        assert isinstance(other, Infeasibility)
+        return
+    assert isinstance(other, Contraction)
+    block, other_block = contraction.block_of, other.block_of[place]
+    assert np.array_equal(block[:, None] == block, other_block[:, None] == other_block)
+    renamed = other_block[contraction.representatives]  # our block -> theirs
+    np.testing.assert_allclose(contraction.sizes, other.sizes[renamed])
+    np.testing.assert_allclose(contraction.scatter, other.scatter[renamed], atol=1e-12)
+    assert np.array_equal(contraction.adjacency, other.adjacency[np.ix_(renamed, renamed)])
+
+
+@given(instances(), st.data())
+def test_decisions_of_a_node_are_constraints_like_any_other(instance, data):
+    n = instance.n_points
+    pair = data.draw(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)))
+    if pair[0] == pair[1]:
+        return
+    added = Instance(instance.points, instance.k, [*instance.must_link, pair], instance.cannot_link)
+    node, root = contract(instance, must_link=[pair]), contract(added)
+    assert isinstance(node, Contraction) == isinstance(root, Contraction)
+    if isinstance(node, Contraction):
+        assert np.array_equal(node.block_of, root.block_of)
+        assert np.array_equal(node.cannot_link, root.cannot_link)
+
+
+@settings(max_examples=50)
+@given(instances())
+def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return
+    assert np.array_equal(contraction.block_of, Partition(contraction.block_of).labels)
+    assert contraction.sizes.sum() == instance.n_points
+    i, j = contraction.cannot_link.T
+    assert (i < j).all()
+    pairs = contraction.cannot_link.tolist()
+    assert pairs == sorted(map(list, set(map(tuple, pairs))))
+    assert np.array_equal(contraction.adjacency, contraction.adjacency.T)
+
+
+POINTS = np.arange(10.0).reshape(5, 2)
+
+
+@pytest.mark.parametrize(
+    ("k", "must_link", "cannot_link", "kind", "points"),
+    [
+        (
+            2,
+            [(0, 1), (1, 2)],
+            [(3, 4), (0, 2)],
+            InfeasibilityKind.CANNOT_LINK_IN_BLOCK,
+            {0, 2},
+        ),
+        (2, [], [(0, 1), (1, 2), (0, 2), (2, 3)], InfeasibilityKind.ODD_CYCLE, {0, 1, 2}),
+        (
+            3,
+            [],
+            [(i, j) for i in range(4) for j in range(i)],
+            InfeasibilityKind.CLIQUE,
+            {0, 1, 2, 3},
+        ),
+        (1, [], [(1, 3)], InfeasibilityKind.CLIQUE, {1, 3}),
+        (4, [(0, 1), (1, 2)], [], InfeasibilityKind.TOO_FEW_BLOCKS, set()),
+    ],
+)
+def test_contradictions_are_named_with_the_users_rows(k, must_link, cannot_link, kind, points):
+    infeasibility = contract(Instance(POINTS, k, must_link, cannot_link))
+    assert isinstance(infeasibility, Infeasibility)
+    assert infeasibility.kind is kind
+    assert set(infeasibility.points) == points
+    assert kind.value in str(infeasibility)
+
+
+def test_two_clusters_merge_both_sides_of_a_cannot_link_path():
+    contraction = contract(Instance(POINTS, 2, cannot_link=[(0, 1), (1, 2), (2, 3)]))
+    assert contraction.block_of.tolist() == [0, 1, 0, 1, 2]

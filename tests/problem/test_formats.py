@@ -1,0 +1,178 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem.formats import (
+    Constraints,
+    read_constraints,
+    read_instance,
+    read_points,
+    write_constraints,
+    write_labels,
+    write_points,
+)
+from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+tables = arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=finite)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("formats")
+
+
+def file(tmp_path: Path, content: str | bytes, name: str = "points.txt") -> Path:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@given(points=tables, k=st.integers(1, 6) | st.none())
+def test_points_round_trip(folder, points, k):
+    k = None if k is None or k > len(points) else k
+    write_points(folder / "points.txt", points, k)
+    read = read_points(folder / "points.txt")
+    assert np.array_equal(read.points, points)
+    assert read.k == k
+
+
+@given(points=tables, heading=st.booleans())
+def test_csv_round_trip(folder, points, heading):
+    lines = [",".join(f"x{j}" for j in range(points.shape[1]))] if heading else []
+    lines += [",".join(map(repr, row)) for row in points.tolist()]
+    (folder / "points.csv").write_text("\n".join(lines))
+    read = read_points(folder / "points.csv")
+    assert np.array_equal(read.points, points)
+    assert read.k is None
+
+
+pairs = arrays(np.intp, st.tuples(st.integers(0, 5), st.just(2)), elements=st.integers(0, 9)).map(
+    lambda pairs: pairs[pairs[:, 0] != pairs[:, 1]]
+)
+distances = st.none() | st.floats(0, 1e300)
+
+
+@given(st.builds(Constraints, pairs, pairs, distances, distances))
+def test_constraints_round_trip(folder, constraints):
+    write_constraints(folder / "constraints.txt", constraints)
+    read = read_constraints(folder / "constraints.txt", 10)
+    assert np.array_equal(read.must_link, constraints.must_link)
+    assert np.array_equal(read.cannot_link, constraints.cannot_link)
+    assert read.max_diameter == constraints.max_diameter
+    assert read.min_separation == constraints.min_separation
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.txt", "2 2 1\n1 2\n3 4\n"),
+        ("a.txt", "2 2\n1 2\n3 4"),
+        ("a.txt", "\n\n2 2\r\n\r\n 1\t2 \r\n3 4\r\n\n"),
+        ("a.txt", b"\xef\xbb\xbf2 2\n1 2\n3 4\n"),
+        ("a.txt", "1,2\n3,4\n"),
+        ("a.csv", "x,y\n1,2\n3,4\n"),
+        ("A.CSV", '"x, first",y\n"1", 2\n\n3e0,+4.\n'),
+        ("a.csv", b"\xef\xbb\xbf1,2\n3,4\n"),
+        ("a.csv", b"\xef\xbb\xbf\n1,2\r\n3,4\r\n"),
+    ],
+)
+def test_the_same_points_in_all_spellings(tmp_path, name, content):
+    points = read_points(file(tmp_path, content, name)).points
+    assert points.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+def test_a_single_column_is_csv_by_its_suffix(tmp_path):
+    assert read_points(file(tmp_path, "1\n2\n", "a.csv")).points.tolist() == [[1.0], [2.0]]
+    assert read_points(file(tmp_path, "x\n1\n2\n", "a.csv")).points.tolist() == [[1.0], [2.0]]
+
+
+@pytest.mark.parametrize("bad", BAD_POINTS, ids=lambda bad: bad.name)
+def test_bad_points_are_told_in_one_line(tmp_path, bad):
+    path = bad.make(tmp_path)
+    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
+        read_points(path)
+
+
+@pytest.mark.parametrize("bad", BAD_CONSTRAINTS, ids=lambda bad: bad.name)
+def test_bad_constraints_are_told_in_one_line(tmp_path, bad):
+    path = bad.make(tmp_path)
+    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
+        read_constraints(path, 4)
+
+
+def complaint(path: Path) -> str | None:
+    try:
+        points = read_points(path).points
+    except InstanceError as error:
+        return str(error)
+    return None if np.isfinite(points).all() else "points that are not finite were let through"
+
+
+nearly_points = st.text('0123456789.,-+eEnaif \t\n"x', max_size=40).map(str.encode)
+
+
+@given(st.binary(max_size=80) | nearly_points, st.sampled_from(["a.txt", "a.csv"]))
+def test_any_bytes_are_points_or_an_error_of_one_line(folder, content, name):
+    path = file(folder, content, name)
+    message = complaint(path)
+    assert message is None or (message.startswith(str(path)) and "\n" not in message)
+
+
+def test_comments_and_blank_lines_between_constraints(tmp_path):
+    text = "# drawn by hand\n\nML 0 1 # twins\n  CL 2 0\nGAMMA 2.5\nDELTA 1e-3\n"
+    read = read_constraints(file(tmp_path, text), 3)
+    assert read.must_link.tolist() == [[0, 1]]
+    assert read.cannot_link.tolist() == [[2, 0]]
+    assert (read.max_diameter, read.min_separation) == (2.5, 1e-3)
+
+
+def test_an_instance_of_two_files(tmp_path):
+    data = file(tmp_path, "4 1 2\n0\n1\n5\n9\n", "line.txt")
+    constraints = file(tmp_path, "ML 0 1\nCL 1 3\nGAMMA 5\nDELTA 2\n", "constraints.txt")
+    instance = read_instance(data, constraints_path=constraints)
+    assert (instance.name, instance.k) == ("line", 2)
+    assert instance.must_link.tolist() == [[0, 1], [0, 1]]
+    assert instance.cannot_link.tolist() == [[1, 3], [0, 3], [1, 3]]
+    assert read_instance(data, k=3).k == 3
+    assert len(read_instance(data).cannot_link) == 0
+
+
+@pytest.mark.parametrize(
+    ("k", "message"),
+    [
+        (0, "k = 0: expected 1 <= k <= n = 2, as no cluster may be empty"),
+        (3, "k = 3: expected 1 <= k <= n = 2, as no cluster may be empty"),
+        (
+            None,
+            "the number of clusters is not stated; give k (option -k), or a first line n d k",
+        ),
+    ],
+)
+def test_k_must_be_stated_and_possible(tmp_path, k, message):
+    data = file(tmp_path, "2 1\n0\n1\n")
+    with pytest.raises(InstanceError, match=f"^{re.escape(f'{data}: {message}')}$"):
+        read_instance(data, k)
+
+
+def test_overflow_names_the_file(tmp_path):
+    data = file(tmp_path, "2 1 1\n1e200\n0\n")
+    with pytest.raises(InstanceError, match=re.escape(f"{data}: points: squared distances")):
+        read_instance(data)
+
+
+def test_a_large_file_is_read_in_seconds(tmp_path):
+    row = " ".join(["3.14159"] * 10) + "\n"
+    data = file(tmp_path, "200000 10 3\n" + row * 200_000)
+    assert read_points(data).points.shape == (200_000, 10)
+
+
+def test_labels_are_one_per_line(tmp_path):
+    write_labels(tmp_path / "labels.txt", np.array([0, 1, 0]))
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n"

@@ -1,0 +1,389 @@
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb import cli
+from sdpbb.cli import ExitCode, exit_code, main
+from sdpbb.problem import Instance
+from sdpbb.problem.formats import write_points
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.events import Finished
+from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
+from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
+
+POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])
+FEASIBLE = OPTIMAL | {"status": SolutionStatus.FEASIBLE, "termination": Termination.TIME_LIMIT}
+OUTCOMES = {
+    ExitCode.OPTIMAL: OPTIMAL,
+    ExitCode.LIMIT: FEASIBLE,
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: UNKNOWN,
+    ExitCode.INFEASIBLE: INFEASIBLE,
+    ExitCode.INTERRUPTED: FEASIBLE | {"termination": Termination.INTERRUPTED},
+}
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    write_points(tmp_path / "points.txt", POINTS, 2)
+    return tmp_path / "points.txt"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return int(exited.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """Replace the engine by one that remembers what it was asked and returns `engine.result`."""
+
+    class Engine:
+        result = Result(**OPTIMAL)
+        error: Exception | None = None
+        calls = ()
+
+        def __call__(self, instance, parameters, observer, interrupt):
+            self.calls += ((instance, parameters),)
+            if self.error is not None:
+                raise self.error
+            observer(Finished(self.result))
+            return self.result
+
+    engine = Engine()
+    monkeypatch.setattr("sdpbb.solver.solve", engine)
+    return engine
+
+
+@pytest.mark.parametrize("code", OUTCOMES)
+def test_the_exit_status_says_what_is_proven(run, engine, data, code):
+    engine.result = Result(**OUTCOMES[code])
+    assert exit_code(engine.result) is code
+    status, out, err = run("solve", data)
+    assert (status, err) == (code, "")
+    assert out.startswith("\nStatus ")
+
+
+def test_every_exit_status_is_documented(run):
+    assert set(cli.EXIT_CODES) == set(ExitCode)
+    for arguments in (["--help"], ["solve", "--help"]):
+        status, out, _ = run(*arguments)
+        assert status == 0
+        for code, meaning in cli.EXIT_CODES.items():
+            assert f"{code.value:>5}  {meaning}\n" in out
+
+
+def test_options_reach_the_engine(run, engine, data, tmp_path):
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("ML 1 2\nCL 0 3\n")
+    options = ["-k", 3, "--constraints", constraints, "--gap", 0.01, "--time-limit", 5]
+    assert run("solve", data, *options, "--node-limit", 7, "--seed", 11)[0] == 0
+    ((instance, parameters),) = engine.calls
+    assert isinstance(instance, Instance)
+    assert (instance.k, instance.name) == (3, "points")
+    assert instance.must_link.tolist() == [[1, 2]]
+    assert instance.cannot_link.tolist() == [[0, 3]]
+    assert (parameters.gap, parameters.time_limit) == (0.01, 5.0)
+    assert (parameters.node_limit, parameters.seed) == (7, 11)
+
+
+def test_defaults(run, engine, data):
+    assert run("solve", data)[0] == 0
+    ((instance, parameters),) = engine.calls
+    assert (instance.k, parameters.gap, parameters.seed) == (2, 1e-4, 0)
+    assert (parameters.time_limit, parameters.node_limit) == (math.inf, None)
+
+
+def test_results_are_written(run, engine, data, tmp_path):
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    assert run("solve", data, *outputs, "--quiet") == (0, "", "")
+    assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n1\n"
+
+
+def test_without_a_clustering_no_labels_are_written(run, engine, data, tmp_path):
+    engine.result = Result(**INFEASIBLE)
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    assert run("solve", data, *outputs)[0] == ExitCode.INFEASIBLE
+    assert json.loads((tmp_path / "out.json").read_text())["labels"] is None
+    assert not (tmp_path / "labels.txt").exists()
+
+
+@pytest.fixture
+def precious(tmp_path):
+    """Output files of an earlier run, and the options that name them."""
+    (tmp_path / "old.json").write_text("old json")
+    (tmp_path / "old.txt").write_text("old labels")
+    yield ["--json", tmp_path / "old.json", "--labels", tmp_path / "old.txt"]
+    assert (tmp_path / "old.json").read_text() == "old json"
+    assert (tmp_path / "old.txt").read_text() == "old labels"
+
+
+@pytest.mark.parametrize("bad", BAD_POINTS, ids=lambda bad: bad.name)
+def test_bad_points_end_with_one_line(run, engine, tmp_path, precious, bad):
+    path = bad.make(tmp_path)
+    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
+    assert run("solve", path, "-k", 1, *precious) == expected
+    assert engine.calls == ()
+
+
+@pytest.mark.parametrize("bad", BAD_CONSTRAINTS, ids=lambda bad: bad.name)
+def test_bad_constraints_end_with_one_line(run, engine, data, tmp_path, precious, bad):
+    path = bad.make(tmp_path)
+    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
+    assert run("solve", data, "--constraints", path, *precious) == expected
+    assert engine.calls == ()
+
+
+@pytest.mark.parametrize("k", [0, 5])
+def test_an_impossible_k(run, engine, data, precious, k):
+    message = f"error: {data}: k = {k}: expected 1 <= k <= n = 4, as no cluster may be empty\n"
+    assert run("solve", data, "-k", k, *precious) == (ExitCode.BAD_INPUT, "", message)
+
+
+@pytest.mark.parametrize(
+    "option", [("--gap", "-1"), ("--gap", "nan"), ("--time-limit", "-1"), ("--node-limit", "-1")]
+)
+def test_a_bad_parameter_is_a_usage_error_of_one_line(run, engine, data, precious, option):
+    status, out, err = run("solve", data, *precious, *option)
+    assert (status, out) == (ExitCode.USAGE, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert engine.calls == ()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["solve"], ["solve", "x", "--gap", "wide"], ["resolve"], ["solve", "x", "--loud"]]
+)
+def test_a_wrong_command_line_is_a_usage_error(run, arguments):
+    status, out, err = run(*arguments)
+    assert (status, out) == (ExitCode.USAGE, "")
+    assert "Error: " in err
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        ("{folder}/no/out.json", "{folder}/no/out.json: there is no folder {folder}/no"),
+        ("{folder}", "{folder}: is a folder; give the name of a file"),
+        (os.devnull, f"{os.devnull}: is not a regular file, and would be replaced by one"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_told_before_the_run(
+    run, engine, data, tmp_path, output, message
+):
+    output, message = (text.format(folder=tmp_path) for text in (output, message))
+    arguments = ["solve", data, "--labels", tmp_path / "labels.txt", "--json", output]
+    assert run(*arguments) == (ExitCode.BAD_INPUT, "", f"error: {message}\n")
+    assert engine.calls == ()
+    assert not (tmp_path / "labels.txt").exists()
+
+
+def test_an_output_must_not_replace_an_input_or_the_other_output(run, engine, data, tmp_path):
+    before = data.read_bytes()
+    status, _, err = run("solve", data, "--labels", data)
+    assert (status, err) == (
+        ExitCode.USAGE,
+        f"error: {data}: is an input already; expected another file\n",
+    )
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    status, _, err = run("solve", data, "--json", tmp_path / "out", "--labels", tmp_path / "link")
+    assert status == ExitCode.USAGE
+    assert "is an output already" in err
+    assert data.read_bytes() == before
+    assert engine.calls == ()
+
+
+def test_a_failure_to_write_is_told(run, engine, data, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli, "write_atomically", full)
+    status, out, err = run("solve", data, "--json", tmp_path / "out.json")
+    assert status == ExitCode.BAD_INPUT
+    assert "Sum of squares" in out
+    assert err == "error: the result could not be written: [Errno 28] No space left on device\n"
+
+
+def test_an_internal_error_is_one_line(run, engine, data, precious, monkeypatch):
+    monkeypatch.delenv("SDPBB_DEBUG", raising=False)
+    engine.error = ZeroDivisionError("division\nby zero")
+    status, out, err = run("solve", data, *precious)
+    assert (status, out) == (ExitCode.INTERNAL_ERROR, "")
+    assert err == (
+        "error: internal error: ZeroDivisionError: division by zero "
+        "(set SDPBB_DEBUG=1 to see where, and report it)\n"
+    )
+
+
+def test_debug_shows_the_traceback(engine, data, monkeypatch):
+    monkeypatch.setenv("SDPBB_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["sdpbb", "solve", str(data)])
+    engine.error = ZeroDivisionError("here")
+    with pytest.raises(ZeroDivisionError, match="here"):
+        main()
+
+
+def test_an_interrupt_outside_of_the_engine(run, data, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sdpbb.problem.formats.read_instance", interrupted)
+    assert run("solve", data) == (ExitCode.INTERRUPTED, "", "error: interrupted\n")
+
+
+# What follows needs a process of its own: signals, pipes, what has been imported.
+
+FAKE_ENGINE = """
+import sys, time
+import numpy
+import sdpbb.solver
+from sdpbb.cli import main
+from sdpbb.result import Result, SolutionStatus, Statistics, Termination
+from sdpbb.search.events import Finished, Progress
+from sdpbb.problem import Partition
+
+def solve(instance, parameters, observer, interrupt):
+    for step in range({steps}):
+        observer(Progress(step, step, 1, 1.0, 2.0, 0.5, 0, "sdp"))
+        time.sleep(0.01)
+        if interrupt.is_set() and not {stubborn}:
+            break
+    status, termination = (
+        (SolutionStatus.FEASIBLE, Termination.INTERRUPTED) if interrupt.is_set()
+        else (SolutionStatus.OPTIMAL, Termination.GAP_CLOSED)
+    )
+    result = Result(
+        status, termination, Partition(numpy.array([0, 1])), 2.0, 1.0, 0.5, Statistics(0.0, 1)
+    )
+    observer(Finished(result))
+    return result
+
+sdpbb.solver.solve = solve
+sys.argv[0] = "sdpbb"
+main()
+"""
+
+
+@pytest.fixture
+def start():
+    """Start the command on the fake engine; whatever is left of it ends with the test."""
+    processes = []
+
+    def start(*arguments: object, steps: int = 2000, stubborn: bool = False) -> subprocess.Popen:
+        script = FAKE_ENGINE.format(steps=steps, stubborn=stubborn)
+        command = [sys.executable, "-c", script, "solve", *map(str, arguments)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def test_ctrl_c_once_writes_what_was_found(start, data, tmp_path):
+    process = start(data, "--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt")
+    process.stdout.readline()  # it is running
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert "stopped by an interrupt" in out
+    assert err == "\ninterrupted: finishing; press Ctrl-C again to leave at once\n"
+    assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
+
+
+def test_ctrl_c_twice_leaves_at_once(start, data, tmp_path):
+    process = start(data, "--json", tmp_path / "out.json", stubborn=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    process.stderr.readline()
+    assert "finishing" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=15)
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["points.txt"]
+
+
+def test_a_reader_that_leaves_ends_a_run_that_nobody_waits_for(start, data):
+    process = start(data)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=15) == ExitCode.INTERRUPTED
+    assert process.stderr.read() == ""
+
+
+def test_a_reader_that_leaves_does_not_cost_the_result(start, data, tmp_path):
+    process = start(data, "--json", tmp_path / "out.json", steps=30)
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == ExitCode.OPTIMAL
+    assert process.stderr.read() == ""
+    assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
+
+
+HEAVY = ("numba", "scipy", "sklearn", "cvxpy", "highspy", "joblib")
+
+
+@pytest.mark.parametrize(
+    ("statement", "status"),
+    [
+        ("import sdpbb", 0),
+        ("from sdpbb.cli import main; main()", 0),
+        ("import sys; sys.argv[1:] = ['solve', 'missing']; import sdpbb.cli; sdpbb.cli.main()", 3),
+    ],
+)
+def test_help_and_errors_do_not_wait_for_the_engine(statement, status):
+    script = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print('LOADED', *({HEAVY!r} & sys.modules.keys())))\n"
+        "sys.argv[1:] = ['--help']\n"
+        f"{statement}\n"
+    ).replace(repr(HEAVY), repr(set(HEAVY)))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == status, done.stderr
+    assert done.stdout.splitlines()[-1] == "LOADED"
+    assert "Traceback" not in done.stderr
+
+
+def test_the_module_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "sdpbb", "--version"], capture_output=True, text=True, check=True
+    )
+    import sdpbb
+
+    assert done.stdout == f"sdpbb {sdpbb.__version__}\n"
+
+
+def test_public_names():
+    import sdpbb
+
+    assert set(sdpbb.__all__) <= set(dir(sdpbb))
+    assert all(getattr(sdpbb, name) is not None for name in sdpbb.__all__)
+    assert sdpbb.Instance is Instance
+    with pytest.raises(AttributeError, match="no attribute 'Instanse'"):
+        _ = sdpbb.Instanse

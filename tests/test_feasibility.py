@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpbb import feasibility
+from sdpbb.backends.milp import MilpSolution, MilpStatus
+from sdpbb.errors import BackendFailure
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
+from tests.graphs import (
+    clusterings,
+    complete,
+    contraction_of,
+    cycle,
+    mycielski,
+    proper,
+    random_graph,
+)
+
+
+def check(adjacency, k, labels):
+    assert labels.shape == (len(adjacency),)
+    assert proper(adjacency, labels)
+    assert np.array_equal(np.unique(labels), np.arange(k))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_the_verdict_is_that_of_enumeration(seed, m, density):
+    rng = np.random.default_rng(seed)
+    adjacency = random_graph(rng, m, density)
+    for k in range(1, min(m, 4) + 1):
+        verdict = find_feasible(contraction_of(adjacency, k, rng))
+        if isinstance(verdict, Infeasibility):
+            assert not clusterings(adjacency, k)
+        else:
+            check(adjacency, k, verdict)
+
+
+def test_every_cluster_is_used_where_one_colour_would_do():
+    rng = np.random.default_rng(0)
+    adjacency = np.zeros((6, 6), dtype=bool)
+    for k in range(1, 7):
+        check(adjacency, k, find_feasible(contraction_of(adjacency, k, rng)))
+
+
+def test_a_clique_is_named_by_its_points():
+    adjacency = np.zeros((7, 7), dtype=bool)
+    adjacency[2:6, 2:6] = complete(4)
+    contraction = contraction_of(adjacency, 3, np.random.default_rng(1))
+    verdict = find_feasible(contraction)
+    expected = tuple(contraction.representatives[2:6].tolist())
+    assert verdict == Infeasibility(InfeasibilityKind.CLIQUE, expected)
+
+
+def test_the_integer_programme_rejects_what_has_no_large_clique():
+    groetzsch = mycielski(cycle(5))
+    pairs = np.argwhere(np.triu(groetzsch))
+    points = np.random.default_rng(2).normal(size=(13, 2))  # two points without cannot-links
+    contraction = contract(Instance(points, 3, cannot_link=pairs))
+    verdict = find_feasible(contraction)
+    assert verdict == Infeasibility(InfeasibilityKind.NOT_COLOURABLE, tuple(range(11)))
+    labels = find_feasible(contract(Instance(points, 4, cannot_link=pairs)))
+    check(np.pad(groetzsch, (0, 2)), 4, labels)
+
+
+def test_the_integer_programme_accepts_what_the_greedy_colouring_misses(monkeypatch):
+    monkeypatch.setattr(feasibility, "greedy_colouring", lambda adjacency, k: None)
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        adjacency = random_graph(rng, 8, 0.5)
+        verdict = find_feasible(contraction_of(adjacency, 3, rng))
+        if isinstance(verdict, Infeasibility):
+            assert not clusterings(adjacency, 3)
+        else:
+            check(adjacency, 3, verdict)
+
+
+def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
+    unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
+    monkeypatch.setattr(feasibility, "solve_binary_programme", lambda programme: unknown)
+    contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
+    with pytest.raises(BackendFailure, match="no verdict"):
+        find_feasible(contraction)

@@ -1,0 +1,144 @@
+import io
+import json
+import math
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.report import HEADING, ProgressTable, progress_line, result_json, rounded_down, summary
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.events import Compiling, Finished, Progress, Started
+from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
+
+STARTED = Started("iris", 150, 4, 3, 19, 18, 131, 17)
+
+
+def progress(seconds: float, source: str = "", **changes) -> Progress:
+    values = {"n_nodes": 1, "n_open": 1, "lower": 78.0, "upper": 79.0, "gap": 0.0127, "n_cuts": 12}
+    return Progress(seconds=seconds, source=source, **values | changes)
+
+
+def log(*events) -> list[str]:
+    stream = io.StringIO()
+    table = ProgressTable(stream, "1.2.3")
+    for event in events:
+        table(event)
+    return stream.getvalue().splitlines()
+
+
+def test_the_heading_states_version_instance_and_sizes():
+    lines = log(STARTED)
+    assert lines[0].startswith("sdpbb 1.2.3: ")
+    assert lines[1] == "iris: 150 points, 4 features, k = 3, 19 must-links, 18 cannot-links"
+    assert lines[2] == "contracted: 131 blocks, 17 cannot-links"
+    assert "K k-means++" in lines[3]
+    assert lines[-1] == HEADING
+    assert log(Compiling()) == ["Compiling kernels: once per machine and version"]
+
+
+@pytest.mark.parametrize(
+    ("source", "letter"),
+    [("", " "), ("k-means++", "K"), ("sdp", "S"), ("enumeration", "E"), ("local search", "H")],
+)
+def test_the_first_column_names_where_a_clustering_came_from(source, letter):
+    assert progress_line(progress(1.0, source))[0] == letter
+
+
+def test_columns_stand_under_their_headings():
+    usual = progress_line(progress(1.25))
+    assert len(usual) == len(HEADING)
+    for name, value in (("lower", "78"), ("upper", "79"), ("cuts", "12"), ("time", "1.2s")):
+        end = HEADING.index(name) + len(name)
+        assert usual[:end].endswith(value)
+    start = progress_line(progress(0.0, lower=-math.inf, upper=math.inf, gap=math.inf))
+    assert len(start) == len(HEADING)
+    assert start.split() == ["1", "1", "-", "-", "-", "12", "0.0s"]
+    assert "5.0e-08%" in progress_line(progress(1.0, gap=5e-10))
+
+
+def test_at_most_two_lines_a_second_and_every_new_clustering():
+    events = [progress(0.01 * step) for step in range(200)]
+    assert len(log(*events)) == 4
+    assert len(log(*(progress(0.01 * step, "sdp") for step in range(20)))) == 20
+
+
+def test_the_last_state_is_shown_at_the_end():
+    lines = log(progress(0.0), progress(0.1, n_nodes=7), Finished(Result(**OPTIMAL)))
+    assert lines[1].split()[0] == "7"
+    assert lines[2] == ""
+    assert lines[3].startswith("Status")
+
+
+def test_every_line_is_flushed():
+    class Stream(io.StringIO):
+        unflushed = 0
+
+        def write(self, text):
+            self.unflushed += 1
+            return super().write(text)
+
+        def flush(self):
+            self.unflushed = 0
+
+    stream = Stream()
+    table = ProgressTable(stream, "")
+    for event in (STARTED, progress(0.0), Finished(Result(**OPTIMAL))):
+        table(event)
+        assert not stream.unflushed
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        (
+            OPTIMAL | {"parameters": {"gap": 1e-4}},
+            "proven optimal within a relative gap of 0.0001: no clustering that keeps the "
+            "constraints has a sum of squares below 1.9999",
+        ),
+        (
+            OPTIMAL | {"status": SolutionStatus.FEASIBLE, "termination": Termination.NODE_LIMIT},
+            "stopped by the node limit with a clustering, not proven optimal: no clustering that "
+            "keeps the constraints has a sum of squares below 1.9999",
+        ),
+        (
+            UNKNOWN,
+            "stopped by the time limit without a clustering, nor a proof that there is none",
+        ),
+        (
+            INFEASIBLE,
+            "proven infeasible: more than k blocks that are mutually cannot-linked "
+            "(points 0, 1, 2)",
+        ),
+    ],
+)
+def test_the_status_in_words(fields, status):
+    lines = summary(Result(**fields)).splitlines()
+    assert lines[0].split(maxsplit=1) == ["Status", status]
+
+
+def test_the_summary_shows_what_there_is():
+    names = [line[:15].strip() for line in summary(Result(**OPTIMAL)).splitlines()]
+    assert names == ["Status", "Sum of squares", "Lower bound", "Gap", "Nodes", "Time"]
+    names = [line[:15].strip() for line in summary(Result(**INFEASIBLE)).splitlines()]
+    assert names == ["Status", "Nodes", "Time"]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
+def test_a_bound_is_never_rounded_up(value, digits):
+    shown, exact = Decimal(rounded_down(value, digits)), Decimal(value)
+    assert exact - abs(exact) * 10 ** Decimal(1 - digits) <= shown <= exact
+
+
+def test_a_bound_without_rounding_is_shown_as_it_is():
+    assert rounded_down(78.85144142614599, 12) == "78.8514414261"
+    assert rounded_down(-math.inf, 12) == "-inf"
+    assert rounded_down(0.0, 12) == "0"
+
+
+def test_json_holds_one_line_per_key():
+    result = Result(**OPTIMAL | {"parameters": {"time_limit": math.inf}})
+    text = result_json(result)
+    assert json.loads(text) == json.loads(json.dumps(result.to_dict()))
+    assert len(text.splitlines()) == len(result.to_dict()) + 2
