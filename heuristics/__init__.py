@@ -10,7 +10,7 @@ _HOME = {
     "Assignment": "heuristics.assignment",
     "HeuristicSolution": "heuristics.ipc_kmeans",
     "IPCKMeans": "heuristics.ipc_kmeans",
-    "IPCKMeansParameters": "heuristics.ipc_kmeans",
+    "IPCKMeansParameters": "heuristics.parameters",
     "LocalSearch": "heuristics.local_search",
 }
 

@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumParameters
-from sdpbb.errors import ParameterError
-
-
-@dataclass(frozen=True)
-class AdmmParameters:
-    """The method's numbers; the data are scaled so that ||K||_F = 1.
-
-    penalty : the first rho
-    relaxation : over-relaxation in [1, 2)
-    sweeps : dual coordinate ascent passes over the cuts per iteration
-    balance : rho changes when the residuals differ by more than this factor ...
-    penalty_step : ... by this factor
-    """
-
-    penalty: float = 0.5
-    penalty_min: float = 0.0
-    penalty_max: float = 1e9
-    relaxation: float = 1.6
-    sweeps: int = 4
-    balance: float = 1.1
-    penalty_step: float = 1.25
-
-    def __post_init__(self) -> None:
-        positive = self.penalty > 0 and self.sweeps >= 1
-        if not (positive and 1 <= self.relaxation < 2 and min(self.balance, self.penalty_step) > 1):
-            raise ParameterError(f"ADMM parameters out of their domain: {self}")
+from sdpbb.bounds.sdp.spectrum import SpectralProjector
 
 
 class Admm:
@@ -107,7 +80,7 @@ class Admm:
             factor = 1.0 / p.penalty_step
         else:
             return
-        self._set_penalty(min(max(self.rho * factor, p.penalty_min), p.penalty_max))
+        self._set_penalty(self.rho * factor)
 
     def _set_penalty(self, rho: float) -> None:
         ratio = self.rho / rho

@@ -45,32 +45,32 @@ class CutSet:
         return cls(np.zeros(1, np.int64), none.astype(np.int32), none.astype(np.int32), none, none)
 
     @classmethod
-    def stars(cls, centre: NDArray[np.int32], leaves: list[NDArray[np.int32]]) -> CutSet:
-        """The star cuts with the given centres and sets of leaves."""
-        rows, columns, coefficients, lengths = [], [], [], []
-        for i, T in zip(centre, leaves, strict=True):
-            a, b = np.triu_indices(len(T), 1)
-            first = np.concatenate([[i], T[a], np.full(len(T), i)])
-            second = np.concatenate([[i], T[b], T])
-            rows.append(np.minimum(first, second))
-            columns.append(np.maximum(first, second))
-            coefficients.append(np.concatenate([np.ones(1 + len(a)), -np.ones(len(T))]))
-            lengths.append(len(first))
-        return cls._assemble(lengths, rows, columns, coefficients, np.zeros(len(lengths)))
+    def stars(
+        cls,
+        centre: NDArray[np.int32],
+        leaves: NDArray[np.int32],
+        n_leaves: NDArray[np.int32],
+    ) -> CutSet:
+        """The star cuts with the given centres, (number,), and the first n_leaves entries of the
+        rows of leaves, (number, widest)."""
+        cuts = cls.empty()
+        for size in np.unique(n_leaves):
+            T = leaves[n_leaves == size, :size]
+            i = np.repeat(centre[n_leaves == size, None], size, axis=1)
+            a, b = np.triu_indices(size, 1)
+            first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
+            second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
+            sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
+            cuts = cuts + cls._uniform(first, second, sign, np.zeros(len(T)))
+        return cuts
 
     @classmethod
     def cliques(cls, members: NDArray[np.int32], n: int, k: int) -> CutSet:
         """The clique cuts of the rows of members, (number, k + 1)."""
         a, b = np.triu_indices(members.shape[1], 1)
         first, second = members[:, a], members[:, b]
-        count, terms = first.shape
-        return cls(
-            start=np.arange(count + 1, dtype=np.int64) * terms,
-            row=np.minimum(first, second).ravel().astype(np.int32),
-            column=np.maximum(first, second).ravel().astype(np.int32),
-            coefficient=np.ones(count * terms),
-            rhs=np.full(count, 1.0 / (n - k + 1)),
-        )
+        rhs = np.full(len(members), 1.0 / (n - k + 1))
+        return cls._uniform(first, second, np.ones(len(a)), rhs)
 
     @classmethod
     def triangles(cls, ijh: NDArray[np.int32]) -> CutSet:
@@ -91,15 +91,15 @@ class CutSet:
         )
 
     @classmethod
-    def _assemble(cls, lengths, rows, columns, coefficients, rhs) -> CutSet:
-        if not lengths:
-            return cls.empty()
+    def _uniform(cls, first, second, coefficient, rhs) -> CutSet:
+        """Cuts with the same coefficients; the entries of cut c are first[c], second[c]."""
+        count, terms = first.shape
         return cls(
-            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            row=np.concatenate(rows).astype(np.int32),
-            column=np.concatenate(columns).astype(np.int32),
-            coefficient=np.concatenate(coefficients),
-            rhs=np.asarray(rhs, dtype=np.float64),
+            start=np.arange(count + 1, dtype=np.int64) * terms,
+            row=np.minimum(first, second).ravel().astype(np.int32),
+            column=np.maximum(first, second).ravel().astype(np.int32),
+            coefficient=np.tile(coefficient, count),
+            rhs=rhs,
         )
 
     def __len__(self) -> int:

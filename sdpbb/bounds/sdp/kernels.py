@@ -295,11 +295,10 @@ def violated_stars(Z, r, tolerance, neighbours, max_leaves):
 @njit(cache=True)
 def violated_cliques(Z, order, threshold):
     """Cliques of `order` blocks grown greedily from every block by the least sum of Z to those
-    taken. Returns members (c, order), sorted, and value (c,) of those whose sum is below threshold.
+    taken. Returns members (c, order), each sorted, of those whose sum is below threshold.
     """
     m = Z.shape[0]
     members = np.empty((m, order), np.int32)
-    value = np.empty(m)
     count = 0
     weight = np.empty(m)
     for i in range(m):
@@ -315,6 +314,5 @@ def violated_cliques(Z, order, threshold):
             weight[h] = np.inf
         if total < threshold:
             members[count] = np.sort(members[count])
-            value[count] = total
             count += 1
-    return members[:count], value[:count]
+    return members[:count]

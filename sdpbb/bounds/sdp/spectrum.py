@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from sdpbb.errors import ParameterError
+from sdpbb.bounds.sdp.parameters import SpectrumParameters
 
 
 def simplex_threshold(values: NDArray[np.float64], total: float) -> float:
     """The tau with sum max(values - tau, 0) = total > 0, for values in descending order."""
     excess = (np.cumsum(values) - total) / np.arange(1, len(values) + 1)
     return float(excess[np.flatnonzero(values > excess)[-1]])
-
-
-@dataclass(frozen=True)
-class SpectrumParameters:
-    """When the projection may be inexact. It steers only; no bound depends on it.
-
-    min_order : below it LAPACK is as fast and always used
-    max_fraction : largest share of the m eigenpairs worth computing iteratively
-    degree : of the Chebyshev filter between two Rayleigh-Ritz steps
-    buffer : eigenpairs carried beyond those with positive weight, so that newcomers are seen
-    accuracy : accepted residual, as a fraction of the method's own last residual
-    """
-
-    min_order: int = 60
-    max_fraction: float = 0.45
-    degree: int = 3
-    buffer: int = 8
-    accuracy: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
-            raise ParameterError(f"spectrum parameters out of their domain: {self}")
 
 
 class SpectralProjector:
@@ -59,7 +35,6 @@ class SpectralProjector:
         self._basis: NDArray[np.float64] | None = None
         self._lower = 0.0  # a lower estimate of the spectrum, and the filter's upper end
         self._upper = 0.0
-        self._exact_left = 0
 
     def project(self, M: NDArray[np.float64], residual: float, out: NDArray[np.float64]) -> None:
         """Write the projection of M to out; `residual` is the method's own current residual."""
@@ -83,7 +58,7 @@ class SpectralProjector:
         restricted = M - outer
         restricted -= outer.T  # P M P - shift u u'
         wanted = self._carried()
-        if m >= self.parameters.min_order and self.rank and wanted < 0.12 * m:
+        if m >= self.parameters.min_order and self.rank and wanted < self.parameters.exact_fraction * m:
             values, vectors = eigh(
                 restricted, subset_by_index=(m - wanted, m - 1), driver="evr", check_finite=False
             )

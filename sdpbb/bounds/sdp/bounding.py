@@ -1,0 +1,128 @@
+"""The semidefinite bound of a node: iterate, separate, evaluate, until closed or stalled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import BoundProgress, SafeBound
+from sdpbb.bounds.sdp.admm import Admm
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
+from sdpbb.bounds.sdp.separation import separate
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True, eq=False)
+class SdpWarmStart:
+    """What a child starts from: its parent's last iterate, in the coordinates of Z.
+
+    block_of : (n,) the parent's blocks, by which its matrices are mapped to the child's
+    dual : dual values, N in single precision (any N >= 0 proves something)
+    Z : (m, m) affinity, in single precision
+    rho : penalty
+    """
+
+    block_of: NDArray[np.intp]
+    dual: DualPoint
+    Z: NDArray[np.float32]
+    rho: float
+
+    def for_child(self, child: Contraction) -> tuple[DualPoint, NDArray[np.float64]]:
+        """Dual values and affinity in the blocks of a contraction that only merged blocks."""
+        first = np.unique(self.block_of, return_index=True)[1]
+        block_of = child.block_of[first]
+        dual = DualPoint(self.dual.N.astype(np.float64), self.dual.cuts, self.dual.multipliers)
+        # The weighted mean over merged blocks keeps Z e = 1.
+        weights = np.zeros((child.n_blocks, len(first)))
+        weights[block_of, np.arange(len(first))] = np.bincount(self.block_of)
+        weights /= child.sizes[:, None]
+        return dual.merged(block_of), weights @ self.Z.astype(np.float64) @ weights.T
+
+
+class SdpBounding:
+    """Bounds nodes by the contracted Peng-Wei relaxation with cuts (`sdpbb.bounds.bound.Bounding`).
+
+    Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project.
+    """
+
+    def __init__(self, parameters: SdpParameters | None = None) -> None:
+        self.parameters = parameters or SdpParameters()
+
+    def start(self, contraction: Contraction, warm_start: SdpWarmStart | None) -> SdpRun:
+        """Begin to bound a node."""
+        return SdpRun(contraction, self.parameters, warm_start)
+
+
+class SdpRun:
+    """The bounding of one node."""
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: SdpParameters,
+        warm_start: SdpWarmStart | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self._block_of = contraction.block_of
+        self._relaxation = Relaxation.of(contraction)
+        self._admm = Admm(self._relaxation, parameters.admm, parameters.spectrum)
+        # The scatter inside blocks, less its rounding, is a bound that needs no proof.
+        own = float(contraction.scatter.sum()) - self._relaxation.rounding
+        self._best = SafeBound(max(0.0, own))
+        self._history: list[tuple[int, float]] = []
+        if warm_start is not None:
+            dual, Z = warm_start.for_child(contraction)
+            self._admm.start_from(dual, Z, warm_start.rho)
+
+    def advance(self, cutoff: float) -> BoundProgress:
+        """Iterate until the next evaluation of the safe bound."""
+        p, admm = self.parameters, self._admm
+        while True:
+            admm.iterate()
+            if admm.n_iterations % p.balance_period == 0:
+                admm.balance()
+            if admm.n_iterations % p.bound_period == 0:
+                break
+            self._separate_if_due()
+        self._best = max(self._best, safe_bound(self._relaxation, admm.dual_point()))
+        self._history.append((admm.n_iterations, self._best.value))
+        self._separate_if_due()
+        return BoundProgress(
+            bound=self._best,
+            stalled=self._stalled(cutoff),
+            n_cuts=len(admm.cuts),
+            n_iterations=admm.n_iterations,
+        )
+
+    def affinity(self) -> NDArray[np.float64]:
+        """Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
+        return self._relaxation.to_affinity(self._admm.W)
+
+    def warm_start(self) -> SdpWarmStart:
+        """The last iterate."""
+        dual = self._admm.dual_point()
+        return SdpWarmStart(
+            block_of=self._block_of,
+            dual=DualPoint(dual.N.astype(np.float32), dual.cuts, dual.multipliers),
+            Z=self.affinity().astype(np.float32),
+            rho=self._admm.rho,
+        )
+
+    def _separate_if_due(self) -> None:
+        if self._admm.n_iterations % self.parameters.round_period == 0:
+            found = separate(self._relaxation, self._admm.W, self.parameters.separation)
+            self._admm.replace_cuts(found)
+
+    def _stalled(self, cutoff: float) -> bool:
+        """Whether the distance to the cutoff hardly shrank over the last `patience` iterations."""
+        now, best = self._history[-1]
+        if now >= self.parameters.max_iterations:
+            return True
+        earlier = [b for iteration, b in self._history if iteration <= now - self.parameters.patience]
+        if not earlier or best >= cutoff:
+            return False
+        return cutoff - best > (1.0 - self.parameters.progress) * (cutoff - earlier[-1])

@@ -1,0 +1,156 @@
+"""solve: the one place that chooses implementations and puts them together."""
+
+from __future__ import annotations
+
+import threading
+
+from threadpoolctl import threadpool_limits
+
+import sdpbb
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.compilation import prepare_kernels
+from sdpbb.feasibility import find_feasible
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.result import Result, SolutionStatus, Statistics, Termination, relative_gap
+from sdpbb.search.branch_and_bound import SearchStatistics, branch_and_bound
+from sdpbb.search.evaluate import EvaluationContext
+from sdpbb.search.events import Compiling, Finished, Observer, Started, ignore
+from sdpbb.search.node import Node
+from sdpbb.search.stop import Limits
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree
+
+
+def solve(
+    instance: Instance,
+    parameters: SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+) -> Result:
+    """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
+
+    minimise    sum_i || p_i - m_{l(i)} ||^2
+    subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters
+
+    by branch and cut over contracted semidefinite bounds (Piccialli, Russo Russo, Sudoso: An exact
+    algorithm for semi-supervised minimum sum-of-squares clustering, 2022). "optimal" means that a
+    bound which is valid whatever the numerical method did lies within the gap of the clustering.
+
+    Parameters
+    ----------
+    instance : points, k and constraints
+    parameters : tolerance, limits, seed, and the numbers of the components
+    observer : is told how the run goes (`sdpbb.search.events`)
+    interrupt : set it, from a signal handler or another thread, to end the run cleanly
+
+    Returns
+    -------
+    Result; repeatable for a seed unless a time limit, an interrupt, or a time-limited assignment
+    step (see `heuristics.parameters`) cuts in.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver gives no verdict where one is needed.
+    """
+    parameters = parameters or SolverParameters()
+    # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
+    # 150; parallelism belongs across nodes.
+    with threadpool_limits(1):
+        prepare_kernels(lambda: observer(Compiling()))
+        limits = Limits(
+            parameters.time_limit, parameters.node_limit, interrupt or threading.Event()
+        )
+        result = _solve(instance, parameters, limits, observer)
+    observer(Finished(result))
+    return result
+
+
+def _solve(
+    instance: Instance, parameters: SolverParameters, limits: Limits, observer: Observer
+) -> Result:
+    contraction = contract(instance)
+    observer(_started(instance, contraction))
+    if isinstance(contraction, Contraction):
+        first = find_feasible(contraction)
+    if isinstance(contraction, Infeasibility) or isinstance(first, Infeasibility):
+        proof = contraction if isinstance(contraction, Infeasibility) else first
+        return _infeasible(proof, parameters, limits)
+    tolerances = Tolerances.of(parameters.gap, contraction)
+    context = EvaluationContext(
+        instance=instance,
+        bounding=SdpBounding(parameters.sdp),
+        schedule=parameters.heuristics,
+        tolerances=tolerances,
+        seed=parameters.seed,
+    )
+    tree = Tree(Node(), tolerances)
+    tree.offer(contraction.lift(first), contraction.cost(first), "colouring")
+    statistics, limit = branch_and_bound(tree, context, limits, observer)
+    return _result(instance, parameters, contraction, tree, statistics, limit, limits.seconds)
+
+
+def _started(instance: Instance, contraction: Contraction | Infeasibility) -> Started:
+    feasible = isinstance(contraction, Contraction)
+    return Started(
+        name=instance.name,
+        n_points=instance.n_points,
+        n_features=instance.n_features,
+        k=instance.k,
+        n_must_link=len(instance.must_link),
+        n_cannot_link=len(instance.cannot_link),
+        n_blocks=contraction.n_blocks if feasible else 0,
+        n_block_cannot_link=len(contraction.cannot_link) if feasible else 0,
+    )
+
+
+def _infeasible(proof, parameters: SolverParameters, limits: Limits) -> Result:
+    return Result(
+        status=SolutionStatus.INFEASIBLE,
+        termination=Termination.PROVEN_INFEASIBLE,
+        partition=None,
+        objective=None,
+        lower_bound=None,
+        gap=None,
+        statistics=Statistics(wall_seconds=limits.seconds, n_nodes=0),
+        infeasibility=proof,
+        parameters=parameters.to_dict(),
+        version=sdpbb.__version__,
+    )
+
+
+def _result(
+    instance: Instance,
+    parameters: SolverParameters,
+    contraction: Contraction,
+    tree: Tree,
+    search: SearchStatistics,
+    limit: Termination | None,
+    seconds: float,
+) -> Result:
+    closed = tree.is_closed
+    partition = Partition(tree.labels)
+    if not partition.is_feasible(instance):
+        raise AssertionError("the incumbent violates a constraint")
+    objective = partition.sum_of_squares(instance.points)
+    lower = min(tree.lower, objective)
+    return Result(
+        status=SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
+        termination=Termination.GAP_CLOSED if closed else limit,
+        partition=partition,
+        objective=objective,
+        lower_bound=lower,
+        gap=relative_gap(lower, objective),
+        statistics=Statistics(
+            wall_seconds=seconds,
+            n_nodes=search.n_nodes,
+            n_blocks=contraction.n_blocks,
+            n_iterations=search.n_iterations,
+            root_lower_bound=search.root_lower_bound,
+            root_gap=search.root_gap,
+            root_seconds=search.root_seconds,
+        ),
+        parameters=parameters.to_dict(),
+        version=sdpbb.__version__,
+    )
