@@ -71,12 +71,13 @@ def _solve(
     instance: Instance, parameters: SolverParameters, limits: Limits, observer: Observer
 ) -> Result:
     contraction = contract(instance)
-    observer(_started(instance, contraction))
-    if isinstance(contraction, Contraction):
-        first = find_feasible(contraction)
-    if isinstance(contraction, Infeasibility) or isinstance(first, Infeasibility):
-        proof = contraction if isinstance(contraction, Infeasibility) else first
-        return _infeasible(proof, parameters, limits)
+    if isinstance(contraction, Infeasibility):
+        observer(_started(instance, n_blocks=0, n_cannot_link=0))
+        return _infeasible(contraction, parameters, limits)
+    observer(_started(instance, contraction.n_blocks, len(contraction.cannot_link)))
+    first = find_feasible(contraction)
+    if isinstance(first, Infeasibility):
+        return _infeasible(first, parameters, limits)
     tolerances = Tolerances.of(parameters.gap, contraction)
     context = EvaluationContext(
         instance=instance,
@@ -91,8 +92,7 @@ def _solve(
     return _result(instance, parameters, contraction, tree, statistics, limit, limits.seconds)
 
 
-def _started(instance: Instance, contraction: Contraction | Infeasibility) -> Started:
-    feasible = isinstance(contraction, Contraction)
+def _started(instance: Instance, n_blocks: int, n_cannot_link: int) -> Started:
     return Started(
         name=instance.name,
         n_points=instance.n_points,
@@ -100,12 +100,12 @@ def _started(instance: Instance, contraction: Contraction | Infeasibility) -> St
         k=instance.k,
         n_must_link=len(instance.must_link),
         n_cannot_link=len(instance.cannot_link),
-        n_blocks=contraction.n_blocks if feasible else 0,
-        n_block_cannot_link=len(contraction.cannot_link) if feasible else 0,
+        n_blocks=n_blocks,
+        n_block_cannot_link=n_cannot_link,
     )
 
 
-def _infeasible(proof, parameters: SolverParameters, limits: Limits) -> Result:
+def _infeasible(proof: Infeasibility, parameters: SolverParameters, limits: Limits) -> Result:
     return Result(
         status=SolutionStatus.INFEASIBLE,
         termination=Termination.PROVEN_INFEASIBLE,
@@ -130,6 +130,8 @@ def _result(
     seconds: float,
 ) -> Result:
     closed = tree.is_closed
+    assert tree.labels is not None  # the colouring at least
+    assert closed or limit is not None
     partition = Partition(tree.labels)
     if not partition.is_feasible(instance):
         raise AssertionError("the incumbent violates a constraint")
@@ -137,7 +139,7 @@ def _result(
     lower = min(tree.lower, objective)
     return Result(
         status=SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
-        termination=Termination.GAP_CLOSED if closed else limit,
+        termination=Termination.GAP_CLOSED if limit is None or closed else limit,
         partition=partition,
         objective=objective,
         lower_bound=lower,

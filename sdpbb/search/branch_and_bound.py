@@ -35,8 +35,8 @@ def branch_and_bound(
     4. Drop the node if it is infeasible, close it if its bound meets the incumbent, put it back if
        the run is being stopped; otherwise replace it by its two children.
 
-    Works on the tree in place. Returns the statistics, and the limit that was reached: None if every
-    node is finished.
+    Works on the tree in place. Returns the statistics, and the limit that was reached: None if
+    every node is finished.
     """
     statistics = SearchStatistics()
     reporter = _Reporter(tree, statistics, limits, observer)

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heuristics.ipc_kmeans import IPCKMeans
+from heuristics.parameters import IPCKMeansParameters
 from sdpbb.bounds.bound import Bounding, BoundProgress, SafeBound
 from sdpbb.feasibility import find_feasible
 from sdpbb.parameters import HeuristicSchedule
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.search.branching import most_undecided_pair
-from sdpbb.search.node import Node, NodeStatus, Outcome
+from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
 from sdpbb.search.tolerances import Tolerances
 
 
@@ -34,7 +36,7 @@ class Incumbent:
     """The best clustering an evaluation knows of: its cost, and labels if it found it itself."""
 
     cost: float
-    labels: np.ndarray | None = None
+    labels: NDArray[np.intp] | None = None
     source: str = ""
 
 
@@ -98,15 +100,18 @@ class _NodeSearch:
         self._contraction = contraction
         self._report = report
         self._progress = BoundProgress(node.lower, False, 0, 0)
-        # Not the node's order of evaluation but its decisions seed it: the same on any executor.
+        # Seeded by the node, not by the order of evaluation: the same on any executor.
         self._rng = np.random.default_rng([context.seed, node.number])
 
-    def offer(self, labels: np.ndarray, cost: float, source: str) -> None:
+    def offer(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
         """Take a clustering of the blocks if it is better than the incumbent."""
         if self._context.tolerances.improves(cost, self.incumbent.cost):
             self.incumbent = Incumbent(cost, self._contraction.lift(labels), source)
 
-    def run_heuristic(self, parameters, affinity) -> None:
+    def run_heuristic(
+        self, parameters: IPCKMeansParameters, affinity: NDArray[np.float64] | None
+    ) -> None:
+        """Look for a better clustering, from an affinity or from k-means++ starts."""
         found = IPCKMeans(parameters).run(self._contraction, self._rng, affinity)
         self.offer(found.labels, found.cost, found.source)
         self._report(self.lower, self.incumbent, self._progress.n_cuts)
@@ -133,7 +138,10 @@ class _NodeSearch:
                 return self.outcome(NodeStatus.BRANCH, pair, run.warm_start())
         return self.outcome(NodeStatus.STOPPED)
 
-    def outcome(self, status: NodeStatus, pair=None, warm_start=None) -> Outcome:
+    def outcome(
+        self, status: NodeStatus, pair: Pair | None = None, warm_start: Any = None
+    ) -> Outcome:
+        """What the evaluation has come to."""
         return Outcome(
             status=status,
             lower=self.lower,

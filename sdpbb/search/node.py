@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -27,7 +27,7 @@ class Node:
     number: int = 0
     must_link: tuple[Pair, ...] = ()
     cannot_link: tuple[Pair, ...] = ()
-    lower: SafeBound = SafeBound(0.0)
+    lower: SafeBound = field(default_factory=lambda: SafeBound(0.0))
     warm_start: Any = None
 
     @property

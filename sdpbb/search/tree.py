@@ -68,7 +68,7 @@ class Tree:
         self._running = lower
 
     def close(self, lower: SafeBound) -> None:
-        """No clustering of a node with this bound is better than the incumbent, to the tolerance."""
+        """To the tolerance, no clustering of a node with this bound beats the incumbent."""
         self._running = None
         self._closed = min(self._closed, lower.value)
 

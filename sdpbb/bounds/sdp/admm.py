@@ -64,9 +64,22 @@ class Admm:
         self.projector.project(self._M, residual, out=self.Y)
         cuts = self.cuts
         primal, dual = kernels.polyhedral_step(
-            self.Y, self.W, self.U, self.relaxation.K, self.rho, p.relaxation,
-            self.relaxation.forbidden, cuts.start, cuts.position, cuts.coefficient, cuts.entry,
-            cuts.rhs, self.t, p.sweeps, self._V, self._M,
+            self.Y,
+            self.W,
+            self.U,
+            self.relaxation.K,
+            self.rho,
+            p.relaxation,
+            self.relaxation.forbidden,
+            cuts.start,
+            cuts.position,
+            cuts.coefficient,
+            cuts.entry,
+            cuts.rhs,
+            self.t,
+            p.sweeps,
+            self._V,
+            self._M,
         )
         self.primal_residual, self.dual_residual = float(np.sqrt(primal)), float(np.sqrt(dual))
         self.n_iterations += 1

@@ -122,7 +122,9 @@ class SdpRun:
         now, best = self._history[-1]
         if now >= self.parameters.max_iterations:
             return True
-        earlier = [b for iteration, b in self._history if iteration <= now - self.parameters.patience]
+        earlier = [
+            b for iteration, b in self._history if iteration <= now - self.parameters.patience
+        ]
         if not earlier or best >= cutoff:
             return False
         return cutoff - best > (1.0 - self.parameters.progress) * (cutoff - earlier[-1])

@@ -91,7 +91,13 @@ class CutSet:
         )
 
     @classmethod
-    def _uniform(cls, first, second, coefficient, rhs) -> CutSet:
+    def _uniform(
+        cls,
+        first: NDArray[np.integer],
+        second: NDArray[np.integer],
+        coefficient: NDArray[np.float64],
+        rhs: NDArray[np.float64],
+    ) -> CutSet:
         """Cuts with the same coefficients; the entries of cut c are first[c], second[c]."""
         count, terms = first.shape
         return cls(
@@ -126,7 +132,7 @@ class CutSet:
     def values(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """(number of cuts,) the left-hand sides at Z; satisfied where >= rhs."""
         terms = self.coefficient * Z[self.row, self.column]
-        return np.bincount(self.owner, weights=terms, minlength=len(self))
+        return np.bincount(self.owner, terms, len(self)).astype(np.float64)
 
     def select(self, chosen: NDArray) -> CutSet:
         """The cuts at the given positions or where the given mask holds."""
@@ -136,7 +142,10 @@ class CutSet:
         offset = np.repeat(self.start[positions] - start[:-1], lengths)
         terms = np.arange(start[-1]) + offset
         return CutSet(
-            start, self.row[terms], self.column[terms], self.coefficient[terms],
+            start,
+            self.row[terms],
+            self.column[terms],
+            self.coefficient[terms],
             self.rhs[positions],
         )
 
@@ -194,7 +203,7 @@ class ScaledCuts:
 
     @classmethod
     def of(cls, cuts: CutSet, inverse_roots: NDArray[np.float64]) -> ScaledCuts:
-        """cuts over Z, as cuts over Y = D^1/2 Z D^1/2, with inverse_roots the diagonal of D^-1/2."""
+        """Cuts over Z as cuts over Y = D^1/2 Z D^1/2; inverse_roots is the diagonal of D^-1/2."""
         m = len(inverse_roots)
         coefficient = cuts.coefficient * inverse_roots[cuts.row] * inverse_roots[cuts.column]
         entry = np.where(cuts.row == cuts.column, coefficient, 0.5 * coefficient)

@@ -11,7 +11,22 @@ from numba import njit
 
 @njit(cache=True)
 def polyhedral_step(
-    Y, W, U, K, rho, relaxation, forbidden, start, position, coefficient, entry, rhs, t, sweeps, V, M
+    Y,
+    W,
+    U,
+    K,
+    rho,
+    relaxation,
+    forbidden,
+    start,
+    position,
+    coefficient,
+    entry,
+    rhs,
+    t,
+    sweeps,
+    V,
+    M,
 ):
     """Steps 2 to 4 of the method (see `admm`), in place on W, U, t; returns squared residuals.
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.cuts import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -86,12 +86,18 @@ def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float
     if count == 0:
         return np.empty(0)
     return eigh(
-        A, eigvals_only=True, subset_by_index=(0, count - 1), driver="evr", check_finite=False,
+        A,
+        eigvals_only=True,
+        subset_by_index=(0, count - 1),
+        driver="evr",
+        check_finite=False,
         overwrite_a=True,
     )
 
 
-def _restricted(S, u, Su, uSu) -> NDArray[np.float64]:
+def _restricted(
+    S: NDArray[np.float64], u: NDArray[np.float64], Su: NDArray[np.float64], uSu: float
+) -> NDArray[np.float64]:
     """P S P for P = I - u u', with the eigenvalue of u moved above all others."""
     shift = float(np.linalg.norm(S))  # no eigenvalue of S is above its Frobenius norm
     a = Su - (0.5 * (uSu + shift)) * u
@@ -101,7 +107,7 @@ def _restricted(S, u, Su, uSu) -> NDArray[np.float64]:
     return restricted
 
 
-def _subtract_cuts(S, cuts: CutSet, t) -> None:
+def _subtract_cuts(S: NDArray[np.float64], cuts: CutSet, t: NDArray[np.float64]) -> None:
     """S -= sum_c t_c B_c, both in the coordinates of Z."""
     weight = cuts.coefficient * t[cuts.owner]
     weight[cuts.row != cuts.column] *= 0.5

@@ -27,7 +27,9 @@ def separate(
     return cuts
 
 
-def _triangles(Z, relaxation: Relaxation, parameters: SeparationParameters) -> CutSet:
+def _triangles(
+    Z: NDArray[np.float64], relaxation: Relaxation, parameters: SeparationParameters
+) -> CutSet:
     ijh, distance = kernels.violated_triangles(
         Z, relaxation.inverse_roots, parameters.tolerance, parameters.triangles_per_arm
     )
@@ -37,7 +39,9 @@ def _triangles(Z, relaxation: Relaxation, parameters: SeparationParameters) -> C
     return CutSet.triangles(ijh[chosen])
 
 
-def _cliques(Z, relaxation: Relaxation, parameters: SeparationParameters) -> CutSet:
+def _cliques(
+    Z: NDArray[np.float64], relaxation: Relaxation, parameters: SeparationParameters
+) -> CutSet:
     if relaxation.k >= relaxation.m:
         return CutSet.empty()
     rhs = 1.0 / (relaxation.n - relaxation.k + 1)
@@ -45,7 +49,9 @@ def _cliques(Z, relaxation: Relaxation, parameters: SeparationParameters) -> Cut
     return CutSet.cliques(np.unique(members, axis=0), relaxation.n, relaxation.k)
 
 
-def _stars(Z, relaxation: Relaxation, parameters: SeparationParameters) -> CutSet:
+def _stars(
+    Z: NDArray[np.float64], relaxation: Relaxation, parameters: SeparationParameters
+) -> CutSet:
     centre, n_leaves, leaves, distance = kernels.violated_stars(
         Z,
         relaxation.inverse_roots,

@@ -58,7 +58,11 @@ class SpectralProjector:
         restricted = M - outer
         restricted -= outer.T  # P M P - shift u u'
         wanted = self._carried()
-        if m >= self.parameters.min_order and self.rank and wanted < self.parameters.exact_fraction * m:
+        if (
+            m >= self.parameters.min_order
+            and self.rank
+            and wanted < self.parameters.exact_fraction * m
+        ):
             values, vectors = eigh(
                 restricted, subset_by_index=(m - wanted, m - 1), driver="evr", check_finite=False
             )

@@ -1,0 +1,122 @@
+import pickle
+
+import numpy as np
+import pytest
+
+from heuristics import IPCKMeans
+from sdpbb.backends.conic import solve_peng_wei
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.separation import separate
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Instance, contract
+from tests.bounds.sdp.test_cuts import dense
+
+
+@pytest.fixture(scope="module")
+def instance() -> Instance:
+    rng = np.random.default_rng(7)
+    points = np.concatenate([rng.normal(c, 1.2, size=(10, 2)) for c in ((0, 0), (3, 0), (1, 3))])
+    return Instance(points, 3, must_link=[(0, 11)], cannot_link=[(1, 2), (2, 12), (5, 25)])
+
+
+def advanced(run, steps: int, cutoff: float = np.inf):
+    for _ in range(steps):
+        progress = run.advance(cutoff)
+    return progress
+
+
+@pytest.mark.parametrize("solver", ["clarabel", "scs"])
+def test_without_cuts_the_bound_is_the_value_of_a_conic_solver(instance, solver):
+    contraction = contract(instance)
+    sums = contraction.sizes[:, None] * contraction.means
+    value, _ = solve_peng_wei(
+        sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, solver=solver
+    )
+    conic = contraction.total - value
+    run = SdpBounding(SdpParameters(round_period=10**6)).start(contraction, None)
+    bound = advanced(run, 60).bound.value
+    assert bound <= conic + 1e-5 * conic
+    assert bound == pytest.approx(conic, rel=1e-5)
+
+
+def test_with_the_same_cuts_too(instance):
+    contraction = contract(instance)
+    relaxation = Relaxation.of(contraction)
+    run = SdpBounding().start(contraction, None)
+    bound = advanced(run, 60).bound.value
+    cuts = run.warm_start().dual.cuts
+    assert len(cuts)
+    sums = contraction.sizes[:, None] * contraction.means
+    matrices = list(zip(dense(cuts, relaxation.m), cuts.rhs, strict=True))
+    value, Z = solve_peng_wei(
+        sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, matrices
+    )
+    # The bound may rest on cuts that were dropped later, so only one side is a theorem here.
+    optimum = IPCKMeans().run(contraction, np.random.default_rng(0)).cost
+    conic = contraction.total - value
+    assert conic <= optimum * (1 + 1e-6)
+    assert bound == pytest.approx(conic, rel=2e-3)
+    assert (cuts.values(Z) >= cuts.rhs - 1e-5).all()
+
+
+def test_stops_rising_only_at_the_optimum_and_then_stalls(instance):
+    contraction = contract(instance)
+    optimum = IPCKMeans().run(contraction, np.random.default_rng(0)).cost
+    run = SdpBounding().start(contraction, None)
+    unreachable = optimum * 1.1
+    before = -np.inf
+    for _ in range(200):
+        progress = run.advance(unreachable)
+        assert before <= progress.bound.value <= optimum
+        before = progress.bound.value
+        if progress.stalled:
+            break
+    assert progress.stalled
+
+
+def test_affinity_has_unit_row_sums_and_no_weight_on_cannot_links(instance):
+    contraction = contract(instance)
+    run = SdpBounding().start(contraction, None)
+    advanced(run, 20)
+    Z = run.affinity()
+    np.testing.assert_allclose(Z @ contraction.sizes, 1, atol=1e-2)
+    assert (Z >= 0).all()
+    assert not Z[contraction.adjacency].any()
+
+
+def test_children_start_where_the_parent_stopped(instance):
+    contraction = contract(instance)
+    run = SdpBounding().start(contraction, None)
+    parent = advanced(run, 10).bound.value
+    warm_start = pickle.loads(pickle.dumps(run.warm_start()))
+    for decision in ({"must_link": [(3, 4)]}, {"cannot_link": [(3, 4)]}):
+        child = contract(instance, **decision)
+        Z = warm_start.for_child(child)[1]
+        np.testing.assert_allclose(Z @ child.sizes, 1, atol=1e-2)
+        warm = SdpBounding().start(child, warm_start).advance(np.inf).bound.value
+        cold = SdpBounding().start(child, None).advance(np.inf).bound.value
+        assert warm > cold
+        assert warm >= parent * (1 - 1e-2)
+
+
+def test_violation_disappears(instance):
+    contraction = contract(instance)
+    relaxation = Relaxation.of(contraction)
+    parameters = SdpParameters()
+    run = SdpBounding(parameters).start(contraction, None)
+    advanced(run, 60)
+    roots = np.sqrt(contraction.sizes)
+    Y = roots[:, None] * run.affinity() * roots
+    cuts = separate(relaxation, Y, parameters.separation)
+    violation = cuts.rhs - cuts.values(run.affinity())
+    assert violation.max(initial=0.0) < 1e-3 * run.affinity().max()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"round_period": 0}, {"patience": 1}, {"progress": 0.0}, {"max_iterations": 0}]
+)
+def test_parameters_out_of_their_domain(wrong):
+    with pytest.raises(ParameterError):
+        SdpParameters(**wrong)

@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from tests.bounds.sdp.problems import small_problem
+
+
+def random_cuts(rng: np.random.Generator, m: int, n: int, k: int) -> CutSet:
+    """Cuts of all four families on random blocks."""
+    ijh = np.array([rng.permutation(m)[:3] for _ in range(6)], dtype=np.int32)
+    ijh[:2, 2] = ijh[:2, 1]
+    cuts = CutSet.triangles(ijh)
+    if m > k:
+        members = np.sort([rng.permutation(m)[: k + 1] for _ in range(4)], axis=1)
+        cuts = cuts + CutSet.cliques(members.astype(np.int32), n, k)
+    if m > 3:
+        leaves = np.array([rng.permutation(m) for _ in range(6)], dtype=np.int32)
+        size = rng.integers(3, m, size=6).astype(np.int32)
+        cuts = cuts + CutSet.stars(leaves[:, 0], leaves[:, 1:], size)
+    return cuts
+
+
+def dense(cuts: CutSet, m: int) -> np.ndarray:
+    """The symmetric matrices B with <B, Z> the left-hand side, (number, m, m)."""
+    B = np.zeros((len(cuts), m, m))
+    for c in range(len(cuts)):
+        for p in range(cuts.start[c], cuts.start[c + 1]):
+            i, j = cuts.row[p], cuts.column[p]
+            B[c, i, j] += cuts.coefficient[p] / 2
+            B[c, j, i] += cuts.coefficient[p] / 2
+    return B
+
+
+@given(st.integers(0, 10**6))
+def test_every_cut_holds_at_every_clustering(seed):
+    problem = small_problem(seed)
+    c = problem.contraction
+    cuts = random_cuts(np.random.default_rng(seed), c.n_blocks, c.n_points, c.k)
+    for Z in problem.matrices():
+        assert (cuts.values(Z) >= cuts.rhs - 1e-12).all()
+
+
+@given(st.integers(0, 10**6))
+def test_values_and_scaling_agree_with_dense_matrices(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(4, 9))
+    cuts = random_cuts(rng, m, m + 5, 2)
+    Z = rng.normal(size=(m, m))
+    Z = Z + Z.T
+    B = dense(cuts, m)
+    np.testing.assert_allclose(cuts.values(Z), (B * Z).sum(axis=(1, 2)), atol=1e-12)
+    inverse_roots = 1 / np.sqrt(rng.integers(1, 5, size=m))
+    scaled = ScaledCuts.of(cuts, inverse_roots)
+    for c in range(len(cuts)):
+        terms = slice(cuts.start[c], cuts.start[c + 1])
+        upper = np.zeros(m * m)
+        upper[scaled.position[terms]] = scaled.entry[terms]
+        matrix = upper.reshape(m, m)
+        matrix = matrix + np.triu(matrix, 1).T
+        expected = inverse_roots[:, None] * B[c] * inverse_roots
+        np.testing.assert_allclose(matrix * scaled.norm[c], expected, atol=1e-12)
+        assert abs(np.linalg.norm(matrix) - 1) < 1e-12
+
+
+@given(st.integers(0, 10**6))
+def test_merging_keeps_the_left_hand_side(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(4, 9))
+    cuts = random_cuts(rng, m, m + 5, 2)
+    block_of = np.unique(rng.integers(0, m - 1, size=m), return_inverse=True)[1]
+    new = block_of.max() + 1
+    Z = rng.normal(size=(new, new))
+    Z = Z + Z.T
+    np.testing.assert_allclose(
+        cuts.merged(block_of).values(Z), cuts.values(Z[np.ix_(block_of, block_of)]), atol=1e-12
+    )
+
+
+def test_keys_do_not_depend_on_the_order_of_leaves_and_differ_between_cuts():
+    one = CutSet.stars(*(np.array(a, np.int32) for a in ([0], [[1, 2, 3]], [3])))
+    same = CutSet.stars(*(np.array(a, np.int32) for a in ([0], [[3, 1, 2]], [3])))
+    other = CutSet.stars(*(np.array(a, np.int32) for a in ([1], [[0, 2, 3]], [3])))
+    assert one.keys == same.keys
+    assert one.keys != other.keys
+
+
+@pytest.mark.parametrize("chosen", [np.array([True, False, True]), np.array([2, 0])])
+def test_select(chosen):
+    cuts = CutSet.triangles(np.array([[0, 1, 2], [1, 2, 2], [2, 0, 3]], np.int32))
+    positions = np.arange(3)[chosen]
+    Z = np.arange(16.0).reshape(4, 4)
+    np.testing.assert_array_equal(cuts.select(chosen).values(Z), cuts.values(Z)[positions])
+
+
+def test_the_empty_set():
+    none = CutSet.empty()
+    assert len(none) == 0
+    assert len(none.values(np.eye(3))) == 0
+    assert len(none + none) == 0
+    assert len(none.merged(np.array([0, 0, 1]))) == 0

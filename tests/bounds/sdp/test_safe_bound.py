@@ -1,0 +1,73 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
+from sdpbb.problem import Contraction, Instance, contract
+from tests.bounds.sdp.problems import small_problem
+from tests.bounds.sdp.test_cuts import random_cuts
+
+
+def random_dual(rng: np.random.Generator, relaxation: Relaxation, spread: float) -> DualPoint:
+    """Dual values of any size; N has any sign everywhere, so clipping is tested as well."""
+    m = relaxation.m
+    N = rng.normal(size=(m, m)) * spread
+    cuts = random_cuts(rng, m, relaxation.n, relaxation.k)
+    return DualPoint(N + N.T, cuts, rng.exponential(spread, size=len(cuts)))
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 100.0]))
+def test_any_dual_values_give_a_lower_bound(seed, spread):
+    problem = small_problem(seed)
+    dual = random_dual(np.random.default_rng(seed), problem.relaxation, spread)
+    assert safe_bound(problem.relaxation, dual).value <= problem.optimum
+
+
+@given(st.integers(0, 10**6))
+def test_the_method_ends_near_its_own_bound_and_never_above_the_optimum(seed):
+    problem = small_problem(seed)
+    run = SdpBounding().start(problem.contraction, None)
+    before = -np.inf
+    for _ in range(10):
+        bound = run.advance(np.inf).bound.value
+        assert before <= bound <= problem.optimum
+        before = bound
+
+
+@given(st.integers(0, 10**6))
+def test_a_childs_bound_is_at_least_its_parents(seed):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(12, 2))
+    instance = Instance(points, int(rng.integers(2, 5)), cannot_link=[(0, 1), (2, 3)])
+    parent = contract(instance)
+    assert isinstance(parent, Contraction)
+    drawn = random_dual(rng, Relaxation.of(parent), 0.3)
+    # The theorem is about dual values that need no clipping.
+    N = np.where(parent.adjacency, drawn.N, np.abs(drawn.N))
+    dual = DualPoint(N, drawn.cuts, drawn.multipliers)
+    bound = safe_bound(Relaxation.of(parent), dual).value
+    i, j = sorted(rng.permutation(12)[:2].tolist())
+    for decision in ({"must_link": [(i, j)]}, {"cannot_link": [(i, j)]}):
+        child = contract(instance, **decision)
+        if isinstance(child, Contraction):
+            block_of = child.block_of[parent.representatives]
+            relaxation = Relaxation.of(child)
+            rounding = 1e-11 * (relaxation.total + np.abs(dual.N).sum())
+            assert safe_bound(relaxation, dual.merged(block_of)).value >= bound - rounding
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-3, 1e5]))
+def test_the_bound_scales_with_the_data(seed, factor):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(10, 2))
+    bounds = []
+    for scaled in (points, points * factor):
+        contraction = contract(Instance(scaled, 3))
+        relaxation = Relaxation.of(contraction)
+        N = np.abs(np.random.default_rng(seed).normal(size=(10, 10))) * relaxation.scale * 1e-2
+        dual = DualPoint(N + N.T, CutSet.empty(), np.zeros(0))
+        bounds.append(safe_bound(relaxation, dual).value)
+    assert abs(bounds[1] / factor**2 - bounds[0]) <= 1e-11 * abs(bounds[0]) + 1e-12

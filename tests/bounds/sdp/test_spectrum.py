@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.sdp.parameters import SpectrumParameters
+from sdpbb.bounds.sdp.spectrum import SpectralProjector, simplex_threshold
+
+
+def unit(rng: np.random.Generator, m: int) -> np.ndarray:
+    u = np.sqrt(rng.integers(1, 4, size=m).astype(float))
+    return u / np.linalg.norm(u)
+
+
+def symmetric(rng: np.random.Generator, m: int) -> np.ndarray:
+    M = rng.normal(size=(m, m))
+    return M + M.T
+
+
+def projected(M: np.ndarray, u: np.ndarray, trace: float) -> np.ndarray:
+    """The projection, through an explicit basis of the complement of u."""
+    basis = np.linalg.qr(np.column_stack([u, np.eye(len(u))[:, 1:]]))[0][:, 1:]
+    values, vectors = np.linalg.eigh(basis.T @ M @ basis)
+    tau = simplex_threshold(values[::-1], trace)
+    vectors = basis @ vectors
+    return (vectors * np.maximum(values - tau, 0)) @ vectors.T + np.outer(u, u)
+
+
+@given(st.lists(st.floats(-10, 10), min_size=1, max_size=20), st.floats(0.01, 10))
+def test_simplex_threshold(values, total):
+    ordered = np.sort(values)[::-1]
+    tau = simplex_threshold(ordered, total)
+    assert np.maximum(ordered - tau, 0).sum() == pytest.approx(total)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 30))
+def test_small_matrices_are_projected_exactly(seed, m):
+    rng = np.random.default_rng(seed)
+    u, M = unit(rng, m), symmetric(rng, m)
+    projector = SpectralProjector(u, 1.5, SpectrumParameters())
+    out = np.empty((m, m))
+    projector.project(M, np.inf, out)
+    np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-10)
+
+
+def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accuracy():
+    rng = np.random.default_rng(3)
+    m = 120
+    u = unit(rng, m)
+    values = np.concatenate([np.linspace(3, 2, 6), np.linspace(0.3, -0.3, m - 6)])
+    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    M = (Q * values) @ Q.T
+    projector = SpectralProjector(u, 4.0, SpectrumParameters())
+    out = np.empty((m, m))
+    for step in range(30):
+        M = M + symmetric(rng, m) * 1e-4
+        projector.project(M, 1e-3, out)
+        np.testing.assert_allclose(out, projected(M, u, 4.0), atol=1e-3)
+    assert projector.n_iterative > 20
+    assert projector.n_exact + projector.n_iterative == step + 1
+
+
+def test_a_jump_is_noticed():
+    rng = np.random.default_rng(4)
+    m = 100
+    u = unit(rng, m)
+    projector = SpectralProjector(u, 2.0, SpectrumParameters())
+    out = np.empty((m, m))
+    for _ in range(6):
+        M = symmetric(rng, m)
+        projector.project(M, 1e-6, out)
+        np.testing.assert_allclose(out, projected(M, u, 2.0), atol=1e-5)
