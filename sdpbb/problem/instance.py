@@ -144,7 +144,7 @@ def _pairs(values: ArrayLike, n: int, argument: str) -> NDArray[np.intp]:
         given = np.asarray(values)
     except ValueError as error:
         raise InstanceError(f"{argument}: expected pairs of row numbers ({error})") from None
-    if given.shape == (0,):  # an empty list
+    if given.shape in ((0,), (0, 2)):  # an empty list, or an empty array of whatever type
         given = np.empty((0, 2), np.intp)
     if given.ndim != 2 or given.shape[1] != 2:
         raise InstanceError(f"{argument}: expected pairs of row numbers, got shape {given.shape}")

@@ -1,0 +1,228 @@
+import math
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.errors import ParameterError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance, Partition
+from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.events import Finished, Progress, Started
+from sdpbb.solver import solve
+from tests.enumeration import optimum, random_instance, sums_of_squares
+
+# Nodes are given up at once, so that trees grow where the root would have closed.
+HASTY = SdpParameters(patience=20, progress=0.9, max_iterations=20)
+
+
+def assert_proven(instance: Instance, parameters: SolverParameters) -> None:
+    """The verdict and the optimum are those of full enumeration."""
+    truth = optimum(instance)
+    result = solve(instance, parameters)
+    if truth is None:
+        assert result.status is SolutionStatus.INFEASIBLE
+        return
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.partition.is_feasible(instance)
+    own = sums_of_squares(instance.points, result.partition.labels[None])[0]
+    rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
+    rounding += 1e-30 * (instance.points**2).sum()
+    assert result.objective == pytest.approx(own, abs=rounding)
+    assert truth - rounding <= result.objective <= truth * (1 + 1e-8) + rounding
+    assert result.lower_bound <= truth + rounding
+
+
+@given(st.integers(0, 10**9), st.sampled_from([0.0, 1e-9]))
+@settings(max_examples=150)
+def test_enumeration_agrees(seed, gap):
+    instance = random_instance(np.random.default_rng(seed))
+    assert_proven(instance, SolverParameters(gap=gap))
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=60)
+def test_enumeration_agrees_when_nodes_are_given_up_early(seed):
+    instance = random_instance(np.random.default_rng(seed), n_min=6)
+    assert_proven(instance, SolverParameters(gap=1e-9, sdp=HASTY))
+
+
+@pytest.mark.slow
+def test_enumeration_agrees_on_many_instances():
+    rng = np.random.default_rng(2026)
+    for _ in range(2000):
+        instance = random_instance(rng)
+        parameters = SolverParameters(gap=float(rng.choice([0.0, 1e-9])))
+        if rng.random() < 0.3:
+            parameters = replace(parameters, sdp=HASTY)
+        assert_proven(instance, parameters)
+
+
+@pytest.mark.parametrize(
+    ("k", "published"), [(2, 152.34795), (3, 78.85144), (4, 57.22847), (5, 46.44618), (6, 39.03999)]
+)
+def test_iris_without_constraints(k, published):
+    result = solve(Instance(load_iris().data, k), SolverParameters(gap=1e-8))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(published, abs=6e-6)
+    assert result.gap <= 1e-8
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1e-6, 1.0, 1e8]))
+@settings(max_examples=25)
+def test_moving_turning_scaling_and_permuting_change_nothing_but_the_scale(seed, factor):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n_min=5)
+    truth = optimum(instance)
+    n, d = instance.points.shape
+    rotation = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    order = rng.permutation(n)
+    place = np.argsort(order)
+    moved = Instance(
+        ((instance.points + rng.normal(size=d)) @ rotation * factor)[order],
+        instance.k,
+        place[instance.must_link],
+        place[instance.cannot_link],
+    )
+    result = solve(moved, SolverParameters(gap=1e-9))
+    if truth is None:
+        assert result.status is SolutionStatus.INFEASIBLE
+    else:
+        scatter = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
+        assert result.status is SolutionStatus.OPTIMAL
+        assert result.objective / factor**2 == pytest.approx(truth, rel=1e-8, abs=1e-10 * scatter)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.zeros((6, 2)),
+        np.ones((5, 1)) * 0.1,
+        np.repeat([[0.0, 1.0], [2.0, 1.0], [5.0, 5.0]], 3, axis=0),
+        np.arange(8.0)[:, None],
+        np.random.default_rng(0).normal(size=(7, 40)),
+        np.random.default_rng(1).normal(size=(8, 2)) * 1e-6,
+        np.random.default_rng(2).normal(size=(8, 2)) * 1e8,
+        np.random.default_rng(3).normal(size=(8, 2)) + 1e6,
+        np.array([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [1e6]]),
+    ],
+    ids=["zero", "equal", "duplicates", "line", "d>n", "tiny", "huge", "far", "scales"],
+)
+def test_degenerate_points(points):
+    n = len(points)
+    for k in range(1, n + 1):
+        assert_proven(Instance(points, k), SolverParameters(gap=1e-9))
+    assert_proven(Instance(points, 3, [(0, 1)], [(1, 2), (2, 3)]), SolverParameters(gap=1e-9))
+
+
+@pytest.fixture(scope="module")
+def hard() -> Instance:
+    """Without structure: the root does not close when it is given up early."""
+    return Instance(np.random.default_rng(5).normal(size=(40, 2)), 6)
+
+
+HARD = SolverParameters(gap=0.0, sdp=HASTY)
+
+
+def test_a_tree_gives_the_same_optimum_as_the_root(hard):
+    reference = solve(hard, SolverParameters(gap=1e-7))
+    small = Instance(hard.points[:22], 5, cannot_link=[(0, 1), (2, 3), (4, 5)])
+    patient = solve(small, SolverParameters(gap=1e-7))
+    hasty = solve(small, SolverParameters(gap=1e-7, sdp=replace(HASTY, max_iterations=60)))
+    assert reference.status is patient.status is hasty.status is SolutionStatus.OPTIMAL
+    assert hasty.statistics.n_nodes > 1
+    assert hasty.objective == pytest.approx(patient.objective, rel=1e-7)
+
+
+def test_node_limit(hard):
+    events = []
+    result = solve(hard, replace(HARD, node_limit=3), events.append)
+    assert (result.status, result.termination) == (
+        SolutionStatus.FEASIBLE,
+        Termination.NODE_LIMIT,
+    )
+    assert result.statistics.n_nodes == 3
+    assert result.statistics.root_gap >= result.gap > 0
+    truth = solve(hard, SolverParameters(gap=1e-6)).objective
+    assert result.lower_bound <= truth <= result.objective * (1 + 1e-6)
+    assert isinstance(events[-1], Finished)
+    assert any(isinstance(event, Started) for event in events)
+    lowers = [event.lower for event in events if isinstance(event, Progress)]
+    assert lowers == sorted(lowers)
+    uppers = [event.upper for event in events if isinstance(event, Progress)]
+    assert uppers == sorted(uppers, reverse=True)
+
+
+def test_time_limit_before_the_first_bound(hard):
+    result = solve(hard, SolverParameters(time_limit=1e-9))
+    assert (result.status, result.termination) == (SolutionStatus.FEASIBLE, Termination.TIME_LIMIT)
+    assert result.partition.is_feasible(hard)
+    assert result.statistics.n_nodes == 0
+    assert result.lower_bound >= 0
+
+
+def test_interrupt_during_the_root(hard):
+    interrupt = threading.Event()
+
+    def after_the_first_bound(event):
+        if isinstance(event, Progress) and event.lower > 0:
+            interrupt.set()
+
+    parameters = SolverParameters(gap=0.0, sdp=SdpParameters(patience=10**4))
+    result = solve(hard, parameters, after_the_first_bound, interrupt)
+    assert result.termination is Termination.INTERRUPTED
+    assert result.lower_bound > 0
+    assert result.partition.is_feasible(hard)
+
+
+def test_interrupt_from_another_thread_ends_soon(hard):
+    interrupt = threading.Event()
+    threading.Timer(0.3, interrupt.set).start()
+    parameters = SolverParameters(gap=0.0, sdp=SdpParameters(patience=10**5, max_iterations=10**6))
+    started = time.perf_counter()
+    result = solve(hard, parameters, interrupt=interrupt)
+    assert result.termination in (Termination.INTERRUPTED, Termination.GAP_CLOSED)
+    assert time.perf_counter() - started < 60
+
+
+def test_the_same_seed_gives_the_same_run(hard):
+    one, two = (solve(hard, replace(HARD, node_limit=4)) for _ in range(2))
+    assert one.partition == two.partition
+    assert one.lower_bound == two.lower_bound
+    assert one.statistics.n_iterations == two.statistics.n_iterations
+
+
+def test_blas_is_limited_to_one_thread(hard):
+    from threadpoolctl import threadpool_info
+
+    seen = set()
+
+    def look(event):
+        if isinstance(event, Progress):
+            seen.update(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+
+    solve(hard, SolverParameters(), look)
+    assert seen == {1}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"gap": -1.0}, {"gap": math.nan}, {"time_limit": 0.0}, {"node_limit": 0}, {"seed": -1}],
+)
+def test_parameters_out_of_their_domain(wrong):
+    with pytest.raises(ParameterError):
+        SolverParameters(**wrong)
+
+
+def test_the_result_is_plain_values(hard):
+    result = solve(hard, SolverParameters(gap=1e-2))
+    values = result.to_dict()
+    assert values["status"] == "optimal"
+    assert Partition(np.array(values["labels"])) == result.partition
+    assert values["parameters"]["gap"] == 1e-2
