@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sdpbb.backends.milp import BinaryProgramme, MilpStatus, solve_binary_programme
+from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.errors import BackendFailure
 from sdpbb.problem.colouring import greedy_clique, greedy_colouring
 from sdpbb.problem.contraction import Contraction

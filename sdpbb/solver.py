@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
+from importlib.metadata import version
 
 from threadpoolctl import threadpool_limits
 
-import sdpbb
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.compilation import prepare_kernels
 from sdpbb.feasibility import find_feasible
@@ -116,7 +116,7 @@ def _infeasible(proof: Infeasibility, parameters: SolverParameters, limits: Limi
         statistics=Statistics(wall_seconds=limits.seconds, n_nodes=0),
         infeasibility=proof,
         parameters=parameters.to_dict(),
-        version=sdpbb.__version__,
+        version=version("sdpbb"),
     )
 
 
@@ -154,5 +154,5 @@ def _result(
             root_seconds=search.root_seconds,
         ),
         parameters=parameters.to_dict(),
-        version=sdpbb.__version__,
+        version=version("sdpbb"),
     )

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb import feasibility
-from sdpbb.backends.milp import MilpSolution, MilpStatus
+from sdpbb.backends.programme import MilpSolution, MilpStatus
 from sdpbb.errors import BackendFailure
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract

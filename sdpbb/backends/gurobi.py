@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.milp import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
+from sdpbb.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
 from sdpbb.errors import BackendFailure, BackendUnavailable
 
 

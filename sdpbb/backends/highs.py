@@ -6,7 +6,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.milp import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
+from sdpbb.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
 from sdpbb.errors import BackendFailure
 
 _STATUS = {

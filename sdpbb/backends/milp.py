@@ -1,108 +1,14 @@
-"""Binary linear programmes, and the solvers that can be asked to minimise them."""
+"""The solvers that can be asked to minimise binary linear programmes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from sdpbb.errors import BackendFailure, ParameterError
-
-# A row of a solution rounded to 0 and 1 may miss its sides by the rounding of the coefficients.
-ROW_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True, eq=False)
-class BinaryProgramme:
-    """A binary linear programme.
-
-    minimise    c'x
-    subject to  lower <= A x <= upper,  x in {0, 1}^p
-
-    Attributes
-    ----------
-    objective : (p,) c, finite
-    matrix : (q, p) A, sparse rows, finite
-    lower, upper : (q,) sides of the rows; -inf and inf for a side that is absent
-    warm_start : (p,) a solution to begin from, or None
-    time_limit : seconds, or None for as long as it takes
-
-    Raises
-    ------
-    ParameterError
-        If shapes disagree, there is no variable, a number is not finite or a time limit is not
-        positive.
-    """
-
-    objective: NDArray[np.float64]
-    matrix: csr_array
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    warm_start: NDArray[np.float64] | None = None
-    time_limit: float | None = None
-
-    def __post_init__(self) -> None:
-        rows, columns = self.matrix.shape
-        if not columns:
-            raise ParameterError("objective: a programme needs at least one variable")
-        if self.objective.shape != (columns,):
-            raise ParameterError(f"objective: shape {self.objective.shape}, expected ({columns},)")
-        if self.lower.shape != (rows,) or self.upper.shape != (rows,):
-            raise ParameterError(f"lower, upper: expected one side for each of {rows} rows")
-        if self.warm_start is not None and self.warm_start.shape != (columns,):
-            raise ParameterError(
-                f"warm_start: shape {self.warm_start.shape}, expected ({columns},)"
-            )
-        if not (np.isfinite(self.objective).all() and np.isfinite(self.matrix.data).all()):
-            raise ParameterError("objective, matrix: every coefficient must be finite")
-        if np.isnan(self.lower).any() or np.isnan(self.upper).any():
-            raise ParameterError("lower, upper: a side is not a number")
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise ParameterError(f"time_limit = {self.time_limit}: expected a positive number")
-
-    @property
-    def n_variables(self) -> int:
-        return len(self.objective)
-
-    def satisfied_by(self, x: NDArray[np.float64]) -> bool:
-        """Whether a binary vector satisfies every row."""
-        activity = self.matrix @ x
-        scale = 1 + abs(self.matrix) @ np.ones(self.n_variables)
-        slack = ROW_TOLERANCE * scale
-        return bool(
-            np.all(activity >= self.lower - slack) and np.all(activity <= self.upper + slack)
-        )
-
-
-class MilpStatus(Enum):
-    """What a solver proved before it stopped."""
-
-    OPTIMAL = "x attains the minimum"
-    INFEASIBLE = "no binary vector satisfies the rows"
-    TIME_LIMIT = "out of time; x is the best vector met, or None"
-
-
-@dataclass(frozen=True, eq=False)
-class MilpSolution:
-    """The outcome of a binary programme.
-
-    Attributes
-    ----------
-    status : what is proven, up to the tolerances of the solver
-    x : (p,) zeros and ones that satisfy the rows (checked), or None
-    objective : c'x, or inf without an x
-    bound : a lower bound on the minimum as the solver reports it, in floating point: not a safe
-        bound; inf if infeasible, -inf if unknown
-    """
-
-    status: MilpStatus
-    x: NDArray[np.float64] | None
-    objective: float
-    bound: float
+from sdpbb.backends.programme import BinaryProgramme, MilpSolution
+from sdpbb.errors import ParameterError
 
 
 class BinaryModel(Protocol):
@@ -151,25 +57,3 @@ def solve_binary_programme(programme: BinaryProgramme, solver: str = "highs") ->
     """
     model = load(programme, solver)
     return model.minimise(programme.objective, programme.warm_start, programme.time_limit)
-
-
-def checked_solution(
-    programme: BinaryProgramme,
-    objective: NDArray[np.float64],
-    status: MilpStatus,
-    values: NDArray[np.float64] | None,
-    bound: float,
-) -> MilpSolution:
-    """The solution a backend returns: its values rounded to 0 and 1, and checked in the rows.
-
-    Raises
-    ------
-    BackendFailure
-        If the rounded values violate a row.
-    """
-    if values is None:
-        return MilpSolution(status, None, np.inf, bound)
-    x = np.round(values)
-    if not (np.isin(x, (0.0, 1.0)).all() and programme.satisfied_by(x)):
-        raise BackendFailure("the solver's values violate the programme once rounded to 0 and 1")
-    return MilpSolution(status, x, float(objective @ x), bound)

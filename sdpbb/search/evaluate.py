@@ -13,10 +13,10 @@ from heuristics.ipc_kmeans import IPCKMeans
 from heuristics.parameters import IPCKMeansParameters
 from sdpbb.bounds.bound import Bounding, BoundProgress, SafeBound
 from sdpbb.feasibility import find_feasible
-from sdpbb.parameters import HeuristicSchedule
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.search.branching import most_undecided_pair
 from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
+from sdpbb.search.parameters import HeuristicSchedule
 from sdpbb.search.tolerances import Tolerances
 
 

@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.backends.milp import (
-    BinaryProgramme,
-    MilpStatus,
-    checked_solution,
-    load,
-    solve_binary_programme,
-)
+from sdpbb.backends.milp import load, solve_binary_programme
+from sdpbb.backends.programme import BinaryProgramme, MilpStatus, checked_solution
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 
 
@@ -75,7 +70,8 @@ def test_highs_beside_other_users_of_its_threads():
     script = """
 import highspy, numpy as np
 from scipy.sparse import csr_array
-from sdpbb.backends.milp import BinaryProgramme, solve_binary_programme
+from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.programme import BinaryProgramme
 other = highspy.Highs()
 other.setOptionValue("output_flag", False)
 other.setOptionValue("threads", 2)

@@ -6,10 +6,10 @@ import pytest
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.parameters import HeuristicSchedule
 from sdpbb.problem import Instance, contract
 from sdpbb.search.evaluate import EvaluationContext, evaluate, has_one_cost
 from sdpbb.search.node import Node, NodeStatus
+from sdpbb.search.parameters import HeuristicSchedule
 from sdpbb.search.tolerances import Tolerances
 from tests.enumeration import feasible_clusterings, sums_of_squares
 
