@@ -11,7 +11,7 @@ from tests.enumeration import clustering_matrix, feasible_clusterings, random_in
 
 @dataclass(frozen=True)
 class SmallProblem:
-    """A feasible contraction, its relaxation, all of its clusterings (number, m) and their costs."""
+    """A feasible contraction, its relaxation, its clusterings (number, m) and their costs."""
 
     contraction: Contraction
     relaxation: Relaxation

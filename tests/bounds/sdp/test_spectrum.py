@@ -52,12 +52,12 @@ def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accurac
     M = (Q * values) @ Q.T
     projector = SpectralProjector(u, 4.0, SpectrumParameters())
     out = np.empty((m, m))
-    for step in range(30):
+    for _ in range(30):
         M = M + symmetric(rng, m) * 1e-4
         projector.project(M, 1e-3, out)
         np.testing.assert_allclose(out, projected(M, u, 4.0), atol=1e-3)
     assert projector.n_iterative > 20
-    assert projector.n_exact + projector.n_iterative == step + 1
+    assert projector.n_exact + projector.n_iterative == 30
 
 
 def test_a_jump_is_noticed():

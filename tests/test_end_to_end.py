@@ -1,0 +1,149 @@
+"""The command and the engine together, on the bundled instances and on published ones."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb import SolverParameters, read_instance, solve
+from sdpbb.cli import ExitCode, main
+from sdpbb.problem.formats import write_points
+from sdpbb.result import SolutionStatus
+
+ROOT = Path(__file__).resolve().parents[1]
+INSTANCES = ROOT / "instances"
+OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
+SHARED = ROOT.parent / "shared" / "data" / "pc-sos-sdp"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+def run(*arguments: object) -> int:
+    """The exit status of `sdpbb` with these arguments, in this process."""
+    sys.argv = ["sdpbb", *map(str, arguments)]
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.fixture(autouse=True)
+def arguments(monkeypatch):
+    monkeypatch.setattr(sys, "argv", sys.argv)
+
+
+@pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
+def test_the_bundled_optima_are_proven_again(case):
+    constraints = INSTANCES / case["constraints"] if case["constraints"] else None
+    instance = read_instance(INSTANCES / case["data"], case["k"], constraints)
+    result = solve(instance, SolverParameters(gap=1e-6))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.partition.is_feasible(instance)
+    assert result.objective == pytest.approx(case["value"], rel=1e-6)
+    assert result.lower_bound <= case["value"]
+    assert case["lower_bound"] <= case["value"]
+
+
+def test_every_bundled_set_has_an_optimum():
+    named = {case["constraints"] for case in OPTIMA} - {""}
+    assert named == {path.name for path in INSTANCES.glob("*_ml_*_cl_*.txt")}
+
+
+def test_solve_writes_what_it_proved(tmp_path, capsys):
+    out, labels = tmp_path / "out.json", tmp_path / "labels.txt"
+    constraints = INSTANCES / "iris_ml_19_cl_19.txt"
+    options = ("--constraints", constraints, "--json", out, "--labels", labels)
+    assert run("solve", INSTANCES / "iris.txt", *options) == ExitCode.OPTIMAL
+    result = json.loads(out.read_text())
+    assert result["status"] == "optimal"
+    assert result["termination"] == "gap_closed"
+    assert result["gap"] <= 1e-4
+    assert result["root_seconds"] <= result["wall_seconds"]
+    assert result["n_nodes"] == 1
+    assert np.loadtxt(labels, dtype=int).tolist() == result["labels"]
+    printed = capsys.readouterr().out
+    assert "proven optimal" in printed
+    assert "\nK " in printed
+
+
+def test_infeasible(tmp_path, capsys):
+    data, constraints, out = tmp_path / "d.txt", tmp_path / "c.txt", tmp_path / "o.json"
+    write_points(data, np.arange(8.0)[:, None], 3)
+    square = [(i, j) for i in range(4) for j in range(i)]
+    constraints.write_text("".join(f"CL {i} {j}\n" for i, j in square))
+    options = ("--constraints", constraints, "--json", out)
+    assert run("solve", data, *options) == ExitCode.INFEASIBLE
+    assert "infeasible" in capsys.readouterr().out
+    result = json.loads(out.read_text())
+    assert (result["status"], result["objective"], result["labels"]) == ("infeasible", None, None)
+
+
+def test_a_time_limit_inside_the_root(tmp_path):
+    data, out = tmp_path / "d.txt", tmp_path / "o.json"
+    write_points(data, np.random.default_rng(0).normal(size=(400, 4)), 12)
+    code = run("solve", data, "--time-limit", "1", "--json", out, "--quiet")
+    result = json.loads(out.read_text())
+    assert code == ExitCode.LIMIT
+    assert (result["status"], result["termination"]) == ("feasible", "time_limit")
+    assert 0 <= result["lower_bound"] < result["objective"]
+    assert result["gap"] > 1e-4
+
+
+def test_ctrl_c_writes_what_was_found(tmp_path):
+    data, out = tmp_path / "d.txt", tmp_path / "o.json"
+    write_points(data, np.random.default_rng(0).normal(size=(200, 3)), 15)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sdpbb", "solve", data, "--gap", "0", "--json", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | ONE_THREAD,
+    )
+    for line in process.stdout:
+        if line.startswith("K"):
+            break
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=120)
+    assert process.returncode == ExitCode.INTERRUPTED
+    result = json.loads(out.read_text())
+    assert result["termination"] == "interrupted"
+    assert len(result["labels"]) == 200
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"no published instances in {SHARED}")
+@pytest.mark.parametrize(
+    ("data", "constraints"),
+    [("iris", "ml_0_cl_100_1"), ("seeds", "ml_25_cl_25_0"), ("glass", "ml_100_cl_0_0")],
+)
+def test_published_sets_close_at_the_root(data, constraints):
+    instance = read_instance(
+        SHARED / "datasets" / f"{data}.txt",
+        None,
+        SHARED / "constraints" / data / f"{constraints}.txt",
+    )
+    result = solve(instance)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.statistics.n_nodes == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason=f"no published instances in {SHARED}")
+def test_an_unconstrained_and_a_constrained_run_order_as_they_must():
+    """Constraints can only cost: each larger set of cannot-links has the larger optimum."""
+    costs = []
+    for n_used in (0, 50, 100):
+        full = read_instance(
+            SHARED / "datasets" / "wine.txt",
+            None,
+            SHARED / "constraints" / "wine" / "ml_0_cl_100_0.txt",
+        )
+        instance = type(full)(full.points, full.k, cannot_link=full.cannot_link[:n_used])
+        costs.append(solve(instance, SolverParameters(gap=1e-8)).objective)
+    assert costs == sorted(costs)
+    assert costs[0] < costs[-1]
