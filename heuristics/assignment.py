@@ -260,7 +260,10 @@ def _propagate(
     n_steps = len(block)
     table = np.empty(table_at[n_steps])
     choice = np.empty(table_at[n_steps], np.int64)
-    digits = np.empty(np.max(np.diff(separator_at)) if n_steps else 0, np.int64)
+    widest = 0
+    for t in range(n_steps):
+        widest = max(widest, separator_at[t + 1] - separator_at[t])
+    digits = np.empty(widest, np.int64)
     value = np.empty(k)
     for t in range(n_steps):
         first, width = separator_at[t], separator_at[t + 1] - separator_at[t]
@@ -315,17 +318,17 @@ def _fill_empty_clusters(labels, sizes, means, k):
         centre = np.zeros((k, r))
         for i in range(m):
             weight[labels[i]] += sizes[i]
-            centre[labels[i]] += sizes[i] * means[i]
-        for a in range(k):
-            if weight[a] > 0:
-                centre[a] /= weight[a]
+            for t in range(r):
+                centre[labels[i], t] += sizes[i] * means[i, t]
         chosen = -1
         largest = -1.0
         for i in range(m):
             a = labels[i]
             if count[a] < 2:
                 continue
-            distance = ((means[i] - centre[a]) ** 2).sum()
+            distance = 0.0
+            for t in range(r):
+                distance += (means[i, t] - centre[a, t] / weight[a]) ** 2
             gain = sizes[i] * weight[a] / (weight[a] - sizes[i]) * distance
             if gain > largest:
                 largest = gain

@@ -85,7 +85,9 @@ def _plus_plus(rows, weights, draws):
         least = np.inf
         for trial in range(1 if c == 0 else trials):
             # With fewer than k different rows nothing is left to draw from: any row serves.
-            drawn = min(np.searchsorted(cumulative, draws[c, trial] * running, "right"), m - 1)
+            drawn = 0
+            while drawn < m - 1 and cumulative[drawn] <= draws[c, trial] * running:
+                drawn += 1
             cost = 0.0
             for i in range(m):
                 distance = 0.0
@@ -96,8 +98,8 @@ def _plus_plus(rows, weights, draws):
             if cost < least:
                 least = cost
                 chosen[c] = drawn
-                kept[:] = candidate
-        nearest[:] = kept
+                kept, candidate = candidate, kept
+        nearest, kept = kept, nearest
     return chosen
 
 
@@ -130,4 +132,5 @@ def _lloyd(rows, weights, centres, max_iterations):
                 total[labels[i], t] += weights[i] * rows[i, t]
         for c in range(k):
             if weight[c] > 0:
-                centres[c] = total[c] / weight[c]
+                for t in range(r):
+                    centres[c, t] = total[c, t] / weight[c]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class ConicSolution:
+    """What a conic solver says: its value and Z (m, m), and whether it reached its tolerances. The
+    value proves nothing."""
+
+    value: float
+    Z: NDArray[np.float64]
+    accurate: bool
+
+
 def solve_peng_wei(
     gram: NDArray[np.float64],
     sizes: NDArray[np.float64],
@@ -27,7 +38,7 @@ def solve_peng_wei(
     cannot_link: NDArray[np.intp],
     cuts: list[tuple[NDArray[np.float64], float]] | None = None,
     solver: ConicSolver = "clarabel",
-) -> tuple[float, NDArray[np.float64]]:
+) -> ConicSolution:
     """The contracted Peng-Wei relaxation (PC-SOS-SDP, equation 7) as stated, with cuts.
 
     maximise    <gram, Z>
@@ -39,11 +50,6 @@ def solve_peng_wei(
     gram : (m, m) inner products of the block sums, sizes_i sizes_j <mean_i, mean_j>
     sizes : (m,)
     cuts : symmetric matrices (m, m) and right-hand sides
-
-    Returns
-    -------
-    The solver's optimal value and Z (m, m). The value is correct to the solver's tolerance and
-    proves nothing.
 
     Raises
     ------
@@ -63,11 +69,12 @@ def solve_peng_wei(
     constraints += [cp.sum(cp.multiply(B, Z)) >= b for B, b in cuts or []]
     problem = cp.Problem(cp.Maximize(cp.sum(cp.multiply(gram / scale, Z))), constraints)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # CVXPY's "may be inaccurate" becomes an error below
+        warnings.simplefilter("ignore")  # CVXPY's "may be inaccurate" is told by the solution
         try:
             problem.solve(solver=solver.upper(), **OPTIONS[solver])
         except cp.SolverError as error:
             raise BackendFailure(f"{solver}: {error}") from None
-    if problem.status != cp.OPTIMAL:
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise BackendFailure(f"{solver} ended with status {problem.status}")
-    return float(problem.value) * scale, np.asarray(Z.value)
+    accurate = problem.status == cp.OPTIMAL
+    return ConicSolution(float(problem.value) * scale, np.asarray(Z.value), accurate)

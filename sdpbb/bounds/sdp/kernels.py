@@ -121,6 +121,21 @@ def nonnegativity_multipliers(U, forbidden, start, position, entry, t, N):
 
 
 @njit(cache=True)
+def _sort_descending(items, keys):
+    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura). The lists are
+    short, and numba's own sort alone takes longer to compile than all else here."""
+    for gap in (701, 301, 132, 57, 23, 10, 4, 1):
+        for a in range(gap, len(items)):
+            item = items[a]
+            key = keys[item]
+            b = a
+            while b >= gap and keys[items[b - gap]] < key:
+                items[b] = items[b - gap]
+                b -= gap
+            items[b] = item
+
+
+@njit(cache=True)
 def violated_triangles(Z, r, tolerance, per_pair):
     """For every centre i and every j, the `per_pair` most violated triangle cuts (i, j, h) with h
     after j in the order of decreasing Z_i., and the violated pair cut (returned with h = j).
@@ -132,7 +147,11 @@ def violated_triangles(Z, r, tolerance, per_pair):
     Returns ijh (c, 3) int32 and distance (c,).
     """
     m = Z.shape[0]
-    capacity = 4096
+    capacity = 0
+    for i in range(m):
+        for j in range(m):
+            if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
+                capacity += per_pair + 1
     count = 0
     ijh = np.empty((capacity, 3), np.int32)
     distance = np.empty(capacity)
@@ -153,21 +172,13 @@ def violated_triangles(Z, r, tolerance, per_pair):
                 reachable[n_reachable] = j
                 n_reachable += 1
         order = reachable[:n_reachable]
-        order = order[np.argsort(-Z[i][order])]
+        _sort_descending(order, Z[i])
         for a in range(n_reachable):
             j = order[a]
             Zij = Z[i, j]
-            if 2.0 * Zij <= Zii + slack:
+            if not 2.0 * Zij > (1.0 + tolerance) * Zii:
                 break  # h comes after j, so Z_ih <= Z_ij
             rij = r[i] * r[j]
-            if count + per_pair + 1 > capacity:
-                capacity *= 2
-                grown = np.empty((capacity, 3), np.int32)
-                grown[:count] = ijh[:count]
-                ijh = grown
-                longer = np.empty(capacity)
-                longer[:count] = distance[:count]
-                distance = longer
             if Zij > Zii + slack:
                 ijh[count, 0] = i
                 ijh[count, 1] = j
@@ -249,20 +260,18 @@ def violated_stars(Z, r, tolerance, neighbours, max_leaves):
     distance = np.empty(capacity)
     count = 0
     gain = np.empty(m)
+    near = np.empty(m, np.int64)
     for i in range(m):
-        order = np.argsort(-Z[i])
         slack = tolerance * Z[i, i]
         reach = 0
-        while reach < m and Z[i, order[reach]] > slack:
-            reach += 1
-        starts = 0
-        for a in range(reach):
+        for j in range(m):
+            if j != i and Z[i, j] > slack:
+                near[reach] = j
+                reach += 1
+        order = near[:reach]
+        _sort_descending(order, Z[i])
+        for a in range(min(reach, neighbours)):
             j = order[a]
-            if j == i:
-                continue
-            if starts == neighbours:
-                break
-            starts += 1
             total = Z[i, j] - Z[i, i]
             for b in range(reach):
                 h = order[b]
@@ -275,8 +284,6 @@ def violated_stars(Z, r, tolerance, neighbours, max_leaves):
                 for b in range(reach):
                     if gain[b] > best_gain:
                         h = order[b]
-                        if h == i:
-                            continue
                         taken = False
                         for s in range(size):
                             if leaves[count, s] == h:
@@ -310,7 +317,7 @@ def violated_stars(Z, r, tolerance, neighbours, max_leaves):
 @njit(cache=True)
 def violated_cliques(Z, order, threshold):
     """Cliques of `order` blocks grown greedily from every block by the least sum of Z to those
-    taken. Returns members (c, order), each sorted, of those whose sum is below threshold.
+    taken. Returns members (c, order) of those whose sum is below threshold.
     """
     m = Z.shape[0]
     members = np.empty((m, order), np.int32)
@@ -318,16 +325,20 @@ def violated_cliques(Z, order, threshold):
     weight = np.empty(m)
     for i in range(m):
         members[count, 0] = i
-        weight[:] = Z[i]
+        for j in range(m):
+            weight[j] = Z[i, j]
         weight[i] = np.inf
         total = 0.0
         for s in range(1, order):
-            h = np.argmin(weight)
+            h = 0
+            for j in range(1, m):
+                if weight[j] < weight[h]:
+                    h = j
             total += weight[h]
             members[count, s] = h
-            weight += Z[h]
+            for j in range(m):
+                weight[j] += Z[h, j]
             weight[h] = np.inf
         if total < threshold:
-            members[count] = np.sort(members[count])
             count += 1
     return members[:count]

@@ -46,7 +46,8 @@ def _cliques(
         return CutSet.empty()
     rhs = 1.0 / (relaxation.n - relaxation.k + 1)
     members = kernels.violated_cliques(Z, relaxation.k + 1, rhs * (1.0 - parameters.tolerance))
-    return CutSet.cliques(np.unique(members, axis=0), relaxation.n, relaxation.k)
+    members = np.unique(np.sort(members, axis=1), axis=0)
+    return CutSet.cliques(members, relaxation.n, relaxation.k)
 
 
 def _stars(
