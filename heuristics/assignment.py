@@ -54,6 +54,8 @@ class Assignment:
     time_limit : seconds allowed to integer programmes over all calls together, > 0; each may take
         PROGRAMME_SHARE of what is left. Once time runs out, the labels of these components keep
         the cannot-links but need not be the cheapest, and depend on the machine.
+    known : labels (m,) that keep the cannot-links, for the integer programmes to begin from; looked
+        for if None
 
     Raises
     ------
@@ -66,6 +68,7 @@ class Assignment:
         contraction: Contraction,
         table_budget: float = TABLE_BUDGET,
         time_limit: float = np.inf,
+        known: NDArray[np.intp] | None = None,
     ) -> None:
         self._sizes = contraction.sizes
         self._means = contraction.means
@@ -87,9 +90,10 @@ class Assignment:
             self._programmes.append((blocks, model))
         self._time_left = time_limit
         if self._programmes:
-            feasible = find_feasible(contraction)
+            feasible = find_feasible(contraction) if known is None else known
             if isinstance(feasible, Infeasibility):
                 raise ParameterError(f"no clustering keeps the cannot-links: {feasible}")
+            assert feasible is not None  # no time limit was given
             self._last = feasible  # the programmes begin from the labels of the last call
         self._tables = _lay_out(buckets, neighbours, self._k)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,8 @@ class IPCKMeans:
         contraction: Contraction,
         rng: np.random.Generator,
         affinity: NDArray[np.float64] | None = None,
+        descent: Descent | None = None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> HeuristicSolution:
         """The best clustering met over all starts and relocations.
 
@@ -52,19 +54,25 @@ class IPCKMeans:
         affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1, or
             None. With it the starts are k-means on the rows of its rank-k truncation times the
             data (the first) and of itself times the data (the others); without it, k-means++.
+        descent : the contraction's, where several runs share it; prepared here if None
+        stop : asked after every descent; when true the best so far is returned
 
         Raises
         ------
         ParameterError
             If no clustering keeps the cannot-links.
         """
-        descent = _Descent(contraction, self.parameters)
+        descent = descent or Descent(contraction, self.parameters)
         source = "k-means++" if affinity is None else "sdp"
         best: HeuristicSolution | None = None
         for centres in self._initial_centres(contraction, rng, affinity):
             best = _cheaper(best, descent.from_centres(centres, source))
+            if stop():
+                return best
         assert best is not None  # n_starts >= 1
         for _ in range(self.parameters.n_relocations):
+            if stop():
+                break
             best = _cheaper(best, descent.from_centres(_relocated(contraction, best, rng), source))
         return best
 
@@ -77,7 +85,7 @@ class IPCKMeans:
         """
         given = np.array(labels, dtype=np.intp)
         start = HeuristicSolution(given, contraction.cost(given), "given")
-        return _cheaper(start, _Descent(contraction, self.parameters).from_labels(given, "given"))
+        return _cheaper(start, Descent(contraction, self.parameters).from_labels(given, "given"))
 
     def _initial_centres(
         self,
@@ -95,13 +103,19 @@ class IPCKMeans:
             yield from_affinity(contraction, rows, rng)
 
 
-class _Descent:
+class Descent:
     """k-means and local search in turn, until neither improves; prepared for one contraction."""
 
-    def __init__(self, contraction: Contraction, parameters: IPCKMeansParameters) -> None:
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: IPCKMeansParameters,
+        known: NDArray[np.intp] | None = None,
+    ) -> None:
         self._contraction = contraction
         self._parameters = parameters
-        self._assign = Assignment(contraction, time_limit=parameters.assignment_time_limit)
+        limit = parameters.assignment_time_limit
+        self._assign = Assignment(contraction, time_limit=limit, known=known)
         self._search = LocalSearch(contraction)
 
     def from_centres(self, centres: NDArray[np.float64], source: str) -> HeuristicSolution:

@@ -11,8 +11,9 @@ import, which neither a help text nor an error message should wait for.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from sdpbb.cache_folder import ensure_cache_folder
 
 if TYPE_CHECKING:
     from sdpbb.errors import (
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from sdpbb.solver import solve
 
     __version__: str
+
+# Every module of kernels is imported after this package, and heeds it.
+ensure_cache_folder()
 
 _HOME = {
     "BackendFailure": "sdpbb.errors",
@@ -66,6 +70,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version  # slower to import than the rest of this module
+
         return version("sdpbb")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

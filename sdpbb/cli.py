@@ -5,22 +5,26 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from enum import IntEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO, cast
 
 import typer
 
 from sdpbb import __version__
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
-from sdpbb.files import output_problem, write_atomically
+from sdpbb.files import output_problem, shown_path, write_atomically
+from sdpbb.interruption import INTERRUPTED, finish_on_ctrl_c
 
 if TYPE_CHECKING:
+    from sdpbb.parameters import SolverParameters
+    from sdpbb.problem import Instance
     from sdpbb.result import Result
+
+# What stands for standard output where a file to write is asked for.
+STDOUT = "-"
 
 
 class ExitCode(IntEnum):
@@ -33,7 +37,7 @@ class ExitCode(IntEnum):
     LIMIT_WITHOUT_CLUSTERING = 11
     INFEASIBLE = 20
     INTERNAL_ERROR = 70
-    INTERRUPTED = 130
+    INTERRUPTED = INTERRUPTED
 
 
 EXIT_CODES = {
@@ -44,7 +48,7 @@ EXIT_CODES = {
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
     ExitCode.INFEASIBLE: "proven that no clustering keeps the constraints",
     ExitCode.INTERNAL_ERROR: "internal error; SDPBB_DEBUG=1 in the environment shows where",
-    ExitCode.INTERRUPTED: "interrupted; what was found until then has been written",
+    ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
 }
 # \b keeps the help's paragraph as it is.
 EPILOG = "\b\nExit status:\n" + "\n".join(
@@ -62,12 +66,16 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """The console entry point."""
+    """The command line; the process starts in `sdpbb.__main__`."""
     for stream in (sys.stdout, sys.stderr):
         # A file name that the terminal's encoding lacks must not end a run.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    app(prog_name="sdpbb")
+    try:
+        app(prog_name="sdpbb")
+    except OSError as error:  # of a help text: everything else is caught where it happens
+        _discard(sys.stdout)
+        _fail(ExitCode.BAD_INPUT, f"standard output: {error.strerror}")
 
 
 def _show_version(wanted: bool) -> None:
@@ -89,7 +97,7 @@ def sdpbb(
 @app.command(epilog=EPILOG)
 def solve(
     data: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="DATA",
             show_default=False,
@@ -101,7 +109,7 @@ def solve(
         typer.Option("-k", metavar="K", help="Number of clusters.", show_default="as DATA says"),
     ] = None,
     constraints: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="FILE",
             help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum "
@@ -119,28 +127,30 @@ def solve(
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")] = 0,
     json: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write the result as JSON.")
+        str | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write the result as JSON; '-' is standard output, and sends the log to standard "
+            "error.",
+        ),
     ] = None,
     labels: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT", help="Write the labels, one per line, in the order of DATA."),
+        str | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write the labels, one per line, in the order of DATA, if there is a clustering; "
+            "'-' as for --json.",
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")] = False,
 ) -> None:
     """Find and prove the best clustering of the points in DATA."""
     with _one_line_errors():
         # The engine is imported last: what is wrong with the input is told without the wait.
-        from sdpbb.parameters import SolverParameters
-
-        parameters = SolverParameters(
-            gap=gap, time_limit=time_limit, node_limit=node_limit, seed=seed
-        )
+        parameters = _parameters(gap=gap, time_limit=time_limit, node_limit=node_limit, seed=seed)
         outputs = [path for path in (json, labels) if path is not None]
         _check_outputs(outputs, [path for path in (data, constraints) if path is not None])
-
-        from sdpbb.problem.formats import read_instance
-
-        instance = read_instance(data, k, constraints)
+        instance = _instance(data, k, constraints)
 
         from sdpbb import solver
         from sdpbb.report import ProgressTable
@@ -148,12 +158,43 @@ def solve(
 
         interrupt = threading.Event()
         # With its reader gone and no file asked for, nobody waits for the result.
-        stdout = _ForgivingStdout(on_closed=None if outputs else interrupt)
-        observer = ignore if quiet else ProgressTable(cast(TextIO, stdout), __version__)
-        with _interrupt_on_ctrl_c(interrupt):
+        on_closed = None if outputs else interrupt
+        log = _ForgivingStream("stderr" if STDOUT in outputs else "stdout", on_closed)
+        observer = ignore if quiet else ProgressTable(cast(TextIO, log), __version__)
+        with finish_on_ctrl_c(interrupt):
             result = solver.solve(instance, parameters, observer, interrupt)
             _write_outputs(result, json, labels)
+            if labels is not None and result.partition is None and not quiet:
+                _say(f"no clustering: {shown_path(labels)} was not written")
     raise typer.Exit(exit_code(result))
+
+
+def _parameters(**options: Any) -> SolverParameters:
+    from sdpbb.parameters import SolverParameters
+
+    try:
+        return SolverParameters(**options)
+    except ParameterError as error:
+        raise ParameterError(_of_option(error)) from None
+
+
+def _instance(data: str, k: int | None, constraints: str | None) -> Instance:
+    from sdpbb.problem.formats import read_instance
+
+    try:
+        return read_instance(data, k, constraints)
+    except InstanceError as error:
+        if k is None or not str(error).startswith("k = "):
+            raise
+        # Less than 1 is never right, more than n is wrong for these data.
+        kind = ParameterError if k < 1 else InstanceError
+        raise kind(_of_option(error)) from None
+
+
+def _of_option(error: SdpbbError) -> str:
+    """A message on a parameter, `name = value: ...`, as one on the option of that name."""
+    name, rest = str(error).split(" = ", 1)
+    return f"{'-k' if name == 'k' else '--' + name.replace('_', '-')} {rest}"
 
 
 def exit_code(result: Result) -> ExitCode:
@@ -173,30 +214,51 @@ def exit_code(result: Result) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
-def _check_outputs(outputs: list[Path], inputs: list[Path]) -> None:
+def _check_outputs(outputs: list[str], inputs: list[str]) -> None:
     """Refuse, before a long run, outputs that could not be written or would destroy something."""
     seen = {os.path.realpath(path): "an input" for path in inputs}
     for path in outputs:
-        real = os.path.realpath(path)
+        real = path if path == STDOUT else os.path.realpath(path)
         if real in seen:
-            raise ParameterError(f"{path}: is {seen[real]} already; expected another file")
+            raise ParameterError(
+                f"{shown_path(path)}: is {seen[real]} already; expected another file"
+            )
         seen[real] = "an output"
-        problem = output_problem(path)
+        problem = None if path == STDOUT else output_problem(path)
         if problem:
             raise InstanceError(problem)
 
 
-def _write_outputs(result: Result, json: Path | None, labels: Path | None) -> None:
-    from sdpbb.problem.formats import write_labels
+def _write_outputs(result: Result, json: str | None, labels: str | None) -> None:
+    from sdpbb.problem.formats import labels_text
     from sdpbb.report import result_json
 
+    texts = []
+    if json is not None:
+        texts.append((json, result_json(result)))
+    if labels is not None and result.partition is not None:
+        texts.append((labels, labels_text(result.partition.labels)))
+    problems = []
+    for path, text in texts:
+        try:
+            _write(path, text)
+        except OSError as error:  # the other one may still be written
+            name = "standard output" if path == STDOUT else shown_path(path)
+            problems.append(f"{name}: could not be written ({error.strerror or error})")
+    if problems:
+        _fail(ExitCode.BAD_INPUT, "; ".join(problems))
+
+
+def _write(path: str, text: str) -> None:
+    if path != STDOUT:
+        write_atomically(path, text)
+        return
     try:
-        if json is not None:
-            write_atomically(json, result_json(result))
-        if labels is not None and result.partition is not None:
-            write_labels(labels, result.partition.labels)
-    except OSError as error:
-        _fail(ExitCode.BAD_INPUT, f"the result could not be written: {error}")
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        _discard(sys.stdout)
+        raise
 
 
 @contextlib.contextmanager
@@ -222,52 +284,50 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _fail(code: ExitCode, message: str) -> NoReturn:
-    print(f"error: {message}", file=sys.stderr)
+    _say(f"error: {message}")
     sys.exit(code)
 
 
-@contextlib.contextmanager
-def _interrupt_on_ctrl_c(interrupt: threading.Event) -> Iterator[None]:
-    """Set the event on the first Ctrl-C; leave at once on the second."""
-
-    def handle(signum: int, frame: object) -> None:
-        if interrupt.is_set():
-            os._exit(ExitCode.INTERRUPTED)
-        interrupt.set()
-        # Not print: the signal may have come in the middle of another write.
-        os.write(2, b"\ninterrupted: finishing; press Ctrl-C again to leave at once\n")
-
-    previous = signal.signal(signal.SIGINT, handle)
+def _say(line: str) -> None:
     try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
+        print(line, file=sys.stderr)
+    except OSError:
+        _discard(sys.stderr)
 
 
-class _ForgivingStdout:
-    """Standard output whose reader may leave (`sdpbb ... | head`) without ending the run.
+class _ForgivingStream:
+    """A standard stream whose failure does not end the run: its reader may leave (`sdpbb ... |
+    head`), its disk may be full.
 
-    From then on the text is dropped, and the event on_closed is set if there is one.
+    From then on the text is dropped; if it was the reader, and there is an event on_closed, that is
+    set.
     """
 
-    def __init__(self, on_closed: threading.Event | None) -> None:
+    def __init__(self, name: str, on_closed: threading.Event | None) -> None:
+        self._stream = getattr(sys, name)
+        self._name = name
         self._on_closed = on_closed
 
     def write(self, text: str) -> None:
-        self._guarded(lambda: sys.stdout.write(text))
+        self._guarded(lambda: self._stream.write(text))
 
     def flush(self) -> None:
-        self._guarded(sys.stdout.flush)
+        self._guarded(self._stream.flush)
 
     def _guarded(self, action: Callable[[], object]) -> None:
         try:
             action()
         except BrokenPipeError:
-            _discard_stdout()
+            _discard(self._stream)
             if self._on_closed is not None:
                 self._on_closed.set()
+        except OSError as error:
+            _discard(self._stream)
+            _say(f"the log is not written any more: {self._name}: {error.strerror}")
 
 
-def _discard_stdout() -> None:
+def _discard(stream: TextIO) -> None:
     """Send what is still buffered, and all that follows, to nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

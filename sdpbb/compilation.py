@@ -29,7 +29,9 @@ def _is_cached() -> bool:
     """Compiles or loads the smallest kernel: what held for it holds for all."""
     none = np.empty((0, 3), np.int32)
     kernels.spread(np.empty(0, np.int64), none, 1, 1, 1)
-    return not kernels.spread.stats.cache_misses
+    # With NUMBA_DISABLE_JIT there is nothing to compile: kernels are plain functions.
+    stats = getattr(kernels.spread, "stats", None)
+    return stats is None or not stats.cache_misses
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -9,13 +11,14 @@ from scipy.sparse.csgraph import connected_components
 
 from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.errors import BackendFailure
 from sdpbb.problem.colouring import greedy_clique, greedy_colouring
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
 
-def find_feasible(contraction: Contraction) -> NDArray[np.intp] | Infeasibility:
+def find_feasible(
+    contraction: Contraction, time_limit: float | None = None
+) -> NDArray[np.intp] | Infeasibility | None:
     """A clustering of the blocks into exactly k clusters that keeps the cannot-links.
 
     Clusterings are the proper colourings of the cannot-link graph that use all k colours. As
@@ -27,14 +30,17 @@ def find_feasible(contraction: Contraction) -> NDArray[np.intp] | Infeasibility:
     Returns
     -------
     labels (m,), or the Infeasibility: CLIQUE or NOT_COLOURABLE, with the first points of the
-    blocks that cannot be coloured.
+    blocks that cannot be coloured; None if an integer programme took longer than time_limit
+    seconds (as the solver counts them), so that nothing is known.
 
     Raises
     ------
     BackendFailure
-        If the integer programming solver gives no verdict.
+        If the integer programming solver fails.
     """
-    labels = _colour(contraction.adjacency, contraction.k)
+    labels = _colour(contraction.adjacency, contraction.k, time_limit)
+    if labels is None:
+        return None
     if isinstance(labels, Infeasibility):
         first = contraction.representatives
         return Infeasibility(labels.kind, tuple(int(first[block]) for block in labels.points))
@@ -75,7 +81,9 @@ def colouring_programme(
     return BinaryProgramme(objective.reshape(-1), matrix, lower, np.ones(len(lengths)))
 
 
-def _colour(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] | Infeasibility:
+def _colour(
+    adjacency: NDArray[np.bool_], k: int, time_limit: float | None
+) -> NDArray[np.intp] | Infeasibility | None:
     """A proper colouring (m,) with at most k colours, or why there is none, in vertex numbers."""
     labels = greedy_colouring(adjacency, k)
     if labels is not None:
@@ -85,7 +93,9 @@ def _colour(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] | Infeasib
     component = connected_components(csr_array(adjacency[np.ix_(core, core)]), directed=False)[1]
     for number in range(component.max(initial=-1) + 1):
         vertices = core[component == number]
-        found = _colour_component(adjacency[np.ix_(vertices, vertices)], k)
+        found = _colour_component(adjacency[np.ix_(vertices, vertices)], k, time_limit)
+        if found is None:
+            return None
         if isinstance(found, Infeasibility):
             return Infeasibility(found.kind, tuple(vertices[list(found.points)].tolist()))
         labels[vertices] = found
@@ -95,7 +105,9 @@ def _colour(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] | Infeasib
     return labels
 
 
-def _colour_component(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] | Infeasibility:
+def _colour_component(
+    adjacency: NDArray[np.bool_], k: int, time_limit: float | None
+) -> NDArray[np.intp] | Infeasibility | None:
     labels = greedy_colouring(adjacency, k)
     if labels is not None:
         return labels
@@ -103,11 +115,12 @@ def _colour_component(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] 
     if len(clique) > k:
         return Infeasibility(InfeasibilityKind.CLIQUE, tuple(clique.tolist()))
     no_objective = np.zeros((len(adjacency), k))
-    solution = solve_binary_programme(colouring_programme(adjacency, k, no_objective, fixed=clique))
+    programme = colouring_programme(adjacency, k, no_objective, fixed=clique)
+    solution = solve_binary_programme(replace(programme, time_limit=time_limit))
     if solution.status is MilpStatus.INFEASIBLE:
         return Infeasibility(InfeasibilityKind.NOT_COLOURABLE, tuple(range(len(adjacency))))
     if solution.x is None:
-        raise BackendFailure("no verdict on the feasibility of the cannot-links")
+        return None
     return np.argmax(solution.x.reshape(-1, k), axis=1)
 
 

@@ -40,14 +40,50 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 def output_problem(path: str | os.PathLike[str]) -> str | None:
     """Why a file cannot be written at path, as one line, or None: asked before a long run."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        return f"{path}: is a folder; give the name of a file"
-    if target.exists() and not target.is_file():
-        # Replacing a device or a pipe by a file is never what was meant.
-        return f"{path}: is not a regular file, and would be replaced by one"
-    if not target.parent.is_dir():
-        return f"{path}: there is no folder {target.parent}"
-    if not os.access(target.parent, os.W_OK | os.X_OK):
-        return f"{path}: the folder {target.parent} is not writable"
+    if problem := name_problem(path):
+        return problem
+    name, target = shown_path(path), Path(os.path.realpath(path))
+    try:
+        if target.is_dir():
+            return f"{name}: is a folder; give the name of a file"
+        # Replacing a device or a pipe by a file is never what was meant, nor is replacing the file
+        # that a standard stream has been sent to.
+        if (target.exists() and not target.is_file()) or _is_open_stream(path):
+            return f"{name}: is a device or an open stream; give the name of a file"
+        if not target.parent.is_dir():
+            return f"{name}: there is no folder {shown_path(target.parent)}"
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            return f"{name}: the folder {shown_path(target.parent)} is not writable"
+        # The folder's permission suffices to replace a file, but its owner has said no.
+        if target.exists() and not os.access(target, os.W_OK):
+            return f"{name}: the file is there and not writable"
+    except OSError as error:
+        return f"{name}: cannot be written ({error.strerror})"
     return None
+
+
+def name_problem(path: str | os.PathLike[str]) -> str | None:
+    """Why path cannot be the name of a file at all, as one line, or None."""
+    name = os.fspath(path)
+    if not name or "\0" in name:
+        return f"{name!r}: is not the name of a file"
+    return None
+
+
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """The name of a file as messages show it: on one line, whatever is in it."""
+    name = os.fspath(path)
+    return name if name.isprintable() else ascii(name)
+
+
+def _is_open_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether path is a name of an open file (/dev/stdout, /proc/self/fd/3), or names the one that
+    a standard stream has been sent to."""
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    if folder == "/dev" or folder.startswith(("/dev/fd", "/proc/")):
+        return True
+    for number in range(3):
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(path), os.fstat(number)):
+                return True
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -24,9 +25,12 @@ class SolverParameters:
     seed : of all random choices, >= 0
     sdp, heuristics : parameters of the components
 
+    NumPy's scalars are stored as plain numbers.
+
     Raises
     ------
     ParameterError
+        One line that begins with the parameter's name and " = ".
     """
 
     gap: float = 1e-4
@@ -37,15 +41,48 @@ class SolverParameters:
     heuristics: HeuristicSchedule = field(default_factory=HeuristicSchedule)
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.gap < 1.0:
-            raise ParameterError(f"gap = {self.gap}: expected a number in [0, 1)")
-        if not self.time_limit > 0.0:
-            raise ParameterError(f"time limit = {self.time_limit}: expected seconds > 0")
-        if self.node_limit is not None and self.node_limit < 1:
-            raise ParameterError(f"node limit = {self.node_limit}: expected at least 1")
-        if self.seed < 0:
-            raise ParameterError(f"seed = {self.seed}: expected an integer >= 0")
+        gap = _number(self.gap)
+        if gap is None or not 0.0 <= gap < 1.0:
+            raise _wrong("gap", self.gap, "a number in [0, 1)")
+        time_limit = _number(self.time_limit)
+        if time_limit is None or not time_limit > 0.0:
+            raise _wrong("time_limit", self.time_limit, "seconds > 0")
+        node_limit = None if self.node_limit is None else _integer(self.node_limit)
+        if self.node_limit is not None and (node_limit is None or node_limit < 1):
+            raise _wrong("node_limit", self.node_limit, "an integer >= 1, or None")
+        seed = _integer(self.seed)
+        if seed is None or seed < 0:
+            raise _wrong("seed", self.seed, "an integer >= 0")
+        for name, kind in (("sdp", SdpParameters), ("heuristics", HeuristicSchedule)):
+            if not isinstance(getattr(self, name), kind):
+                raise _wrong(name, getattr(self, name), f"a {kind.__name__}")
+        plain = {"gap": gap, "time_limit": time_limit, "node_limit": node_limit, "seed": seed}
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values."""
         return asdict(self)
+
+
+def _number(value: object) -> float | None:
+    """A real number, NumPy's included, as a float; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all floats
+        return None
+
+
+def _integer(value: object) -> int | None:
+    """An integer, NumPy's included, as an int; None for all else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        return None
+    return int(value)
+
+
+def _wrong(parameter: str, value: object, expected: str) -> ParameterError:
+    shown = repr(value)
+    shown = " ".join((shown if len(shown) <= 60 else f"{shown[:57]}...").split())
+    return ParameterError(f"{parameter} = {shown}: expected {expected}")

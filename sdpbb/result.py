@@ -9,12 +9,17 @@ from typing import Any
 
 from sdpbb.problem import Infeasibility, Partition
 
+# The least relative gap that double precision is trusted to tell from none. Asking for less means
+# asking for this.
+PRECISION = 1e-12
+
 
 class SolutionStatus(Enum):
     """What is proven."""
 
     OPTIMAL = "optimal"
-    """The clustering keeps every constraint, and a valid lower bound lies within the tolerance."""
+    """The clustering keeps every constraint, and a valid lower bound lies within the gap asked for
+    (PRECISION if less was asked for)."""
     FEASIBLE = "feasible"
     """The clustering keeps every constraint; the valid lower bound leaves a gap."""
     INFEASIBLE = "infeasible"
@@ -37,7 +42,7 @@ class Termination(Enum):
 class Statistics:
     """What the run took.
 
-    n_nodes counts the nodes whose bound was computed; root_lower_bound, root_gap and root_seconds
+    n_nodes counts the nodes that were evaluated; root_lower_bound, root_gap and root_seconds
     are those of the first, when it was left (None if it never was).
     """
 
@@ -58,7 +63,8 @@ class Result:
     ----------
     status, termination : what is proven; why the run stopped
     partition, objective : the best clustering found and its sum of squares, or None
-    lower_bound : proven to be at most the optimum; None for an infeasible instance
+    lower_bound : proven to be at most the optimum (up to its last digits where the two meet); None
+        for an infeasible instance
     gap : (objective - lower_bound) / objective, at least 0; None without a clustering
     infeasibility : the proof, for an infeasible instance
     statistics, parameters, version : what it took and what it was asked
@@ -95,6 +101,13 @@ class Result:
             raise ValueError("an infeasible result, and no other, carries its proof")
         if self.lower_bound is None and not infeasible:
             raise ValueError("only an infeasible instance has no lower bound")
+        if closed and not (self.gap is not None and self.gap <= max(self.gap_asked, PRECISION)):
+            raise ValueError(f"optimal with gap {self.gap}, asked for {self.gap_asked}")
+
+    @property
+    def gap_asked(self) -> float:
+        """The tolerance of the run."""
+        return float(self.parameters.get("gap", 0.0))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; numbers that are not finite become None."""
@@ -107,7 +120,7 @@ class Result:
             "gap": self.gap,
             "labels": None if self.partition is None else self.partition.labels.tolist(),
             **statistics,
-            "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
+            "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
             "parameters": self.parameters,
             "version": self.version,
         }

@@ -12,7 +12,7 @@ from sdpbb.compilation import prepare_kernels
 from sdpbb.feasibility import find_feasible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.result import Result, SolutionStatus, Statistics, Termination, relative_gap
+from sdpbb.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.branch_and_bound import SearchStatistics, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import Compiling, Finished, Observer, Started, ignore
@@ -52,7 +52,7 @@ def solve(
     Raises
     ------
     BackendFailure
-        If the integer programming solver gives no verdict where one is needed.
+        If the integer programming solver fails.
     """
     parameters = parameters or SolverParameters()
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
@@ -75,9 +75,11 @@ def _solve(
         observer(_started(instance, n_blocks=0, n_cannot_link=0))
         return _infeasible(contraction, parameters, limits)
     observer(_started(instance, contraction.n_blocks, len(contraction.cannot_link)))
-    first = find_feasible(contraction)
+    first = find_feasible(contraction, limits.seconds_left)
     if isinstance(first, Infeasibility):
         return _infeasible(first, parameters, limits)
+    if first is None:
+        return _unknown(contraction, parameters, limits)
     tolerances = Tolerances.of(parameters.gap, contraction)
     context = EvaluationContext(
         instance=instance,
@@ -86,8 +88,9 @@ def _solve(
         tolerances=tolerances,
         seed=parameters.seed,
     )
-    tree = Tree(Node(), tolerances)
-    tree.offer(contraction.lift(first), contraction.cost(first), "colouring")
+    labels = contraction.lift(first)
+    tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
+    tree.offer(labels, contraction.cost(first), "colouring")
     statistics, limit = branch_and_bound(tree, context, limits, observer)
     return _result(instance, parameters, contraction, tree, statistics, limit, limits.seconds)
 
@@ -120,6 +123,23 @@ def _infeasible(proof: Infeasibility, parameters: SolverParameters, limits: Limi
     )
 
 
+def _unknown(contraction: Contraction, parameters: SolverParameters, limits: Limits) -> Result:
+    """Time ran out before it was known whether there is a clustering."""
+    return Result(
+        status=SolutionStatus.UNKNOWN,
+        termination=Termination.TIME_LIMIT,
+        partition=None,
+        objective=None,
+        lower_bound=0.0,
+        gap=None,
+        statistics=Statistics(
+            wall_seconds=limits.seconds, n_nodes=0, n_blocks=contraction.n_blocks
+        ),
+        parameters=parameters.to_dict(),
+        version=version("sdpbb"),
+    )
+
+
 def _result(
     instance: Instance,
     parameters: SolverParameters,
@@ -143,7 +163,7 @@ def _result(
         partition=partition,
         objective=objective,
         lower_bound=lower,
-        gap=relative_gap(lower, objective),
+        gap=tree.tolerances.relative_gap(lower, objective),
         statistics=Statistics(
             wall_seconds=seconds,
             n_nodes=search.n_nodes,

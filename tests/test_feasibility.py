@@ -81,5 +81,4 @@ def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
     unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
     monkeypatch.setattr(feasibility, "solve_binary_programme", lambda programme: unknown)
     contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
-    with pytest.raises(BackendFailure, match="no verdict"):
-        find_feasible(contraction)
+    assert find_feasible(contraction, time_limit=1.0) is None

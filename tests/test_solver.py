@@ -1,6 +1,5 @@
 import math
 import threading
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
+from heuristics import IPCKMeans, IPCKMeansParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance, Partition, contract
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.events import Finished, Progress, Started
+from sdpbb.search.parameters import HeuristicSchedule
 from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance, sums_of_squares
 
@@ -31,6 +32,7 @@ def assert_proven(instance: Instance, parameters: SolverParameters) -> None:
         return
     assert result.status is SolutionStatus.OPTIMAL
     assert result.partition.is_feasible(instance)
+    assert result.gap <= max(parameters.gap, 1e-12)
     own = sums_of_squares(instance.points, result.partition.labels[None])[0]
     rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
     rounding += 1e-30 * (instance.points**2).sum()
@@ -181,14 +183,69 @@ def test_interrupt_during_the_root(hard):
     assert result.partition.is_feasible(hard)
 
 
-def test_interrupt_from_another_thread_ends_soon(hard):
+def test_interrupt_inside_a_heuristic(hard):
+    """The heuristic would take minutes; it is left after the descent that is under way."""
     interrupt = threading.Event()
-    threading.Timer(0.3, interrupt.set).start()
-    parameters = SolverParameters(gap=0.0, sdp=SdpParameters(patience=10**5, max_iterations=10**6))
-    started = time.perf_counter()
+    interrupt.set()
+    long = IPCKMeansParameters(n_starts=10**6)
+    parameters = SolverParameters(heuristics=HeuristicSchedule(before=long))
     result = solve(hard, parameters, interrupt=interrupt)
-    assert result.termination in (Termination.INTERRUPTED, Termination.GAP_CLOSED)
-    assert time.perf_counter() - started < 60
+    assert result.termination is Termination.INTERRUPTED
+    calls = iter([False, False, True])
+    contraction = contract(hard)
+    found = IPCKMeans(long).run(contraction, np.random.default_rng(0), stop=lambda: next(calls))
+    assert found.cost == contraction.cost(found.labels)
+
+
+def outliers(distance: float) -> Instance:
+    points = np.random.default_rng(1).normal(size=(30, 2))
+    return Instance(np.vstack([points, [distance, 0.0]]), 5)
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e4, 1e5])
+def test_an_outlier_costs_no_digits_that_matter(distance):
+    rest = solve(Instance(outliers(distance).points[:-1], 4), SolverParameters(gap=1e-6))
+    result = solve(outliers(distance), SolverParameters(time_limit=60))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(rest.objective, rel=1e-4)
+
+
+@pytest.mark.parametrize("distance", [1e7, 1e9])
+def test_what_double_precision_cannot_tell_is_not_called_optimal(distance):
+    result = solve(outliers(distance), SolverParameters(time_limit=3))
+    truth = solve(Instance(outliers(distance).points[:-1], 4), SolverParameters(gap=1e-6))
+    assert result.lower_bound <= truth.objective
+    if result.status is SolutionStatus.OPTIMAL:
+        assert result.gap <= 1e-4
+        assert result.objective <= truth.objective * (1 + 2e-4)
+    else:
+        assert result.termination is Termination.TIME_LIMIT
+
+
+@pytest.mark.parametrize("scale", [1e-99, 1e-60, 1e-25, 1e25, 1e60, 1e99])
+def test_extreme_units(scale):
+    rng = np.random.default_rng(7)
+    points = rng.normal(size=(9, 2))
+    for parameters in (SolverParameters(gap=1e-9), SolverParameters(gap=1e-9, sdp=HASTY)):
+        result = solve(Instance(points * scale, 3, cannot_link=[(0, 1), (1, 2)]), parameters)
+        assert result.status is SolutionStatus.OPTIMAL
+        truth = optimum(Instance(points, 3, cannot_link=[(0, 1), (1, 2)]))
+        assert result.objective / scale**2 == pytest.approx(truth, rel=1e-8)
+
+
+def test_differences_at_the_edge_of_precision():
+    for step in (3.8e-13, 1e-14, 3e-16):
+        points = [[0.0], [1.0], [2.0 + step]]
+        assert_proven(Instance(points, 2), SolverParameters(gap=0.0))
+
+
+def test_no_verdict_on_feasibility_within_the_time_limit(hard, monkeypatch):
+    monkeypatch.setattr("sdpbb.solver.find_feasible", lambda contraction, time_limit: None)
+    result = solve(hard, SolverParameters(time_limit=5.0))
+    assert (result.status, result.termination) == (
+        SolutionStatus.UNKNOWN,
+        Termination.TIME_LIMIT,
+    )
 
 
 def test_the_same_seed_gives_the_same_run(hard):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import write_atomically
-from sdpbb.problem.textfile import FilePath, is_integer, is_number, open_text, shown
+from sdpbb.files import shown_path, write_atomically
+from sdpbb.problem.textfile import (
+    FilePath,
+    is_integer,
+    is_number,
+    open_text,
+    shown,
+    without_comment,
+)
 
 
 def _no_pairs() -> NDArray[np.intp]:
@@ -41,16 +49,16 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
     InstanceError
         One line: the file, the line number, what is wrong and what would be right.
     """
-    pairs: dict[str, list[tuple[int, int]]] = {"ML": [], "CL": []}
+    pairs = {"ML": array("q"), "CL": array("q")}
     distances: dict[str, float] = {}
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
-            fields = line.split("#", 1)[0].split()
+            fields = without_comment(line).split()
             if not fields:
                 continue
-            where, keyword = f"{path}:{number}", fields[0]
+            where, keyword = f"{shown_path(path)}:{number}", fields[0]
             if keyword in pairs:
-                pairs[keyword].append(_pair(where, fields, n_points))
+                pairs[keyword].extend(_pair(where, fields, n_points))
             elif keyword in distances:
                 raise InstanceError(f"{where}: a second {keyword}; expected at most one")
             elif keyword in ("GAMMA", "DELTA"):

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem.graph import connected_components
+from sdpbb.problem.graph import connected_components, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
@@ -88,9 +88,16 @@ class Contraction:
 
 
 def contract(
-    instance: Instance, must_link: Pairs = (), cannot_link: Pairs = ()
+    instance: Instance,
+    must_link: Pairs = (),
+    cannot_link: Pairs = (),
+    blocks: NDArray[np.intp] | None = None,
 ) -> Contraction | Infeasibility:
     """Contract an instance with further must-links and cannot-links (the decisions of a node).
+
+    blocks : (n,) the block of each point in a contraction of the same instance with fewer
+        decisions, or None. Every block of the result is then a union of these (propagation by
+        itself would not promise that: it stops after a while).
 
     Merges the must-link components and whatever the cannot-links force together: both sides of
     every component of the cannot-link graph for k = 2 (PC-SOS-SDP, section 3.1), and for any k
@@ -103,14 +110,16 @@ def contract(
     returned does not prove feasibility: see `sdpbb.feasibility`.
     """
     n, k = instance.n_points, instance.k
-    merged = np.concatenate([instance.must_link, _as_pairs(must_link)])
+    known = instance.must_link if blocks is None else _spanning_pairs(blocks)
+    merged = np.concatenate([known, _as_pairs(must_link)])
     apart = np.concatenate([instance.cannot_link, _as_pairs(cannot_link)])
     while True:
         block_of = connected_components(n, merged)
         inside = block_of[apart[:, 0]] == block_of[apart[:, 1]]
         if inside.any():
             i, j = apart[np.argmax(inside)]
-            return Infeasibility(InfeasibilityKind.CANNOT_LINK_IN_BLOCK, (int(i), int(j)))
+            path = shortest_path(n, merged, int(i), int(j))
+            return Infeasibility(InfeasibilityKind.CANNOT_LINK_IN_BLOCK, path)
         pairs = np.unique(np.sort(block_of[apart], axis=1), axis=0)
         forced = forced_merges(int(block_of.max()) + 1, pairs, k)
         first = np.unique(block_of, return_index=True)[1]
@@ -120,7 +129,7 @@ def contract(
             break
         merged = np.concatenate([merged, first[forced]])
     if len(first) < k:
-        return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS)
+        return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS, tuple(first.tolist()))
     return _aggregate(instance, block_of, pairs)
 
 
@@ -132,10 +141,20 @@ def _aggregate(
     means = np.zeros((len(sizes), points.shape[1]))
     np.add.at(means, block_of, points)
     means /= sizes[:, None]
+    # A second pass takes off the rounding of sums over large blocks.
+    correction = np.zeros_like(means)
+    np.add.at(correction, block_of, points - means[block_of])
+    means += correction / sizes[:, None]
     squares = ((points - means[block_of]) ** 2).sum(axis=1)
     scatter = np.bincount(block_of, weights=squares).astype(np.float64)
     scatter[sizes == 1] = 0.0
     return Contraction(instance.k, block_of, sizes, means, scatter, cannot_link)
+
+
+def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Each point with the first point of its block."""
+    first = np.unique(blocks, return_index=True)[1]
+    return np.column_stack([first[blocks], np.arange(len(blocks))])
 
 
 def _as_pairs(pairs: Pairs) -> NDArray[np.intp]:

@@ -6,7 +6,7 @@ Points
     A CSV file does not state k.
 
     Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks
-    (the format of SOS-SDP and PC-SOS-SDP).
+    (the format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
 
 Constraints
     One per line: `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from 0,
@@ -28,9 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import write_atomically
+from sdpbb.files import shown_path, write_atomically
 from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
-from sdpbb.problem.instance import Instance, pairs_closer_than, pairs_farther_than
+from sdpbb.problem.instance import (
+    Instance,
+    checked_points,
+    distinct_pairs,
+    number_of_clusters,
+    pairs_closer_than,
+    pairs_farther_than,
+)
 from sdpbb.problem.points_file import PointsFile, read_points, write_points
 from sdpbb.problem.textfile import FilePath
 
@@ -38,6 +45,7 @@ __all__ = [
     "Constraints",
     "FilePath",
     "PointsFile",
+    "labels_text",
     "read_constraints",
     "read_instance",
     "read_points",
@@ -59,28 +67,40 @@ def read_instance(
         right.
     """
     file = read_points(data_path)
-    points, k = file.points, file.k if k is None else k
+    data_name = shown_path(data_path)
+    if k is None:
+        k = file.k
     if k is None:
         raise InstanceError(
-            f"{data_path}: the number of clusters is not stated; give k (option -k), "
+            f"{data_name}: the number of clusters is not stated; give k (option -k), "
             "or a first line n d k"
         )
+    k = number_of_clusters(k, len(file.points))
+    try:
+        points = checked_points(file.points)
+    except InstanceError as error:
+        raise InstanceError(f"{data_name}: {error}") from None
     constraints = Constraints()
     if constraints_path is not None:
         constraints = read_constraints(constraints_path, len(points))
-    must_link, cannot_link = [constraints.must_link], [constraints.cannot_link]
-    if constraints.max_diameter is not None:
-        cannot_link.append(pairs_farther_than(points, constraints.max_diameter))
-    if constraints.min_separation is not None:
-        must_link.append(pairs_closer_than(points, constraints.min_separation))
+    must_link, cannot_link = constraints.must_link, constraints.cannot_link
     try:
-        return Instance(
-            points, k, np.concatenate(must_link), np.concatenate(cannot_link), Path(data_path).stem
-        )
-    except InstanceError as error:  # k out of range, or squared distances that overflow
-        raise InstanceError(f"{data_path}: {error}") from None
+        if constraints.max_diameter is not None:
+            far = pairs_farther_than(points, constraints.max_diameter)
+            cannot_link = distinct_pairs(np.concatenate([cannot_link, far]), len(points))
+        if constraints.min_separation is not None:
+            near = pairs_closer_than(points, constraints.min_separation)
+            must_link = distinct_pairs(np.concatenate([must_link, near]), len(points))
+    except InstanceError as error:
+        raise InstanceError(f"{shown_path(constraints_path or '')}: {error}") from None
+    return Instance(points, k, must_link, cannot_link, Path(data_path).stem)
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
     """Write labels (n,), one per line, in the order of the points."""
-    write_atomically(path, "".join(f"{label}\n" for label in labels.tolist()))
+    write_atomically(path, labels_text(labels))
+
+
+def labels_text(labels: NDArray[np.intp]) -> str:
+    """What a file of labels (n,) holds."""
+    return "".join(f"{label}\n" for label in labels.tolist())

@@ -1,4 +1,4 @@
-"""Connected components of the graphs that must-links and cannot-links are."""
+"""Components and paths of the graphs that must-links and cannot-links are."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
 
     graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     return by_first_occurrence(scipy_components(graph, directed=False)[1])
+
+
+def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:
+    """A shortest path from i to j, both included, through undirected edges (p, 2); there must be
+    one."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    before = breadth_first_order(graph.tocsr(), j, directed=False)[1]
+    path = [i]
+    while path[-1] != j:
+        path.append(int(before[path[-1]]))
+    return tuple(path)
 
 
 def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:

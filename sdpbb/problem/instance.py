@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import numbers
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
+
+# Coordinates, and differences between them, whose squares and sums of squares are neither infinite
+# nor without digits.
+LARGEST, SMALLEST = 1e100, 1e-100
+# Pairs that a distance may stand for: 0.3 GiB. All pairs of 6,000 points, far beyond what can be
+# solved to optimality.
+MAX_PAIRS = 20_000_000
+
+# np.asarray(kind) of what is a number and what is not, for messages.
+_NOT_NUMBERS = {
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "time differences",
+    "S": "bytes",
+    "T": "text",
+    "U": "text",
+    "V": "records",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,9 +43,11 @@ class Instance:
 
     Parameters
     ----------
-    points : array (n, d), finite, n >= 1, d >= 1
+    points : array (n, d), or what NumPy makes one of (a data frame), finite, n >= 1, d >= 1. No
+        coordinate beyond 1e100; the points coincide or differ by 1e-100 in one coordinate at least
     k : number of clusters, 1 <= k <= n
-    must_link, cannot_link : pairs (i, j) of different row numbers, from 0
+    must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
+        numbers, from 0; None for no pairs
     name : what reports call the instance
 
     Raises
@@ -43,10 +66,10 @@ class Instance:
     name: str = ""
 
     def __post_init__(self) -> None:
-        points = _points(self.points)
+        points = checked_points(self.points)
         n = len(points)
         _set(self, "points", points)
-        _set(self, "k", _number_of_clusters(self.k, n))
+        _set(self, "k", number_of_clusters(self.k, n))
         _set(self, "must_link", _pairs(self.must_link, n, "must_link"))
         _set(self, "cannot_link", _pairs(self.cannot_link, n, "cannot_link"))
 
@@ -80,26 +103,80 @@ class Instance:
 
 def pairs_farther_than(points: NDArray[np.float64], distance: float) -> NDArray[np.intp]:
     """The pairs (i, j), i < j, with ||p_i - p_j|| > distance: the cannot-links that a maximum
-    cluster diameter amounts to."""
-    return _pairs_where(points, lambda d: d > distance)
+    cluster diameter (GAMMA) amounts to. InstanceError if more than MAX_PAIRS."""
+    return _pairs_where(points, lambda d: d > distance, f"GAMMA {distance:g}", "cannot-links")
 
 
 def pairs_closer_than(points: NDArray[np.float64], distance: float) -> NDArray[np.intp]:
     """The pairs (i, j), i < j, with ||p_i - p_j|| < distance: the must-links that a minimum
-    separation between clusters amounts to."""
-    return _pairs_where(points, lambda d: d < distance)
+    separation between clusters (DELTA) amounts to. InstanceError if more than MAX_PAIRS."""
+    return _pairs_where(points, lambda d: d < distance, f"DELTA {distance:g}", "must-links")
 
 
 def _pairs_where(
-    points: NDArray[np.float64], condition: Callable[[NDArray[np.float64]], NDArray[np.bool_]]
+    points: NDArray[np.float64],
+    condition: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
+    constraint: str,
+    pairs: str,
 ) -> NDArray[np.intp]:
-    found = []
+    found, counts = [], np.zeros(len(points), np.intp)
     for i in range(len(points) - 1):
         # Differences, not inner products: the comparison decides constraints, every digit counts.
         distances = np.sqrt(((points[i + 1 :] - points[i]) ** 2).sum(axis=1))
-        js = np.flatnonzero(condition(distances)) + i + 1
-        found.append(np.column_stack([np.full(len(js), i, np.intp), js]))
-    return np.concatenate(found) if found else np.empty((0, 2), np.intp)
+        js = np.flatnonzero(condition(distances)) + (i + 1)
+        found.append(js.astype(np.int32))
+        counts[i] = len(js)
+        if counts.sum() > MAX_PAIRS:
+            raise InstanceError(
+                f"{constraint} stands for more than {MAX_PAIRS:,} {pairs}; expected a distance "
+                "that fewer pairs of points are at"
+            )
+    result = np.empty((counts.sum(), 2), np.intp)
+    result[:, 0] = np.repeat(np.arange(len(points)), counts)
+    np.concatenate([np.empty(0, np.int32), *found], out=result[:, 1], casting="same_kind")
+    return result
+
+
+def distinct_pairs(pairs: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """The pairs (i, j) of 0 to n - 1 as i < j, sorted, each once."""
+    keys = np.unique(pairs.min(axis=1) * n + pairs.max(axis=1)) if len(pairs) else pairs[:, 0]
+    return np.column_stack(np.divmod(keys, n))
+
+
+def checked_points(values: ArrayLike) -> NDArray[np.float64]:
+    """The points of an `Instance` as a read-only array, or an InstanceError."""
+    points = _float_array(values)
+    if points.ndim != 2 or 0 in points.shape:
+        raise InstanceError(
+            f"points: an array of shape {points.shape}; expected (n, d) with n >= 1 and d >= 1"
+        )
+    bad = np.argwhere(~np.isfinite(points))
+    if len(bad):
+        i, j = bad[0]
+        raise InstanceError(f"points[{i}, {j}] is {points[i, j]}; every coordinate must be finite")
+    low, high = points.min(axis=0), points.max(axis=0)
+    largest = max(-low.min(), high.max())
+    if largest > LARGEST:
+        raise InstanceError(
+            f"points: a coordinate is as large as {largest:.1e}, and its square may overflow; "
+            f"rescale the data (to less than {LARGEST:g})"
+        )
+    extent = (high - low).max()
+    if 0 < extent < SMALLEST:
+        raise InstanceError(
+            f"points: no two coordinates differ by more than {extent:.1e}, and squares underflow; "
+            f"rescale the data (to differences above {SMALLEST:g})"
+        )
+    return _frozen(points)
+
+
+def number_of_clusters(k: object, n: int) -> int:
+    """The k of an `Instance` of n points as an int, or an InstanceError."""
+    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
+        raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
+    if not 1 <= k <= n:
+        raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
+    return int(k)
 
 
 def _set(instance: Instance, attribute: str, value: object) -> None:
@@ -111,44 +188,48 @@ def _frozen(array: NDArray) -> NDArray:
     return array
 
 
-def _points(values: ArrayLike) -> NDArray[np.float64]:
+def _array(values: Any, argument: str, expected: str) -> NDArray:
+    """values as an array of numbers, or of objects that may be, or an InstanceError."""
     try:
-        points = np.array(values, dtype=np.float64, order="C")
+        if np.ma.is_masked(values):
+            raise InstanceError(f"{argument}: entries are masked; {expected}")
+        array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InstanceError(f"points: not a rectangular table of numbers ({error})") from None
-    if points.ndim != 2 or 0 in points.shape:
-        raise InstanceError(
-            f"points: an array of shape {points.shape}; expected (n, d) with n >= 1 and d >= 1"
-        )
-    bad = np.argwhere(~np.isfinite(points))
-    if len(bad):
-        i, j = bad[0]
-        raise InstanceError(f"points[{i}, {j}] is {points[i, j]}; every coordinate must be finite")
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = ((points - points.mean(axis=0)) ** 2).sum()
-    if not np.isfinite(spread):
-        raise InstanceError("points: squared distances overflow; rescale the data")
-    return _frozen(points)
+        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+    if array.dtype.kind in _NOT_NUMBERS:
+        raise InstanceError(f"{argument}: {_NOT_NUMBERS[array.dtype.kind]}; {expected}")
+    return array
 
 
-def _number_of_clusters(k: object, n: int) -> int:
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-        raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
-    if not 1 <= k <= n:
-        raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
-    return int(k)
-
-
-def _pairs(values: ArrayLike, n: int, argument: str) -> NDArray[np.intp]:
+def _float_array(values: ArrayLike) -> NDArray[np.float64]:
+    """A new array of floats."""
+    expected = "expected a rectangular table of real numbers"
+    array = _array(values, "points", expected)
+    if array.dtype == object:
+        for index, value in np.ndenumerate(array):
+            if not isinstance(value, (numbers.Real, Decimal)):
+                where = f"points[{', '.join(map(str, index))}]" if index else "points"
+                raise InstanceError(f"{where} is of type {type(value).__name__}; {expected}")
     try:
-        given = np.asarray(values)
-    except ValueError as error:
-        raise InstanceError(f"{argument}: expected pairs of row numbers ({error})") from None
+        with np.errstate(over="ignore"):  # to infinity, which is refused next
+            return np.array(array, dtype=np.float64, order="C")
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InstanceError(f"points: {expected} ({_one_line(error)})") from None
+
+
+def _pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
+    expected = "expected pairs of row numbers"
+    if values is None:
+        values = ()
+    is_table = hasattr(values, "__array__") or isinstance(values, (list, tuple, str, bytes))
+    if isinstance(values, Iterable) and not is_table:
+        values = list(values)
+    given = _array(values, argument, expected)
     if given.shape in ((0,), (0, 2)):  # an empty list, or an empty array of whatever type
         given = np.empty((0, 2), np.intp)
     if given.ndim != 2 or given.shape[1] != 2:
-        raise InstanceError(f"{argument}: expected pairs of row numbers, got shape {given.shape}")
-    if not np.issubdtype(given.dtype, np.integer):
+        raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
+    if not _are_integers(given):
         raise InstanceError(f"{argument}: row numbers must be integers, got {given.dtype}")
     outside = ((given < 0) | (given >= n)).any(axis=1)
     for wrong, reason in (
@@ -160,3 +241,13 @@ def _pairs(values: ArrayLike, n: int, argument: str) -> NDArray[np.intp]:
             i, j = given[position]
             raise InstanceError(f"{argument}[{position}] = ({i}, {j}): {reason}")
     return _frozen(np.sort(given.astype(np.intp), axis=1))
+
+
+def _are_integers(array: NDArray) -> bool:
+    if array.dtype != object:
+        return np.issubdtype(array.dtype, np.integer)
+    return all(isinstance(x, numbers.Integral) and not isinstance(x, bool) for x in array.flat)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

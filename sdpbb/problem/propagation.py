@@ -12,8 +12,8 @@ from sdpbb.problem.graph import connected_components
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
 # Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
-# needed for correctness, so it stops after this many partial cliques.
-CLIQUE_BUDGET = 50_000
+# needed for correctness, so it stops after this much work, counted in common neighbours looked at.
+CLIQUE_BUDGET = 1_000_000
 
 
 def forced_merges(
@@ -36,15 +36,16 @@ def forced_merges(
     for i, j in cannot_link.tolist():
         neighbours[i].add(j)
         neighbours[j].add(i)
-    merges = []
+    # A block that joins a group stands for it no longer: each merge is told once.
+    merges: dict[int, int] = {}
     for clique, common in _cliques(neighbours, k - 1):
-        members = sorted(common)
-        for position, i in enumerate(members):
-            adjacent = [j for j in members[position + 1 :] if j in neighbours[i]]
+        for i in common:
+            adjacent = common & neighbours[i]
             if adjacent:
-                return Infeasibility(InfeasibilityKind.CLIQUE, (*clique, i, adjacent[0]))
-        merges += [(members[0], j) for j in members[1:]]
-    return np.array(merges, dtype=np.intp).reshape(-1, 2)
+                return Infeasibility(InfeasibilityKind.CLIQUE, (*clique, i, min(adjacent)))
+        least = min(common)
+        merges.update((j, least) for j in common if j > least and j not in merges)
+    return np.array(sorted((i, j) for j, i in merges.items()), dtype=np.intp).reshape(-1, 2)
 
 
 def _merge_all(n_blocks: int, cannot_link: NDArray[np.intp]) -> NDArray[np.intp] | Infeasibility:
@@ -102,14 +103,14 @@ def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple
 
 def _cliques(neighbours: list[set[int]], order: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
     """The cliques of the given order whose members have at least two common neighbours, each with
-    these, at most CLIQUE_BUDGET partial cliques tried."""
+    these, until CLIQUE_BUDGET is spent."""
     budget = CLIQUE_BUDGET
     stack: list[tuple[tuple[int, ...], set[int]]] = [
         ((i,), adjacent) for i, adjacent in enumerate(neighbours) if len(adjacent) > order
     ]
-    while stack and budget:
-        budget -= 1
+    while stack and budget > 0:
         clique, common = stack.pop()
+        budget -= 1 + len(common)
         if len(common) < order - len(clique) + 2:
             continue
         if len(clique) == order:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from sdpbb.errors import InstanceError
+from sdpbb.files import name_problem, shown_path
 
 FilePath = str | os.PathLike[str]
 
@@ -31,23 +32,25 @@ def open_text(path: FilePath) -> Iterator[TextIO]:
         On opening, or for what is read within the block: a missing file, a folder, a device, a
         file without permission, text that is not UTF-8.
     """
-    file = Path(path)
+    if problem := name_problem(path):
+        raise InstanceError(problem)
+    file, name = Path(path), shown_path(path)
     try:
         if file.is_dir():
-            raise InstanceError(f"{path}: is a folder; expected a text file")
+            raise InstanceError(f"{name}: is a folder; expected a text file")
         if file.exists() and not file.is_file():
-            raise InstanceError(f"{path}: is not a regular file; expected a text file")
+            raise InstanceError(f"{name}: is not a regular file; expected a text file")
         with open(file, encoding=_encoding(file)) as stream:
             yield stream
     except FileNotFoundError:
-        raise InstanceError(f"{path}: there is no such file") from None
+        raise InstanceError(f"{name}: there is no such file") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise InstanceError(
-            f"{path}: is not UTF-8 text (byte 0x{byte:02x}); expected a text file"
+            f"{name}: is not UTF-8 text (byte 0x{byte:02x}); expected a text file"
         ) from None
     except OSError as error:
-        raise InstanceError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
 
 
 def _encoding(file: Path) -> str:
@@ -64,6 +67,11 @@ def is_number(field: str) -> bool:
 def is_integer(field: str) -> bool:
     """Whether a field is an integer of a size that can be a row number or a count."""
     return _INTEGER.fullmatch(field) is not None
+
+
+def without_comment(line: str) -> str:
+    """A line up to the `#` that begins a comment."""
+    return line.split("#", 1)[0]
 
 
 def shown(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.result import Termination, relative_gap
+from sdpbb.result import Termination
 from sdpbb.search.evaluate import EvaluationContext, Incumbent, evaluate
 from sdpbb.search.events import Observer, Progress
 from sdpbb.search.node import NodeStatus
@@ -47,11 +47,9 @@ def branch_and_bound(
         node = tree.next_node()
         if node is None:
             return statistics, None
-        outcome = evaluate(
-            node, tree.upper, context, lambda: limits.urgent() is not None, reporter.during
-        )
+        outcome = evaluate(node, tree.upper, context, limits, reporter.during)
         statistics.n_iterations += outcome.n_iterations
-        statistics.n_nodes += outcome.n_iterations > 0 or outcome.status is not NodeStatus.STOPPED
+        statistics.n_nodes += outcome.status is not NodeStatus.STOPPED or outcome.n_iterations > 0
         improved = tree.offer(outcome.labels, outcome.cost, outcome.source)
         match outcome.status:
             case NodeStatus.INFEASIBLE:
@@ -62,9 +60,9 @@ def branch_and_bound(
                 tree.put_back(node, outcome.lower)
             case NodeStatus.BRANCH:
                 tree.split(node, outcome)
-        if node.number == 0:
+        if node.number == 0 and outcome.n_iterations + (outcome.status is NodeStatus.CLOSED) > 0:
             statistics.root_lower_bound = tree.lower
-            statistics.root_gap = relative_gap(tree.lower, tree.upper)
+            statistics.root_gap = tree.gap
             statistics.root_seconds = limits.seconds
         reporter.report(outcome.n_cuts, improved)
 
@@ -94,7 +92,7 @@ class _Reporter:
                 n_open=tree.n_open,
                 lower=tree.lower,
                 upper=tree.upper,
-                gap=relative_gap(tree.lower, tree.upper),
+                gap=tree.gap,
                 n_cuts=n_cuts,
                 source=tree.source if improved else "",
             )

@@ -30,9 +30,9 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of the search: after a cut round of the root, a node, or a new incumbent.
+    """The state of the search: after a bound, a heuristic or a node.
 
-    source is "" or names where a new incumbent came from ("k-means++", "sdp", "enumeration").
+    source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring").
     upper is inf while there is no clustering.
     """
 

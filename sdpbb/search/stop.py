@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -18,17 +19,25 @@ class Limits:
     interrupt : set by whoever wants the run to end
     """
 
-    time_limit: float
-    node_limit: int | None
-    interrupt: threading.Event
+    time_limit: float = math.inf
+    node_limit: int | None = None
+    interrupt: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.perf_counter)
 
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the time limit, at least a hundredth; None without one."""
+        if self.time_limit == math.inf:
+            return None
+        return max(0.01, self.time_limit - self.seconds)
+
     def urgent(self) -> Termination | None:
-        """The reason to leave even a node that is being evaluated."""
+        """The reason to leave even a node that is being evaluated, at the end of its present step:
+        a bound, a descent of a heuristic, or an integer programme with its own time limit."""
         if self.interrupt.is_set():
             return Termination.INTERRUPTED
         if self.seconds >= self.time_limit:

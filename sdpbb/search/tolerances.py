@@ -8,30 +8,32 @@ import numpy as np
 
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.problem import Contraction
+from sdpbb.result import PRECISION, relative_gap
 
 
 @dataclass(frozen=True)
 class Tolerances:
     """When a bound meets an upper bound.
 
-    gap : relative, as (upper - lower) / upper
-    resolution : differences up to this, in squared units of the data, are rounding
+    gap : relative, as (upper - lower) / upper; below PRECISION it counts as PRECISION
+    zero : costs up to this are rounding of the coordinates, in squared units of the data
     """
 
     gap: float
-    resolution: float
+    zero: float
 
     @classmethod
     def of(cls, gap: float, contraction: Contraction) -> Tolerances:
-        """The resolution is what the safe bound gives away to rounding, and the sums it is made
-        of: a small multiple of eps (k m + d) times the total sum of squares."""
+        """Equal points have centred coordinates that differ by rounding, relative to the largest;
+        costs hold the squares of these differences."""
         eps = float(np.finfo(np.float64).eps)
-        terms = contraction.k * contraction.n_blocks + contraction.means.shape[1] + 16
-        return cls(gap, 16.0 * eps * terms * contraction.total)
+        return cls(gap, 16.0 * contraction.n_points * eps**2 * contraction.total)
 
     def cutoff(self, upper: float) -> float:
         """The least bound that closes a node when `upper` is the cost of the incumbent."""
-        return upper - max(self.gap * upper, self.resolution) if np.isfinite(upper) else upper
+        if not np.isfinite(upper):
+            return upper
+        return upper - max(max(self.gap, PRECISION) * upper, self.zero)
 
     def closes(self, bound: SafeBound, upper: float) -> bool:
         """Whether no clustering of a node with this bound is better than the incumbent by more
@@ -39,5 +41,9 @@ class Tolerances:
         return bound.value >= self.cutoff(upper)
 
     def improves(self, cost: float, upper: float) -> bool:
-        """Whether a clustering is a new incumbent, and not the old one summed in another order."""
-        return cost < upper - 1e-12 * abs(upper) if np.isfinite(upper) else cost < upper
+        """Whether a clustering is to replace the incumbent."""
+        return cost < upper
+
+    def relative_gap(self, lower: float, upper: float) -> float:
+        """(upper - lower) / upper, and 0 where the difference is rounding."""
+        return 0.0 if upper - lower <= self.zero else relative_gap(lower, upper)

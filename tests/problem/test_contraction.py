@@ -97,6 +97,19 @@ def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):
     assert np.array_equal(contraction.adjacency, contraction.adjacency.T)
 
 
+def test_blocks_of_a_parent_are_never_split(monkeypatch):
+    """Propagation may find less in a child than in its parent, if its budget runs out."""
+    instance = Instance(
+        np.arange(6.0)[:, None], 3, cannot_link=[(0, 1), (0, 2), (1, 2), (0, 3), (1, 3)]
+    )
+    parent = contract(instance)
+    assert parent.block_of[2] == parent.block_of[3]
+    monkeypatch.setattr("sdpbb.problem.propagation.CLIQUE_BUDGET", 0)
+    assert contract(instance).n_blocks == 6
+    child = contract(instance, cannot_link=[(4, 5)], blocks=parent.block_of)
+    np.testing.assert_array_equal(child.block_of, parent.block_of)
+
+
 POINTS = np.arange(10.0).reshape(5, 2)
 
 
@@ -108,7 +121,7 @@ POINTS = np.arange(10.0).reshape(5, 2)
             [(0, 1), (1, 2)],
             [(3, 4), (0, 2)],
             InfeasibilityKind.CANNOT_LINK_IN_BLOCK,
-            {0, 2},
+            {0, 1, 2},
         ),
         (2, [], [(0, 1), (1, 2), (0, 2), (2, 3)], InfeasibilityKind.ODD_CYCLE, {0, 1, 2}),
         (
@@ -119,7 +132,7 @@ POINTS = np.arange(10.0).reshape(5, 2)
             {0, 1, 2, 3},
         ),
         (1, [], [(1, 3)], InfeasibilityKind.CLIQUE, {1, 3}),
-        (4, [(0, 1), (1, 2)], [], InfeasibilityKind.TOO_FEW_BLOCKS, set()),
+        (4, [(0, 1), (1, 2)], [], InfeasibilityKind.TOO_FEW_BLOCKS, {0, 3, 4}),
     ],
 )
 def test_contradictions_are_named_with_the_users_rows(k, must_link, cannot_link, kind, points):

@@ -10,6 +10,7 @@ from sdpbb.problem import Instance, contract
 from sdpbb.search.evaluate import EvaluationContext, evaluate, has_one_cost
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.parameters import HeuristicSchedule
+from sdpbb.search.stop import Limits
 from sdpbb.search.tolerances import Tolerances
 from tests.enumeration import feasible_clusterings, sums_of_squares
 
@@ -66,6 +67,7 @@ def test_a_whole_tree_by_hand(context):
                         number=node.number + len(pending) + 1,
                         must_link=node.must_link + ml,
                         cannot_link=node.cannot_link + cl,
+                        blocks=outcome.blocks,
                         lower=outcome.lower,
                         warm_start=outcome.warm_start,
                     )
@@ -91,7 +93,7 @@ def test_a_node_with_one_clustering_is_closed_without_iterations(context):
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=SafeBound(0.5)), np.inf, context, stop=lambda: True)
+    outcome = evaluate(Node(lower=SafeBound(0.5)), np.inf, context, Limits(time_limit=0.0))
     assert outcome.status is NodeStatus.STOPPED
     assert outcome.lower == SafeBound(0.5)
 

@@ -13,7 +13,7 @@ LABELS = np.array([0, 1])
 
 @pytest.fixture
 def tree() -> Tree:
-    return Tree(Node(), Tolerances(gap=0.1, resolution=0.0))
+    return Tree(Node(), Tolerances(gap=0.1, zero=0.0))
 
 
 def branched(lower: float) -> Outcome:
@@ -53,8 +53,10 @@ def test_a_better_incumbent_closes_open_nodes(tree):
     tree.offer(LABELS, 100.0, "given")
     tree.split(tree.next_node(), branched(50.0))
     assert not tree.is_closed
+    assert tree.n_open == 2
     assert tree.offer(LABELS, 55.0, "sdp")
     assert not tree.offer(LABELS, 55.0, "sdp")
+    assert tree.n_open == 0
     assert tree.next_node() is None
     assert (tree.lower, tree.upper, tree.source) == (50.0, 55.0, "sdp")
 
@@ -86,20 +88,27 @@ def test_node_numbers_are_never_used_twice(tree):
 
 
 def test_tolerances():
-    tolerances = Tolerances(gap=0.01, resolution=0.5)
+    tolerances = Tolerances(gap=0.01, zero=1e-20)
     assert tolerances.closes(SafeBound(99.0), 100.0)
     assert not tolerances.closes(SafeBound(98.9), 100.0)
-    assert tolerances.closes(SafeBound(9.5), 10.0)
+    assert not tolerances.closes(SafeBound(0.0), 1e-19)
+    assert tolerances.closes(SafeBound(0.0), 1e-20)
     assert not tolerances.closes(SafeBound(1e300), np.inf)
     assert tolerances.improves(5.0, np.inf)
-    assert not tolerances.improves(5.0 - 1e-15, 5.0)
+    assert tolerances.improves(5.0 - 1e-15, 5.0)
+    assert not tolerances.improves(5.0, 5.0)
+    assert tolerances.relative_gap(0.0, 1e-20) == 0.0
+    assert tolerances.relative_gap(1.0, 2.0) == 0.5
+
+
+def test_a_gap_of_zero_means_precision():
+    tolerances = Tolerances(gap=0.0, zero=0.0)
+    assert tolerances.closes(SafeBound(1.0 - 1e-13), 1.0)
+    assert not tolerances.closes(SafeBound(1.0 - 1e-11), 1.0)
 
 
 def test_branching_takes_the_pair_that_is_neither_together_nor_apart():
     contraction = contract(Instance(np.arange(5.0)[:, None], 2, cannot_link=[(0, 4)]))
-    apart = np.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    Z = np.zeros((4, 4))
-    Z[:3, :3] = apart
     m = contraction.n_blocks
     Z = np.eye(m) * 0.5
     Z[1, 2] = Z[2, 1] = 0.3

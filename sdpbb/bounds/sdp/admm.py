@@ -16,7 +16,7 @@ from sdpbb.bounds.sdp.spectrum import SpectralProjector
 class Admm:
     """Iterates for the relaxation with cuts, min -<K, Y> over Y = W with
 
-        Y in the spectral set   { u u' + R : R >= 0 (semidefinite), R u = 0, tr R = k - 1 },
+        Y in the spectral set   { u u' + R : 0 <= R <= cap I, R u = 0, tr R = k - 1 },
         W in the polyhedral set { W >= 0, W = 0 on cannot-links, <B_c, W> >= b_c },
 
     a scaled dual U and a penalty rho. One iteration is
@@ -106,27 +106,24 @@ class Admm:
         np.subtract(self.W, self.U, out=self._M)
         self._M += self.relaxation.K / self.rho
 
-    def replace_cuts(self, new: CutSet) -> int:
-        """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet.
-        Returns the number added."""
+    def replace_cuts(self, new: CutSet) -> None:
+        """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
         active = self.t > 0.0
         kept = self.cuts.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
         self.cuts = ScaledCuts.of(kept + fresh, self.relaxation.inverse_roots)
         self.t = np.concatenate([self.t[active], np.zeros(len(fresh))])
-        return len(fresh)
 
     def dual_point(self) -> DualPoint:
-        """The dual values of the current iterate, in the units of the data and coordinates of Z."""
+        """The dual values of the current iterate, in the coordinates of Z."""
         N = np.empty_like(self.U)
         cuts = self.cuts
         kernels.nonnegativity_multipliers(
             self.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, self.t, N
         )
         roots = 1.0 / self.relaxation.inverse_roots
-        factor = self.rho * self.relaxation.scale
-        N *= factor * roots[:, None] * roots
-        return DualPoint(N, cuts.cuts, factor * self.t / cuts.norm)
+        N *= self.rho * roots[:, None] * roots
+        return DualPoint(N, cuts.cuts, self.rho * self.t / cuts.norm)
 
     def start_from(self, dual: DualPoint, Z: NDArray[np.float64], rho: float) -> None:
         """Continue from dual values and an affinity in the coordinates of this relaxation."""
@@ -134,13 +131,12 @@ class Admm:
         roots = 1.0 / r
         self.rho = rho
         self.cuts = ScaledCuts.of(dual.cuts, r)
-        factor = 1.0 / (rho * self.relaxation.scale)
-        self.t = factor * dual.multipliers * self.cuts.norm
+        self.t = dual.multipliers * self.cuts.norm / rho
         self.W = np.where(self.relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
         cuts = self.cuts
         self.U = np.zeros_like(self.W)
         flat = self.U.reshape(-1)
         np.subtract.at(flat, cuts.position, self.t[cuts.cuts.owner] * cuts.entry)
         self.U += np.triu(self.U, 1).T
-        self.U -= factor * dual.N * r[:, None] * r
+        self.U -= dual.N * r[:, None] * r / rho
         self._refresh()

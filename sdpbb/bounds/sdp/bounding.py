@@ -21,26 +21,31 @@ class SdpWarmStart:
     """What a child starts from: its parent's last iterate, in the coordinates of Z.
 
     block_of : (n,) the parent's blocks, by which its matrices are mapped to the child's
+    scale : of the parent's relaxation, the unit of dual
     dual : dual values, N in single precision (any N >= 0 proves something)
     Z : (m, m) affinity, in single precision
     rho : penalty
     """
 
     block_of: NDArray[np.intp]
+    scale: float
     dual: DualPoint
     Z: NDArray[np.float32]
     rho: float
 
-    def for_child(self, child: Contraction) -> tuple[DualPoint, NDArray[np.float64]]:
-        """Dual values and affinity in the blocks of a contraction that only merged blocks."""
+    def for_child(self, child: Contraction, scale: float) -> tuple[DualPoint, NDArray[np.float64]]:
+        """Dual values, in units of `scale`, and affinity in the blocks of a contraction each of
+        whose blocks is a union of the parent's (see `contract`)."""
         first = np.unique(self.block_of, return_index=True)[1]
         block_of = child.block_of[first]
+        assert np.array_equal(block_of[self.block_of], child.block_of)
         dual = DualPoint(self.dual.N.astype(np.float64), self.dual.cuts, self.dual.multipliers)
+        dual = dual.scaled(self.scale / scale).merged(block_of, child.n_blocks)
         # The weighted mean over merged blocks keeps Z e = 1.
         weights = np.zeros((child.n_blocks, len(first)))
         weights[block_of, np.arange(len(first))] = np.bincount(self.block_of)
         weights /= child.sizes[:, None]
-        return dual.merged(block_of), weights @ self.Z.astype(np.float64) @ weights.T
+        return dual, weights @ self.Z.astype(np.float64) @ weights.T
 
 
 class SdpBounding:
@@ -70,12 +75,12 @@ class SdpRun:
         self._block_of = contraction.block_of
         self._relaxation = Relaxation.of(contraction)
         self._admm = Admm(self._relaxation, parameters.admm, parameters.spectrum)
-        # The scatter inside blocks, less its rounding, is a bound that needs no proof.
+        # The scatter inside blocks, less what rounding can have added to it.
         own = float(contraction.scatter.sum()) - self._relaxation.rounding
         self._best = SafeBound(max(0.0, own))
         self._history: list[tuple[int, float]] = []
         if warm_start is not None:
-            dual, Z = warm_start.for_child(contraction)
+            dual, Z = warm_start.for_child(contraction, self._relaxation.scale)
             self._admm.start_from(dual, Z, warm_start.rho)
 
     def advance(self, cutoff: float) -> BoundProgress:
@@ -107,6 +112,7 @@ class SdpRun:
         dual = self._admm.dual_point()
         return SdpWarmStart(
             block_of=self._block_of,
+            scale=self._relaxation.scale,
             dual=DualPoint(dual.N.astype(np.float32), dual.cuts, dual.multipliers),
             Z=self.affinity().astype(np.float32),
             rho=self._admm.rho,

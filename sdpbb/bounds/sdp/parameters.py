@@ -13,6 +13,8 @@ class SpectrumParameters:
     """When the projection onto the spectral set may be inexact. It only steers the method; no
     bound depends on it.
 
+    cap : R <= cap I. Any cap >= 1 is valid. 1 is slower on ordinary data, none at all never gets
+        past an outlier, whose eigenvalue would take all of the trace
     min_order : below it LAPACK is as fast and always used
     max_fraction : largest share of the m eigenpairs worth computing iteratively
     exact_fraction : largest share for which LAPACK's tridiagonal bisection beats divide and conquer
@@ -22,6 +24,7 @@ class SpectrumParameters:
         need the same number of iterations of the method
     """
 
+    cap: float = 2.0
     min_order: int = 60
     max_fraction: float = 0.45
     exact_fraction: float = 0.12
@@ -30,7 +33,7 @@ class SpectrumParameters:
     accuracy: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
+        if self.cap < 1 or self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
             raise ParameterError(f"spectrum parameters out of their domain: {self}")
 
 

@@ -17,7 +17,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Dual values of a node, in the units of the data.
+    """Dual values of a node, in units of its relaxation's scale.
 
     N : (m, m) symmetric, for Z_ij >= 0 (any sign where i and j are cannot-linked)
     cuts, multipliers : valid inequalities and their multipliers >= 0
@@ -29,18 +29,25 @@ class DualPoint:
     cuts: CutSet
     multipliers: NDArray[np.float64]
 
-    def merged(self, block_of: NDArray[np.intp]) -> DualPoint:
-        """The dual point of a child in which block i has become part of block block_of[i].
+    def merged(self, block_of: NDArray[np.intp], m: int) -> DualPoint:
+        """The dual point of a child of m blocks in which block i is part of block block_of[i].
 
         With E the merging, Z_old = E' Z_new E, so <N, Z_old> = <E N E', Z_new>: entries add up.
-        Its bound for the child is at least the bound for the parent.
+        Its bound for the child is at least the bound for the parent. Cuts that have become equal
+        are one with the sum of their multipliers, cuts without terms are dropped.
         """
-        m = int(block_of.max()) + 1
-        rows = np.zeros((m, self.N.shape[1]))
-        np.add.at(rows, block_of, self.N)
-        merged = np.zeros((m, m))
-        np.add.at(merged.T, block_of, rows.T)
-        return DualPoint(merged, self.cuts.merged(block_of), self.multipliers)
+        E = np.zeros((m, len(block_of)))
+        E[block_of, np.arange(len(block_of))] = 1.0
+        cuts = self.cuts.merged(block_of)
+        _, first, inverse = np.unique(cuts.keys, return_index=True, return_inverse=True)
+        multipliers = np.zeros(len(first))
+        np.add.at(multipliers, inverse.reshape(-1), self.multipliers)
+        has_terms = np.diff(cuts.start)[first] > 0
+        return DualPoint(E @ self.N @ E.T, cuts.select(first[has_terms]), multipliers[has_terms])
+
+    def scaled(self, factor: float) -> DualPoint:
+        """The same dual values in units that are 1/factor of the present ones."""
+        return DualPoint(self.N * factor, self.cuts, self.multipliers * factor)
 
 
 def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
@@ -49,11 +56,10 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
     For N >= 0 (free on cannot-links), multipliers t >= 0 of valid inequalities <B_c, Y> >= b_c and
     S = -K - N - sum_c t_c B_c,
 
-        min <S, Y> + b't + total  over  Y = u u' + R,  0 <= R <= I (semidefinite), R u = 0,
-                                        tr R = k - 1
+        min <S, Y> + b't  over  Y = u u' + R,  0 <= R <= I (semidefinite), R u = 0, tr R = k - 1
 
-    is total + b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of
-    u). Every clustering matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its
+    is b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of u); times
+    scale, and with total added, it is the bound. Every clustering matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its
     cost is at least that. No dual feasibility is assumed; entries of N and multipliers that have
     the wrong sign are set to 0 first.
 
@@ -70,15 +76,15 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
         _subtract_cuts(S, dual.cuts, t)
     S *= r[:, None]
     S *= r
-    S -= relaxation.scale * relaxation.K
+    S -= relaxation.K
     Su = S @ u
     uSu = float(u @ Su)
     eigenvalues = smallest_eigenvalues(_restricted(S, u, Su, uSu), k - 1)
     dual_rhs = float(dual.cuts.rhs @ t)
     magnitude = float(np.linalg.norm(S))
-    margin = _EPS * (4 * k * m * magnitude + 16 * abs(dual_rhs)) + relaxation.rounding
-    value = relaxation.total + dual_rhs + uSu + float(eigenvalues.sum()) - margin
-    return SafeBound(value)
+    margin = _EPS * (4 * k * m * magnitude + 16 * abs(dual_rhs))
+    dual_value = dual_rhs + uSu + float(eigenvalues.sum()) - margin
+    return SafeBound(relaxation.total + relaxation.scale * dual_value - relaxation.rounding)
 
 
 def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -9,20 +9,33 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
 
 
-def simplex_threshold(values: NDArray[np.float64], total: float) -> float:
-    """The tau with sum max(values - tau, 0) = total > 0, for values in descending order."""
-    excess = (np.cumsum(values) - total) / np.arange(1, len(values) + 1)
-    return float(excess[np.flatnonzero(values > excess)[-1]])
+def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> float:
+    """The tau with sum of min(max(values - tau, 0), cap) = total, for values in descending order
+    and 0 < total <= cap len(values).
+
+    values may be the head of a longer list: the threshold is that of the whole list if it is above
+    the last value given.
+    """
+    for capped in range(len(values)):
+        left = total - capped * cap
+        tail = values[capped:]
+        if left <= 0:
+            return float(tail[0])
+        excess = (np.cumsum(tail) - left) / np.arange(1, len(tail) + 1)
+        tau = float(excess[np.flatnonzero(tail > excess)[-1]])
+        if tail[0] - tau <= cap:
+            return tau
+    return float(values[-1]) - cap
 
 
 class SpectralProjector:
-    """The projection of a symmetric matrix onto {u u' + R : R >= 0, R u = 0, tr R = trace}.
+    """The projection of a symmetric matrix onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
 
-    The eigenvalues of P M P on the complement of the unit vector u are projected onto a simplex;
-    only the pairs above its threshold enter R. Consecutive matrices are close to each other, so the
-    last eigenvectors, passed through a Chebyshev filter that damps what lies below them, and a
-    Rayleigh-Ritz step give the next ones. When the residual is above its tolerance, or more pairs
-    than carried have positive weight, LAPACK answers instead.
+    The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
+    simplex; only the pairs above its threshold enter R. Consecutive matrices are close to each
+    other, so the last eigenvectors, passed through a Chebyshev filter that damps what lies below
+    them, and a Rayleigh-Ritz step give the next ones. When the residual is above its tolerance, or
+    more pairs than carried have positive weight, LAPACK answers instead.
     """
 
     def __init__(self, u: NDArray[np.float64], trace: float, parameters: SpectrumParameters):
@@ -67,13 +80,15 @@ class SpectralProjector:
                 restricted, subset_by_index=(m - wanted, m - 1), driver="evr", check_finite=False
             )
             values, vectors = values[::-1], vectors[:, ::-1]
-            tau = simplex_threshold(values, self.trace)
+            tau = simplex_threshold(values, self.trace, self.parameters.cap)
             if values[-1] < tau:
                 return self._keep(values, vectors, tau)
         values, vectors = np.linalg.eigh(restricted)
         values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
         self._lower = float(values[-1]) if len(values) else 0.0
-        return self._keep(values, vectors, simplex_threshold(values, self.trace))
+        return self._keep(
+            values, vectors, simplex_threshold(values, self.trace, self.parameters.cap)
+        )
 
     def _keep(self, values, vectors, tau):
         rank = int((values > tau).sum())
@@ -81,7 +96,7 @@ class SpectralProjector:
         carried = min(self._carried(), len(values))
         self._basis = np.ascontiguousarray(vectors[:, :carried])
         self._upper = float(values[carried - 1])
-        return values[:rank] - tau, vectors[:, :rank]
+        return np.minimum(values[:rank] - tau, self.parameters.cap), vectors[:, :rank]
 
     def _carried(self) -> int:
         return self.rank + max(self.parameters.buffer, self.rank // 4)
@@ -102,7 +117,7 @@ class SpectralProjector:
             values, Q = np.linalg.eigh(X.T @ MX)
             values, Q = values[::-1], np.ascontiguousarray(Q[:, ::-1])
             X = X @ Q
-            tau = simplex_threshold(values, self.trace)
+            tau = simplex_threshold(values, self.trace, self.parameters.cap)
             rank = int((values > tau).sum())
             if rank == len(values):
                 return None

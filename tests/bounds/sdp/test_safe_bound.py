@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,11 +57,13 @@ def test_a_childs_bound_is_at_least_its_parents(seed):
         if isinstance(child, Contraction):
             block_of = child.block_of[parent.representatives]
             relaxation = Relaxation.of(child)
-            rounding = 1e-11 * (relaxation.total + np.abs(dual.N).sum())
-            assert safe_bound(relaxation, dual.merged(block_of)).value >= bound - rounding
+            ratio = Relaxation.of(parent).scale / relaxation.scale
+            inherited = dual.scaled(ratio).merged(block_of, child.n_blocks)
+            rounding = 1e-11 * (relaxation.total + np.abs(dual.N).sum() * relaxation.scale)
+            assert safe_bound(relaxation, inherited).value >= bound - rounding
 
 
-@given(st.integers(0, 10**6), st.sampled_from([1e-9, 1e-3, 1e5]))
+@given(st.integers(0, 10**6), st.sampled_from([1e-99, 1e-9, 1e-3, 1e5, 1e99]))
 def test_the_bound_scales_with_the_data(seed, factor):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(10, 2))
@@ -67,7 +71,40 @@ def test_the_bound_scales_with_the_data(seed, factor):
     for scaled in (points, points * factor):
         contraction = contract(Instance(scaled, 3))
         relaxation = Relaxation.of(contraction)
-        N = np.abs(np.random.default_rng(seed).normal(size=(10, 10))) * relaxation.scale * 1e-2
+        N = np.abs(np.random.default_rng(seed).normal(size=(10, 10))) * 1e-2
         dual = DualPoint(N + N.T, CutSet.empty(), np.zeros(0))
         bounds.append(safe_bound(relaxation, dual).value)
     assert abs(bounds[1] / factor**2 - bounds[0]) <= 1e-11 * abs(bounds[0]) + 1e-12
+
+
+def test_rounding_in_large_blocks_never_lifts_the_bound_above_the_truth():
+    """Against exact rational arithmetic: a must-link block of many points and three equal ones."""
+    for n_pairs in (1, 50, 5000):
+        values = [0.36, -0.36] * n_pairs + [0.1] * 3
+        n = len(values)
+        chain = [(i, i + 1) for i in range(n - 4)]
+        instance = Instance(np.array(values)[:, None], 2, must_link=chain)
+        exact = [Fraction(v) for v in values]
+        labels = [[0] * (n - 3) + [1] * 3, [0] * (n - 1) + [1], [0] * (n - 2) + [1] * 2]
+        truth = min(exact_cost(exact, row) for row in labels)
+        run = SdpBounding().start(contract(instance), None)
+        for _ in range(5):
+            assert Fraction(run.advance(np.inf).bound.value) <= truth
+
+
+def exact_cost(values: list[Fraction], labels: list[int]) -> Fraction:
+    total = Fraction(0)
+    for cluster in set(labels):
+        members = [v for v, c in zip(values, labels, strict=True) if c == cluster]
+        mean = sum(members) / len(members)
+        total += sum((v - mean) ** 2 for v in members)
+    return total
+
+
+def test_merging_adds_up_equal_cuts_and_drops_empty_ones():
+    triangles = np.array([[0, 2, 3], [1, 2, 3], [0, 1, 1]], np.int32)
+    dual = DualPoint(np.eye(4), CutSet.triangles(triangles), np.array([1.0, 2.0, 4.0]))
+    merged = dual.merged(np.array([0, 0, 1, 2]), 3)
+    assert len(merged.cuts) == 1
+    assert merged.multipliers.tolist() == [3.0]
+    np.testing.assert_array_equal(merged.N, np.diag([2.0, 1.0, 1.0]))

@@ -21,16 +21,25 @@ def projected(M: np.ndarray, u: np.ndarray, trace: float) -> np.ndarray:
     """The projection, through an explicit basis of the complement of u."""
     basis = np.linalg.qr(np.column_stack([u, np.eye(len(u))[:, 1:]]))[0][:, 1:]
     values, vectors = np.linalg.eigh(basis.T @ M @ basis)
-    tau = simplex_threshold(values[::-1], trace)
+    cap = SpectrumParameters().cap
+    tau = simplex_threshold(values[::-1], trace, cap)
     vectors = basis @ vectors
-    return (vectors * np.maximum(values - tau, 0)) @ vectors.T + np.outer(u, u)
+    return (vectors * np.clip(values - tau, 0, cap)) @ vectors.T + np.outer(u, u)
 
 
-@given(st.lists(st.floats(-10, 10), min_size=1, max_size=20), st.floats(0.01, 10))
-def test_simplex_threshold(values, total):
+@given(
+    st.lists(st.floats(-10, 10), min_size=1, max_size=20),
+    st.floats(0.01, 10),
+    st.floats(0.0, 1.0),
+)
+def test_simplex_threshold(values, total, share):
     ordered = np.sort(values)[::-1]
-    tau = simplex_threshold(ordered, total)
-    assert np.maximum(ordered - tau, 0).sum() == pytest.approx(total)
+    cap = 1.01 * total / len(values) + share * total
+    tau = simplex_threshold(ordered, total, cap)
+    assert np.clip(ordered - tau, 0, cap).sum() == pytest.approx(total)
+    head = ordered[: len(ordered) // 2 + 1]
+    if len(head) * cap >= total and (short := simplex_threshold(head, total, cap)) > head[-1]:
+        assert short == pytest.approx(tau)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 30))

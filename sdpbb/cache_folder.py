@@ -1,0 +1,62 @@
+"""A folder for compiled kernels, where Numba finds none by itself. Light: it is imported first."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+VARIABLE = "NUMBA_CACHE_DIR"
+PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+KERNELS = (os.path.join(PACKAGES, "sdpbb", "bounds", "sdp"), os.path.join(PACKAGES, "heuristics"))
+
+
+def ensure_cache_folder() -> None:
+    """Name a folder below the one for temporary files if Numba could write to none of its own.
+
+    Numba looks for one beside the source and in the user's home, and raises an error while a
+    module of kernels is imported if it can write to neither, as in many containers.
+    """
+    named = os.environ.get(VARIABLE)
+    if (
+        (named and _can_write(named))
+        or all(_can_write(os.path.join(folder, "__pycache__")) for folder in KERNELS)
+        or _can_write(_user_cache())
+    ):
+        return
+    folder = _private_folder()
+    os.environ[VARIABLE] = folder
+    if "numba" in sys.modules:  # it has read its environment
+        sys.modules["numba"].config.CACHE_DIR = folder
+
+
+def _user_cache() -> str:
+    """Numba's folder for the user; elsewhere than on Linux it goes by another name, and one that
+    can be written to if this one can."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "numba")
+
+
+def _can_write(folder: str) -> bool:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _private_folder() -> str:
+    """A folder that nobody else can write to: what is in it is executed."""
+    import tempfile
+
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = os.path.join(tempfile.gettempdir(), f"sdpbb-kernels-{user}")
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        found = os.lstat(folder)  # of a link: whoever made it chooses where it leads
+        is_private = os.path.isdir(folder) and not os.path.islink(folder)
+        if not is_private or (
+            hasattr(os, "getuid") and (found.st_uid != user or found.st_mode & 0o077)
+        ):
+            return tempfile.mkdtemp(prefix="sdpbb-kernels-")
+    return folder
