@@ -24,7 +24,7 @@ from sdpbb.problem import Contraction
 
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
 # the rounding of its change (about 1e-15 of the total), so that the descent terminates.
-MINIMUM_IMPROVEMENT = 1e-12
+MINIMUM_IMPROVEMENT = 1e-13
 
 
 class LocalSearch:
