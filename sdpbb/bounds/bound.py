@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -22,6 +23,10 @@ class SafeBound:
     """
 
     value: float
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.value):
+            raise ValueError("a bound that is not a number proves nothing")
 
 
 WarmStart = TypeVar("WarmStart")

@@ -53,7 +53,7 @@ class Relaxation:
         """The relaxation of a contracted instance."""
         e = contraction.sizes
         factor = np.sqrt(e)[:, None] * contraction.means
-        unit = _typical_length(factor)
+        unit = _typical_length(contraction)
         K = (factor / unit) @ (factor / unit).T
         u = np.sqrt(e / e.sum())
         return cls(
@@ -84,13 +84,16 @@ class Relaxation:
         return r[:, None] * Y * r
 
 
-def _typical_length(factor: NDArray[np.float64]) -> float:
-    """The length in which K has Frobenius norm 1 once rows that are far longer than the others are
-    shortened. One outlier would otherwise leave the rest of the data no digits to be seen by."""
-    longest = float(np.abs(factor).max(initial=0.0))
+def _typical_length(contraction: Contraction) -> float:
+    """The length in which K has Frobenius norm 1 once outliers are pulled in. One of them would
+    otherwise leave the rest of the data no digits to be seen by; and as it moves the mean as well,
+    lengths are taken from the median."""
+    centred = contraction.means - np.median(contraction.means, axis=0)
+    rows = np.sqrt(contraction.sizes)[:, None] * centred
+    longest = float(np.abs(rows).max(initial=0.0))
     if longest == 0.0:
         return 1.0
-    rows = factor / longest
+    rows /= longest
     norms = np.linalg.norm(rows, axis=1)
     cap = OUTLIER * np.quantile(norms, 0.9) or norms.max()
     rows = rows * np.minimum(1.0, cap / np.maximum(norms, cap))[:, None]

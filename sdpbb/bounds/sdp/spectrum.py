@@ -21,10 +21,12 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
         tail = values[capped:]
         if left <= 0:
             return float(tail[0])
-        excess = (np.cumsum(tail) - left) / np.arange(1, len(tail) + 1)
-        tau = float(excess[np.flatnonzero(tail > excess)[-1]])
-        if tail[0] - tau <= cap:
-            return tau
+        # Relative to the largest, so that none is too large for the others to be seen beside.
+        below = tail - tail[0]
+        excess = (np.cumsum(below) - left) / np.arange(1, len(tail) + 1)
+        tau = float(excess[np.flatnonzero(below > excess)[-1]])
+        if -tau <= cap:
+            return float(tail[0]) + tau
     return float(values[-1]) - cap
 
 
