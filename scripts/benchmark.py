@@ -5,13 +5,16 @@ one BLAS thread. The seconds are those of `sdpbb.solve`: imports and the compila
 (a small instance is solved first) are outside, reading the result is outside too. The published
 times were measured with 16 cores on another machine, and are averages over five sets.
 
-Each set's row is appended to the CSV file as soon as it is there; --resume skips those.
+Each set's row is appended to the CSV file as soon as it is there; --resume skips those. --report
+writes a report in Markdown, the rows as CSV and, with matplotlib, a performance profile; --rows
+does so from the CSV files of finished runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
 import math
 import os
@@ -23,6 +26,7 @@ import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -50,7 +54,17 @@ FIELDS = [
     "gap_tolerance",
     "version",
     "cpu",
+    "cores",
+    "seed",
+    "python",
+    "numpy",
+    "date",
 ]
+TEXT_FIELDS = {
+    *("dataset", "kind", "set", "status", "termination"),
+    *("version", "cpu", "python", "numpy", "date"),
+}
+KINDS = {"ML": "Must-links", "CL": "Cannot-links", "ML+CL": "Must-links and cannot-links"}
 Row = dict[str, Any]
 
 
@@ -101,7 +115,10 @@ def find_tasks(data: Path, datasets: Iterable[str], seeds: Iterable[int]) -> lis
 
 def read_reference(path: Path) -> dict[tuple[str, str, int], dict[str, float]]:
     """The published averages by `Task.configuration`."""
-    columns = ("mean_size", "root_gap_percent", "nodes", "wall_seconds_16_cores")
+    columns = (
+        *("mean_size", "root_gap_percent", "nodes"),
+        *("wall_seconds_16_cores", "solved_percent"),
+    )
     with open(path, newline="", encoding="utf-8") as file:
         return {
             (row["dataset"].lower(), row["constraint_kind"], int(row["n_constraints"])): {
@@ -112,14 +129,14 @@ def read_reference(path: Path) -> dict[tuple[str, str, int], dict[str, float]]:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of an earlier run, their numbers as numbers."""
+    """The rows of an earlier run, their numbers as numbers, None for what it did not record."""
     if not path.exists():
         return []
-    text = {"dataset", "kind", "set", "status", "termination", "version", "cpu"}
     with open(path, newline="", encoding="utf-8") as file:
         return [
-            {
-                name: value if name in text else (float(value) if value else None)
+            dict.fromkeys(FIELDS)
+            | {
+                name: value if name in TEXT_FIELDS else (float(value) if value else None)
                 for name, value in row.items()
             }
             for row in csv.DictReader(file)
@@ -127,7 +144,11 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Append a row, after the heading if the file is new."""
+    """Append a row, after the heading if the file is new; ValueError if it has other columns."""
+    if path.exists():
+        with open(path, encoding="utf-8") as file:
+            if file.readline().strip() not in ("", ",".join(FIELDS)):
+                raise ValueError(f"{path}: has other columns; give another --out")
     is_new = not path.exists() or path.stat().st_size == 0
     with open(path, "a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS)
@@ -160,20 +181,16 @@ def comparison(rows: list[Row], reference: dict) -> str:
         f"{'dataset':<14} {'kind':<6} {'constr':>6} {'sets':>4} {'blocks':>16} "
         f"{'root gap %':>17} {'nodes':>16} {'seconds':>18} {'ratio':>7} {'solved':>7}"
     ]
-    configurations: dict[tuple[str, str, int], list[Row]] = {}
-    for row in rows:
-        configurations.setdefault(configuration_of(row), []).append(row)
-    for configuration, members in configurations.items():
+    for configuration, members in by_configuration(rows).items():
         dataset, kind, n_constraints = configuration
         published = reference.get(configuration, {})
         ratios = [r for r in (speedup(row, reference) for row in members) if r is not None]
         solved = sum(row["status"] == "optimal" for row in members)
-        root_gaps = [None if row["root_gap"] is None else 100 * row["root_gap"] for row in members]
         seconds = published.get("wall_seconds_16_cores")
         lines.append(
             f"{dataset:<14} {kind:<6} {n_constraints:>6} {len(members):>4} "
             f"{_beside(_column(members, 'blocks'), published.get('mean_size'), 1):>16} "
-            f"{_beside(root_gaps, published.get('root_gap_percent'), 3):>17} "
+            f"{_beside(_root_gaps(members), published.get('root_gap_percent'), 3):>17} "
             f"{_beside(_column(members, 'nodes'), published.get('nodes'), 1):>16} "
             f"{_beside(_column(members, 'seconds'), seconds, 2):>18} "
             f"{geometric_mean(ratios):>7.2f} {f'{solved}/{len(members)}':>7}"
@@ -201,6 +218,165 @@ def overall(rows: list[Row], reference: dict) -> str:
     peak = max((row["peak_rss_mib"] or 0.0 for row in rows), default=0.0)
     lines.append(f"Largest peak memory {peak:.0f} MiB")
     return "\n".join(lines)
+
+
+def report(rows: list[Row], reference: dict, picture: str | None) -> str:
+    """The report in Markdown; picture is the file name of the performance profile, if there is."""
+    tables = [
+        f"## {title}\n\n{table}"
+        for kind, title in KINDS.items()
+        if (table := markdown_table([row for row in rows if row["kind"] == kind], reference))
+    ]
+    profile = (
+        f"![Share of the sets solved within a time]({picture})"
+        if picture
+        else "*The picture of it was skipped: matplotlib is not installed.*"
+    )
+    parts = [
+        "# Benchmark\n\nWritten by `scripts/benchmark.py`. Ours are averages over the constraint "
+        "sets, one process on one core each; in brackets the published averages of PC-SOS-SDP, "
+        "over five sets, on 16 cores of another machine. The ratio is published / our seconds, the "
+        "geometric mean over sets; above 1 we are faster. Sets that were not solved count with the "
+        "time that they took.",
+        run_table(rows),
+        *tables,
+        f"## Summary\n\n```\n{overall(rows, reference)}\n```",
+        f"## Performance profile\n\n{profile}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def run_table(rows: list[Row]) -> str:
+    """What the rows were computed with, as a Markdown table."""
+    names = {
+        "cpu": "processor",
+        "cores": "its cores",
+        "python": "Python",
+        "numpy": "NumPy",
+        "version": "sdpbb",
+        "seed": "seed",
+        "gap_tolerance": "relative gap asked for",
+        "date": "date",
+    }
+    lines = ["| | |", "| --- | --- |"]
+    for field, name in names.items():
+        values = sorted({row[field] for row in rows if row[field] is not None})
+        if field == "date" and values:
+            values = sorted({values[0], values[-1]})
+        text = [value if isinstance(value, str) else f"{value:g}" for value in values]
+        separator = " to " if field == "date" else ", "
+        lines.append(f"| {name} | {separator.join(text) or 'not recorded'} |")
+    return "\n".join(lines)
+
+
+def markdown_table(rows: list[Row], reference: dict) -> str:
+    """Our averages beside the published ones (in brackets), a line per configuration; "" of no
+    rows."""
+    if not rows:
+        return ""
+    names = ("blocks", "root gap %", "nodes", "seconds", "ratio", "solved %")
+    lines = [
+        f"| data set | constraints | sets | {' | '.join(names)} |",
+        "| --- |" + " ---: |" * (2 + len(names)),
+    ]
+    for configuration, members in by_configuration(rows).items():
+        published = reference.get(configuration, {})
+        ratios = [r for r in (speedup(row, reference) for row in members) if r is not None]
+        solved = 100.0 * sum(row["status"] == "optimal" for row in members) / len(members)
+        cells = [
+            members[0]["dataset"],
+            str(configuration[2]),
+            str(len(members)),
+            _beside(_column(members, "blocks"), published.get("mean_size"), 1),
+            _beside(_root_gaps(members), published.get("root_gap_percent"), 3),
+            _beside(_column(members, "nodes"), published.get("nodes"), 1),
+            _beside(_column(members, "seconds"), published.get("wall_seconds_16_cores"), 2),
+            f"{geometric_mean(ratios):.2f}" if ratios else "-",
+            _beside([solved], published.get("solved_percent"), 0),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def by_configuration(rows: list[Row]) -> dict[tuple[str, str, int], list[Row]]:
+    """The rows by the key of the published averages, in their order."""
+    configurations: dict[tuple[str, str, int], list[Row]] = {}
+    for row in rows:
+        configurations.setdefault(configuration_of(row), []).append(row)
+    return configurations
+
+
+def steps(times: list[tuple[float, float]], total: float) -> tuple[list[float], list[float]]:
+    """The times in order, and the share of the total weight that is there by then: times holds
+    pairs of a time and its weight."""
+    seconds, shares, share = [], [], 0.0
+    for second, weight in sorted(times):
+        share += weight / total
+        seconds.append(second)
+        shares.append(share)
+    return seconds, shares
+
+
+def draw_profile(path: Path, rows: list[Row], reference: dict) -> bool:
+    """Draw the share of the sets solved within t seconds; False if matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    ours = [(row["seconds"], 1.0) for row in rows if row["status"] == "optimal"]
+    averages = [reference[key] for key in by_configuration(rows) if key in reference]
+    theirs = [(one["wall_seconds_16_cores"], one["solved_percent"] / 100) for one in averages]
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.step(*steps(ours, len(rows)), where="post", label="sdpbb, 1 core: sets")
+    if theirs:
+        label = "PC-SOS-SDP, 16 cores, published: averages of five sets"
+        axes.step(*steps(theirs, len(theirs)), where="post", linestyle="--", label=label)
+    axes.set(xscale="log", ylim=(0, 1.02), xlabel="seconds", ylabel="share solved")
+    axes.grid(alpha=0.3)
+    axes.legend(loc="upper left")
+    figure.savefig(path, dpi=120)
+    return True
+
+
+def write_report(path: Path, rows: list[Row], reference: dict) -> None:
+    """Write the report to path, and the rows and the picture beside it."""
+    from sdpbb.files import write_atomically
+
+    picture = path.with_suffix(".png")
+    drawn = draw_profile(picture, rows, reference)
+    if not drawn:
+        print(f"SKIPPED: {picture}: matplotlib is not installed (pip install '.[benchmark]')")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path.with_suffix(".csv"), text.getvalue())
+    write_atomically(path, report(rows, reference, picture.name if drawn else None))
+    print(f"Report: {path}")
+
+
+def finished_rows(paths: list[Path], gap: float) -> list[Row]:
+    """The rows of finished runs with that gap; of several of one set, the last."""
+    rows: dict[tuple[str, str], Row] = {}
+    others = 0
+    for path in paths:
+        if not path.exists():
+            raise ValueError(f"{path}: there is no such file")
+        for row in read_rows(path):
+            if row["gap_tolerance"] == gap:
+                rows[row["dataset"], row["set"]] = row
+            else:
+                others += 1
+    if others:
+        print(f"SKIPPED: {others} rows with another gap than {gap:g}")
+    if not rows:
+        raise ValueError(f"no rows with a gap of {gap:g}")
+    # Data sets by their size, as they are solved; sets in the order of the file names.
+    return sorted(
+        rows.values(),
+        key=lambda row: (row["n"] or math.inf, parse_task(row["dataset"], f"{row['set']}.txt")),
+    )
 
 
 def solve_in_process(task: Task, arguments: argparse.Namespace) -> Row:
@@ -271,6 +447,11 @@ def solve_one(data: Path, task: Task, gap: float, time_limit: float) -> Row:
         "gap_tolerance": gap,
         "version": result.version,
         "cpu": cpu_name(),
+        "cores": os.cpu_count(),
+        "seed": parameters.seed,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "date": datetime.now(UTC).date().isoformat(),
     }
 
 
@@ -321,6 +502,11 @@ def _column(rows: list[Row], name: str) -> list[float | None]:
     return [row[name] for row in rows]
 
 
+def _root_gaps(rows: list[Row]) -> list[float | None]:
+    """In per cent."""
+    return [None if gap is None else 100 * gap for gap in _column(rows, "root_gap")]
+
+
 def _beside(ours: list[float | None], published: float | None, digits: int) -> str:
     known = [value for value in ours if value is not None]
     left = f"{fmean(known):.{digits}f}" if known else "-"
@@ -343,6 +529,10 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("rows.csv"))
     parser.add_argument("--resume", action="store_true", help="skip the sets that --out holds")
     parser.add_argument("--workers", type=int, default=1, help="sets side by side (default: 1)")
+    parser.add_argument("--report", type=Path, metavar="FILE.md", help="write a report")
+    parser.add_argument(
+        "--rows", type=Path, nargs="+", metavar="CSV", help="report on finished runs, solve nothing"
+    )
     parser.add_argument("--solve-one", nargs=2, metavar=("DATASET", "FILE"), help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
@@ -357,6 +547,14 @@ def main(argv: list[str] | None = None) -> int:
         task = parse_task(*arguments.solve_one)
         print(json.dumps(solve_one(arguments.data, task, arguments.gap, arguments.time_limit)))
         return 0
+    if arguments.rows:
+        try:
+            rows = finished_rows(arguments.rows, arguments.gap)
+        except ValueError as error:
+            print(error, file=sys.stderr)
+            return 2
+        show(rows, read_reference(arguments.reference), arguments.report)
+        return 0
     if arguments.out.exists() and not arguments.resume:
         print(f"{arguments.out} exists; give --resume or another --out", file=sys.stderr)
         return 2
@@ -368,9 +566,16 @@ def main(argv: list[str] | None = None) -> int:
         datasets = [path.stem for path in sorted(files, key=lambda path: path.stat().st_size)]
     seeds = [int(seed) for seed in arguments.seeds.split(",")]
     rows = run(find_tasks(arguments.data, datasets, seeds), arguments)
+    show(rows, reference, arguments.report)
+    return 0
+
+
+def show(rows: list[Row], reference: dict, report_path: Path | None) -> None:
+    """Print the comparison, and write the report where one is asked for."""
     print("\nOurs (published: averages of five sets)\n" + comparison(rows, reference))
     print("\n" + overall(rows, reference))
-    return 0
+    if report_path is not None:
+        write_report(report_path, rows, reference)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,13 @@ import, which neither a help text nor an error message should wait for.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from sdpbb.cache_folder import ensure_cache_folder
 
+TYPE_CHECKING = False  # the typing module takes longer to import than all that is imported here
 if TYPE_CHECKING:
+    from typing import Any
+
     from sdpbb.errors import (
         BackendFailure,
         BackendUnavailable,

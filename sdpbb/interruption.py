@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator
+
+TYPE_CHECKING = False  # what typing needs is not imported: every moment until then is unprotected
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
 
 INTERRUPTED = 130
 """The exit status; shells report the same for a process that the signal itself has ended."""
-
-Handler = Callable[[int, object], None]
 
 
 def leave_on_ctrl_c() -> None:
@@ -53,7 +54,7 @@ def _tell(text: str) -> None:
         os.write(2, text.encode())
 
 
-def _install_for_one_signal(handler: Handler) -> None:
+def _install_for_one_signal(handler: Callable[[int, object], None]) -> None:
     """Install a handler that the operating system itself takes off as the first signal comes."""
     import ctypes
 

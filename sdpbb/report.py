@@ -7,6 +7,7 @@ import math
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import TextIO
 
+from sdpbb.files import shown_path
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import Compiling, Event, Finished, Progress, Started
 
@@ -117,9 +118,10 @@ def rounded_down(value: float, digits: int) -> str:
 
 
 def _opening(started: Started, version: str) -> str:
+    name = shown_path(started.name) or "unnamed"
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
-        f"{started.name or 'unnamed'}: {started.n_points} points, {started.n_features} features, "
+        f"{name}: {started.n_points} points, {started.n_features} features, "
         f"k = {started.k}, {started.n_must_link} must-links, {started.n_cannot_link} cannot-links\n"
         f"contracted: {started.n_blocks} blocks, {started.n_block_cannot_link} cannot-links\n"
         f"{LEGEND}\n\n{HEADING}"

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -124,6 +125,29 @@ def test_without_a_clustering_no_labels_are_written(run, engine, data, tmp_path)
     assert not (tmp_path / "labels.txt").exists()
 
 
+def test_labels_that_are_not_written_are_told(run, engine, data, tmp_path):
+    engine.result = Result(**INFEASIBLE)
+    (tmp_path / "labels.txt").write_text("old")
+    arguments = ["solve", data, "--labels", tmp_path / "labels.txt"]
+    assert run(*arguments)[2] == f"no clustering: {tmp_path / 'labels.txt'} was not written\n"
+    assert run(*arguments, "--quiet")[1:] == ("", "")
+    assert (tmp_path / "labels.txt").read_text() == "old"
+
+
+def test_a_hyphen_is_standard_output_and_sends_the_log_to_standard_error(run, engine, data):
+    status, out, err = run("solve", data, "--json", "-")
+    assert (status, json.loads(out)["status"]) == (0, "optimal")
+    assert err.startswith("\nStatus ")
+    assert run("solve", data, "--labels", "-", "--quiet") == (0, "0\n1\n1\n", "")
+    status, _, err = run("solve", data, "--labels", "-", "--json", "-")
+    assert (status, err) == (2, "error: -: is an output already; expected another file\n")
+
+
+def test_an_empty_name_is_told(run, engine):
+    expected = (ExitCode.BAD_INPUT, "", "error: '': is not the name of a file\n")
+    assert run("solve", "") == expected
+
+
 @pytest.fixture
 def precious(tmp_path):
     """Output files of an earlier run, and the options that name them."""
@@ -152,17 +176,26 @@ def test_bad_constraints_end_with_one_line(run, engine, data, tmp_path, precious
 
 @pytest.mark.parametrize("k", [0, 5])
 def test_an_impossible_k(run, engine, data, precious, k):
-    message = f"error: {data}: k = {k}: expected 1 <= k <= n = 4, as no cluster may be empty\n"
-    assert run("solve", data, "-k", k, *precious) == (ExitCode.BAD_INPUT, "", message)
+    message = f"error: -k {k}: expected 1 <= k <= n = 4, as no cluster may be empty\n"
+    code = ExitCode.USAGE if k < 1 else ExitCode.BAD_INPUT
+    assert run("solve", data, "-k", k, *precious) == (code, "", message)
+    assert engine.calls == ()
 
 
 @pytest.mark.parametrize(
-    "option", [("--gap", "-1"), ("--gap", "nan"), ("--time-limit", "-1"), ("--node-limit", "-1")]
+    "option",
+    [
+        ("--gap", "-1.0"),
+        ("--gap", "nan"),
+        ("--time-limit", "-1.0"),
+        ("--node-limit", "-1"),
+        ("--seed", "-1"),
+    ],
 )
 def test_a_bad_parameter_is_a_usage_error_of_one_line(run, engine, data, precious, option):
     status, out, err = run("solve", data, *precious, *option)
     assert (status, out) == (ExitCode.USAGE, "")
-    assert err.startswith("error: ")
+    assert err.startswith(f"error: {' '.join(option)}: expected ")
     assert err.count("\n") == 1
     assert engine.calls == ()
 
@@ -181,7 +214,9 @@ def test_a_wrong_command_line_is_a_usage_error(run, arguments):
     [
         ("{folder}/no/out.json", "{folder}/no/out.json: there is no folder {folder}/no"),
         ("{folder}", "{folder}: is a folder; give the name of a file"),
-        (os.devnull, f"{os.devnull}: is not a regular file, and would be replaced by one"),
+        ("", "'': is not the name of a file"),
+        (os.devnull, f"{os.devnull}: is a device or an open stream; give the name of a file"),
+        ("/dev/stdout", "/dev/stdout: is a device or an open stream; give the name of a file"),
     ],
 )
 def test_an_output_that_cannot_be_written_is_told_before_the_run(
@@ -217,7 +252,18 @@ def test_a_failure_to_write_is_told(run, engine, data, tmp_path, monkeypatch):
     status, out, err = run("solve", data, "--json", tmp_path / "out.json")
     assert status == ExitCode.BAD_INPUT
     assert "Sum of squares" in out
-    assert err == "error: the result could not be written: [Errno 28] No space left on device\n"
+    assert err == (
+        f"error: {tmp_path / 'out.json'}: could not be written (No space left on device)\n"
+    )
+
+
+def test_one_output_that_fails_does_not_cost_the_other(run, engine, data, tmp_path, monkeypatch):
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cli, "write_atomically", full)
+    status, out, _ = run("solve", data, "--json", tmp_path / "out.json", "--labels", "-", "--quiet")
+    assert (status, out) == (ExitCode.BAD_INPUT, "0\n1\n1\n")
 
 
 def test_an_internal_error_is_one_line(run, engine, data, precious, monkeypatch):
@@ -269,7 +315,8 @@ def solve(instance, parameters, observer, interrupt):
         else (SolutionStatus.OPTIMAL, Termination.GAP_CLOSED)
     )
     result = Result(
-        status, termination, Partition(numpy.array([0, 1])), 2.0, 1.0, 0.5, Statistics(0.0, 1)
+        status, termination, Partition(numpy.array([0, 1])), 2.0, 1.0, 0.5, Statistics(0.0, 1),
+        parameters=dict(gap=0.5),
     )
     observer(Finished(result))
     return result
@@ -285,8 +332,10 @@ def start():
     """Start the command on the fake engine; whatever is left of it ends with the test."""
     processes = []
 
-    def start(*arguments: object, steps: int = 2000, stubborn: bool = False) -> subprocess.Popen:
-        script = FAKE_ENGINE.format(steps=steps, stubborn=stubborn)
+    def start(
+        *arguments: object, steps: int = 2000, stubborn: bool = False, script: str = FAKE_ENGINE
+    ) -> subprocess.Popen:
+        script = script.format(steps=steps, stubborn=stubborn)
         command = [sys.executable, "-c", script, "solve", *map(str, arguments)]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -322,9 +371,80 @@ def test_ctrl_c_twice_leaves_at_once(start, data, tmp_path):
     assert "finishing" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=15)
-    assert process.returncode == ExitCode.INTERRUPTED
+    # Shells report an end by this signal as 130, the same as the exit status.
+    assert process.returncode == -signal.SIGINT
     assert "Traceback" not in err
     assert [path.name for path in tmp_path.iterdir()] == ["points.txt"]
+
+
+COMPILED_CODE = """
+import collections, itertools, threading
+from sdpbb.interruption import finish_on_ctrl_c
+
+with finish_on_ctrl_c(threading.Event()):
+    print("running", flush=True)
+    collections.deque(itertools.repeat(0), maxlen=0)  # never ends, and runs no handler
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs System V signals")
+def test_ctrl_c_twice_leaves_compiled_code(start):
+    process = start(script=COMPILED_CODE)
+    process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=15) == -signal.SIGINT
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3])
+def test_ctrl_c_before_the_run_is_one_line(start, data, delay):
+    # The line is written as soon as the entry point has been reached.
+    script = (
+        "import sys; from sdpbb import __main__ as entry; leave = entry.leave_on_ctrl_c\n"
+        "entry.leave_on_ctrl_c = lambda: (leave(), print('ready', flush=True))\n"
+        "entry.main()\n"
+    )
+    process = start(data, script=script)
+    process.stdout.readline()
+    time.sleep(delay)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (ExitCode.INTERRUPTED, "error: interrupted\n")
+
+
+def test_a_full_disk_does_not_cost_the_result(data, tmp_path):
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full")
+    script = FAKE_ENGINE.format(steps=3, stubborn=False)
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    done = in_shell(script, "solve", data, *outputs, redirect="> /dev/full")
+    message = "the log is not written any more: stdout: No space left on device\n"
+    assert (done.returncode, done.stderr) == (0, message)
+    assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
+    entry = "from sdpbb.__main__ import main; main()"
+    message = "error: standard output: No space left on device\n"
+    for option in ("--help", "--version"):
+        done = in_shell(entry, option, redirect="> /dev/full")
+        assert (done.returncode, done.stderr) == (ExitCode.BAD_INPUT, message)
+    done = in_shell(entry, "solve", "missing", redirect="2> /dev/full")
+    assert (done.returncode, done.stdout) == (ExitCode.BAD_INPUT, "")
+
+
+def test_closed_streams_do_not_cost_the_result(data, tmp_path):
+    script = FAKE_ENGINE.replace("sdpbb.cli", "sdpbb.__main__").format(steps=3, stubborn=False)
+    done = in_shell(script, "solve", data, "--json", tmp_path / "out.json", redirect=">&- 2>&- <&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
+
+
+def in_shell(script: str, *arguments: object, redirect: str) -> subprocess.CompletedProcess:
+    command = ["sh", "-c", f'"$@" {redirect}', "sh", sys.executable, "-c", script]
+    return subprocess.run(
+        [*command, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
 
 
 def test_a_reader_that_leaves_ends_a_run_that_nobody_waits_for(start, data):
@@ -351,8 +471,8 @@ HEAVY = ("numba", "scipy", "sklearn", "cvxpy", "highspy", "joblib")
     ("statement", "status"),
     [
         ("import sdpbb", 0),
-        ("from sdpbb.cli import main; main()", 0),
-        ("import sys; sys.argv[1:] = ['solve', 'missing']; import sdpbb.cli; sdpbb.cli.main()", 3),
+        ("from sdpbb.__main__ import main; main()", 0),
+        ("sys.argv[1:] = ['solve', 'missing']; from sdpbb.__main__ import main; main()", 3),
     ],
 )
 def test_help_and_errors_do_not_wait_for_the_engine(statement, status):

@@ -1,11 +1,9 @@
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb import feasibility
 from sdpbb.backends.programme import MilpSolution, MilpStatus
-from sdpbb.errors import BackendFailure
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from tests.graphs import (

@@ -1,10 +1,12 @@
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from sdpbb import files
-from sdpbb.files import output_problem, write_atomically
+from sdpbb.files import output_problem, shown_path, write_atomically
 
 
 def test_writes_what_it_is_given(tmp_path):
@@ -50,9 +52,37 @@ def test_what_cannot_be_written_is_known_before(tmp_path):
     assert output_problem(tmp_path / "new.txt") is None
     assert "is a folder" in output_problem(tmp_path)
     assert "there is no folder" in output_problem(tmp_path / "no" / "a.txt")
-    assert "not a regular file" in output_problem(os.devnull)
-    with pytest.raises(OSError, match="not a regular file"):
+    assert output_problem("") == "'': is not the name of a file"
+    assert "is a device or an open stream" in output_problem(os.devnull)
+    with pytest.raises(OSError, match="is a device"):
         write_atomically(os.devnull, "")
+
+
+def test_the_file_behind_an_open_stream_is_not_replaced(tmp_path):
+    (tmp_path / "log").write_text("")
+    with open(tmp_path / "log", "w") as stream:
+        assert "open stream" in output_problem(f"/dev/fd/{stream.fileno()}")
+    script = (
+        "import sys; from sdpbb.files import output_problem; print(output_problem(sys.argv[1]))"
+    )
+    (tmp_path / "link").symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", tmp_path / "log", tmp_path / "link"):
+        with open(tmp_path / "log", "w") as stream:
+            subprocess.run([sys.executable, "-c", script, str(name)], stdout=stream, check=True)
+        assert "is a device or an open stream" in (tmp_path / "log").read_text()
+
+
+def test_a_file_without_permission_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    # Not by its mode: whoever may do everything may write to it all the same.
+    monkeypatch.setattr(files.os, "access", lambda asked, mode: asked != path)
+    assert output_problem(path) == f"{path}: the file is there and not writable"
+
+
+def test_names_are_shown_on_one_line(tmp_path):
+    assert shown_path(tmp_path) == str(tmp_path)
+    assert shown_path("a\nb\udcff") == r"'a\nb\udcff'"
 
 
 def test_a_folder_without_permission(tmp_path, monkeypatch):

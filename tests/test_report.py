@@ -38,6 +38,11 @@ def test_the_heading_states_version_instance_and_sizes():
     assert log(Compiling()) == ["Compiling kernels: once per machine and version"]
 
 
+def test_a_name_of_two_lines_is_shown_on_one():
+    assert log(Started("a\nb", 4, 2, 2, 0, 0, 4, 0))[1].startswith(r"'a\nb': 4 points")
+    assert log(Started("", 4, 2, 2, 0, 0, 4, 0))[1].startswith("unnamed: 4 points")
+
+
 @pytest.mark.parametrize(
     ("source", "letter"),
     [("", " "), ("k-means++", "K"), ("sdp", "S"), ("enumeration", "E"), ("local search", "H")],
@@ -138,7 +143,7 @@ def test_a_bound_without_rounding_is_shown_as_it_is():
 
 
 def test_json_holds_one_line_per_key():
-    result = Result(**OPTIMAL | {"parameters": {"time_limit": math.inf}})
+    result = Result(**OPTIMAL | {"parameters": {"gap": 1e-4, "time_limit": math.inf}})
     text = result_json(result)
     assert json.loads(text) == json.loads(json.dumps(result.to_dict()))
     assert len(text.splitlines()) == len(result.to_dict()) + 2

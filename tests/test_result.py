@@ -17,6 +17,7 @@ OPTIMAL = {
     "lower_bound": 1.9999,
     "gap": 5e-5,
     "statistics": Statistics(wall_seconds=0.5, n_nodes=3),
+    "parameters": {"gap": 1e-4},
 }
 UNKNOWN = OPTIMAL | {
     "status": SolutionStatus.UNKNOWN,

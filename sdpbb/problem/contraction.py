@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem.graph import connected_components, shortest_path
+from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
@@ -120,7 +120,7 @@ def contract(
             i, j = apart[np.argmax(inside)]
             path = shortest_path(n, merged, int(i), int(j))
             return Infeasibility(InfeasibilityKind.CANNOT_LINK_IN_BLOCK, path)
-        pairs = np.unique(np.sort(block_of[apart], axis=1), axis=0)
+        pairs = distinct_edges(block_of[apart])
         forced = forced_merges(int(block_of.max()) + 1, pairs, k)
         first = np.unique(block_of, return_index=True)[1]
         if isinstance(forced, Infeasibility):

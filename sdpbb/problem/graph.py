@@ -20,6 +20,24 @@ def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
     return by_first_occurrence(scipy_components(graph, directed=False)[1])
 
 
+def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The undirected edges (p, 2) with i < j, sorted, each once."""
+    if not len(pairs):
+        return pairs.reshape(-1, 2)
+    width = int(pairs.max()) + 1
+    # One key per edge: sorting rows is several times slower.
+    key = np.unique(pairs.min(axis=1) * width + pairs.max(axis=1))
+    return np.column_stack(np.divmod(key, width))
+
+
+def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
+    """The neighbours of each of n vertices under undirected edges (p, 2)."""
+    tails, heads = np.concatenate([pairs, pairs[:, ::-1]]).T
+    order = np.argsort(tails, kind="stable")
+    ends = np.cumsum(np.bincount(tails, minlength=n))
+    return [set(part.tolist()) for part in np.split(heads[order], ends[:-1])]
+
+
 def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:
     """A shortest path from i to j, both included, through undirected edges (p, 2); there must be
     one."""

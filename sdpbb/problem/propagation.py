@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem.graph import connected_components
+from sdpbb.problem.graph import connected_components, neighbour_sets
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
 # Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
@@ -32,10 +32,7 @@ def forced_merges(
         return _merge_all(n_blocks, cannot_link)
     if k == 2:
         return _two_colouring(n_blocks, cannot_link)
-    neighbours: list[set[int]] = [set() for _ in range(n_blocks)]
-    for i, j in cannot_link.tolist():
-        neighbours[i].add(j)
-        neighbours[j].add(i)
+    neighbours = neighbour_sets(n_blocks, cannot_link)
     # A block that joins a group stands for it no longer: each merge is told once.
     merges: dict[int, int] = {}
     for clique, common in _cliques(neighbours, k - 1):
@@ -80,10 +77,7 @@ def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple
 
     A breadth-first tree and the first edge that joins two of its vertices at the same depth.
     """
-    neighbours: list[list[int]] = [[] for _ in range(n_blocks)]
-    for i, j in cannot_link.tolist():
-        neighbours[i].append(j)
-        neighbours[j].append(i)
+    neighbours = neighbour_sets(n_blocks, cannot_link)
     parent, depth = {root: root}, {root: 0}
     queue = deque([root])
     while queue:

@@ -37,6 +37,7 @@ class BadFolder(BadFile):
 
 
 HEADER = "expected the integers n d k or n d, or commas between the numbers of a CSV file"
+MISSING = "is the line n d k missing?"
 CONSTRAINT = "expected ML i j, CL i j, GAMMA x or DELTA x"
 OTHER_DATA = "is the file for other data, or does it number rows from 1?"
 
@@ -62,14 +63,21 @@ BAD_POINTS = [
     BadFile("empty", "", None, "the file is empty; expected points"),
     BadFile("blank", "\n  \n", None, "the file is empty; expected points"),
     BadFile("words", "hello world\n", 1, f"the first line is 'hello world'; {HEADER}"),
-    BadFile("no header", "5.1 3.5 1.4 0.2\n", 1, f"the first line is '5.1 3.5 1.4 0.2'; {HEADER}"),
-    BadFile("fraction in header", "2 1.0\n1\n2\n", 1, f"the first line is '2 1.0'; {HEADER}"),
+    BadFile(
+        "no header",
+        "5.1 3.5 1.4 0.2\n",
+        1,
+        f"the first line is '5.1 3.5 1.4 0.2'; {HEADER}; {MISSING}",
+    ),
+    BadFile(
+        "fraction in header", "2 1.0\n1\n2\n", 1, f"the first line is '2 1.0'; {HEADER}; {MISSING}"
+    ),
     BadFile("late header", "\n\nn d k\n", 3, f"the first line is 'n d k'; {HEADER}"),
     BadFile("zero byte", "\0\0\n", 1, f"the first line is '\\x00\\x00'; {HEADER}"),
-    BadFile("n = 0", "0 2\n", 1, "n = 0, d = 2; expected n >= 1 and d >= 1"),
-    BadFile("negative d", "3 -2\n", 1, "n = 3, d = -2; expected n >= 1 and d >= 1"),
-    BadFile("k = 0", "2 1 0\n1\n2\n", 1, "k = 0; expected 1 <= k <= n = 2"),
-    BadFile("k > n", "2 1 3\n1\n2\n", 1, "k = 3; expected 1 <= k <= n = 2"),
+    BadFile("n = 0", "0 2\n", 1, f"n = 0, d = 2; expected n >= 1 and d >= 1; {MISSING}"),
+    BadFile("negative d", "3 -2\n", 1, f"n = 3, d = -2; expected n >= 1 and d >= 1; {MISSING}"),
+    BadFile("k = 0", "2 1 0\n1\n2\n", 1, f"k = 0; expected 1 <= k <= n = 2; {MISSING}"),
+    BadFile("k > n", "2 1 3\n1\n2\n", 1, f"k = 3; expected 1 <= k <= n = 2; {MISSING}"),
     BadFile(
         "absurd n",
         "999999999999999 999999999999999 3\n1 2\n",
@@ -85,7 +93,9 @@ BAD_POINTS = [
     ),
     BadFile("too many rows", "1 2\n1 2\n\n3 4\n", 4, "one row too many; line 1 says n = 1"),
     BadFile("ragged", "2 2\n1 2\n3\n", 3, "the row has 1 numbers; line 1 says d = 2"),
-    BadFile("other d", "2 3\n1 2\n3 4\n", 2, "the row has 2 numbers; line 1 says d = 3"),
+    BadFile(
+        "other d", "2 3\n1 2\n3 4\n", 2, f"the row has 2 numbers; line 1 says d = 3; {MISSING}"
+    ),
     BadFile("nan", "2 2\n1 2\n3 nan\n", 3, "column 2 is 'nan'; expected a finite number"),
     BadFile("inf", "2 2\n-inf 2\n3 4\n", 2, "column 1 is '-inf'; expected a finite number"),
     BadFile("overflow", "1 2\n1e999 2\n", 2, "column 1 is '1e999'; expected a finite number"),
@@ -119,10 +129,21 @@ BAD_POINTS = [
     BadFile(
         "csv with semicolons",
         "x;y\n1;2\n",
-        2,
-        "column 1 is '1;2'; expected a finite number",
+        1,
+        "the separator is ';'; expected ','",
         "bad.csv",
     ),
+    BadFile("semicolons", "1;2\n3;4\n", 1, "the separator is ';'; expected ','"),
+    BadFile("decimal commas", "1,5;2,5\n", 1, "the separator is ';'; expected ','"),
+    BadFile("csv with tabs", "x\ty\n1\t2\n", 1, "the separator is '\\t'; expected ','", "bad.csv"),
+    BadFile(
+        "csv with row numbers",
+        ",x,y\n0,1.0,2.0\n",
+        1,
+        "column 1 has no name; expected one, or a file without that column if it holds row numbers "
+        "(pandas: to_csv(..., index=False))",
+    ),
+    BadFile("comments only", "# nothing\n", None, "the file is empty; expected points"),
     BadFile("csv nan", "1,2\nNaN,3\n", 2, "column 1 is 'NaN'; expected a finite number"),
 ]
 

@@ -76,6 +76,7 @@ def test_constraints_round_trip(folder, constraints):
         ("a.txt", "2 2\n1 2\n3 4"),
         ("a.txt", "\n\n2 2\r\n\r\n 1\t2 \r\n3 4\r\n\n"),
         ("a.txt", b"\xef\xbb\xbf2 2\n1 2\n3 4\n"),
+        ("a.txt", "# made, by hand\n2 2 # n d\n1 2 # the first\n\n#\n3 4\n"),
         ("a.txt", "1,2\n3,4\n"),
         ("a.csv", "x,y\n1,2\n3,4\n"),
         ("A.CSV", '"x, first",y\n"1", 2\n\n3e0,+4.\n'),
@@ -138,8 +139,8 @@ def test_an_instance_of_two_files(tmp_path):
     constraints = file(tmp_path, "ML 0 1\nCL 1 3\nGAMMA 5\nDELTA 2\n", "constraints.txt")
     instance = read_instance(data, constraints_path=constraints)
     assert (instance.name, instance.k) == ("line", 2)
-    assert instance.must_link.tolist() == [[0, 1], [0, 1]]
-    assert instance.cannot_link.tolist() == [[1, 3], [0, 3], [1, 3]]
+    assert instance.must_link.tolist() == [[0, 1]]
+    assert instance.cannot_link.tolist() == [[0, 3], [1, 3]]
     assert read_instance(data, k=3).k == 3
     assert len(read_instance(data).cannot_link) == 0
 
@@ -151,20 +152,53 @@ def test_an_instance_of_two_files(tmp_path):
         (3, "k = 3: expected 1 <= k <= n = 2, as no cluster may be empty"),
         (
             None,
-            "the number of clusters is not stated; give k (option -k), or a first line n d k",
+            "{data}: the number of clusters is not stated; give k (option -k), "
+            "or a first line n d k",
         ),
     ],
 )
 def test_k_must_be_stated_and_possible(tmp_path, k, message):
     data = file(tmp_path, "2 1\n0\n1\n")
-    with pytest.raises(InstanceError, match=f"^{re.escape(f'{data}: {message}')}$"):
+    with pytest.raises(InstanceError, match=f"^{re.escape(message.format(data=data))}$"):
         read_instance(data, k)
 
 
 def test_overflow_names_the_file(tmp_path):
     data = file(tmp_path, "2 1 1\n1e200\n0\n")
-    with pytest.raises(InstanceError, match=re.escape(f"{data}: points: squared distances")):
+    with pytest.raises(
+        InstanceError, match=re.escape(f"{data}: points: a coordinate is as large as")
+    ):
         read_instance(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("a\nb.txt", "a\\nb.txt'"), ("", "''"), ("a\0b", "'a\\x00b'")]
+)
+def test_odd_file_names_make_one_line(tmp_path, name, shown):
+    path = f"{tmp_path}/{name}" if name.endswith("txt") else name
+    with pytest.raises(InstanceError) as caught:
+        read_points(path)
+    assert str(caught.value).startswith(f"'{tmp_path}/{shown}: " if name == "a\nb.txt" else shown)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise PermissionError(13, "Permission denied")
+
+    data = file(tmp_path, "1 1\n1\n")
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(InstanceError, match=r"points.txt: cannot be read \(Permission denied\)"):
+        read_points(data)
+
+
+def test_a_distance_for_too_many_pairs_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdpbb.problem.instance.MAX_PAIRS", 2)
+    data = file(tmp_path, "4 1 2\n0\n1\n5\n9\n")
+    constraints = file(tmp_path, "GAMMA 0\n", "constraints.txt")
+    message = f"{constraints}: GAMMA 0 stands for more than 2 cannot-links"
+    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
+        read_instance(data, constraints_path=constraints)
 
 
 def test_a_large_file_is_read_in_seconds(tmp_path):

@@ -1,9 +1,12 @@
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance
-from sdpbb.problem.instance import pairs_closer_than, pairs_farther_than
+from sdpbb.problem.instance import distinct_pairs, pairs_closer_than, pairs_farther_than
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
 
@@ -25,12 +28,24 @@ def test_arrays_are_read_only_copies():
     [
         ({"points": [1.0, 2.0]}, "points: an array of shape"),
         ({"points": np.empty((0, 2))}, "points: an array of shape"),
-        ({"points": [[1.0], [1.0, 2.0]]}, "points: not a rectangular table"),
-        ({"points": [["a"], ["b"]]}, "points: not a rectangular table"),
+        ({"points": [[1.0], [1.0, 2.0]]}, "points: expected a rectangular table"),
+        ({"points": [["a"], ["b"]]}, "points: text; expected"),
+        ({"points": [["1.0"], ["2.0"]]}, "points: text; expected"),
+        ({"points": [[b"1"], [b"2"]]}, "points: bytes; expected"),
+        ({"points": np.array([[1.0], ["2.0"]], dtype=object)}, r"points\[1, 0\] is of type str"),
+        ({"points": [[1.0], [None]]}, r"points\[1, 0\] is of type NoneType"),
+        ({"points": SQUARE + 1j}, "points: complex numbers; expected"),
+        ({"points": SQUARE.astype("datetime64[s]")}, "points: dates; expected"),
+        ({"points": np.ma.masked_equal(SQUARE, 3.0)}, "points: entries are masked"),
+        ({"points": [[10**400], [0]]}, "points: expected a rectangular table"),
+        ({"points": None}, "points is of type NoneType"),
         ({"points": [[0.0, 1.0], [2.0, np.nan]]}, r"points\[1, 1\] is nan"),
         ({"points": [[np.inf, 1.0], [2.0, 0.0]]}, r"points\[0, 0\] is inf"),
-        ({"points": [[1e200], [0.0]]}, "overflow"),
-        ({"points": [[1e308], [-1e308]] * 40}, "overflow"),
+        ({"points": [[1e200], [0.0]]}, r"as large as 1.0e\+200.* rescale the data"),
+        ({"points": [[1e308], [-1e308]] * 40}, "rescale the data"),
+        ({"points": [[-1e101]]}, "rescale the data"),
+        ({"points": [[1e-200], [0.0]]}, "differ by more than 1.0e-200.* rescale the data"),
+        ({"points": np.array([["1e4000"]], np.longdouble)}, r"points\[0, 0\] is inf"),
         ({"k": 0}, "k = 0"),
         ({"k": 5}, "k = 5"),
         ({"k": 2.0}, "must be an integer"),
@@ -42,13 +57,73 @@ def test_arrays_are_read_only_copies():
         ({"cannot_link": [(0, 1), (2,)]}, "cannot_link: expected pairs"),
         ({"cannot_link": [(0.0, 1.0)]}, "row numbers must be integers"),
         ({"cannot_link": [(False, True)]}, "row numbers must be integers"),
-        ({"cannot_link": None}, "cannot_link: expected pairs"),
+        ({"cannot_link": [(0, 10**30)]}, r"cannot_link\[0\] = \(0, 10+\): rows are 0 to 3"),
+        ({"cannot_link": 5}, "cannot_link: expected pairs of row numbers, got shape"),
+        ({"cannot_link": "01"}, "cannot_link: text; expected pairs"),
+        ({"cannot_link": np.ma.masked_equal([[0, 1]], 1)}, "cannot_link: entries are masked"),
     ],
 )
 def test_what_is_not_an_instance_is_refused_in_one_line(arguments, message):
     with pytest.raises(InstanceError, match=message) as caught:
         Instance(**{"points": SQUARE, "k": 2, **arguments})
-    assert "\n" not in str(caught.value) or "points" in arguments
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [(0, 1), (1, 2)],
+        {(0, 1), (1, 2)},
+        zip([0, 1], [1, 2], strict=True),
+        (pair for pair in [(0, 1), (1, 2)]),
+        {(0, 1): "x", (1, 2): "y"}.keys(),
+        np.array([[0, 1], [1, 2]], dtype=np.uint8),
+        np.array([[0, 1], [1, 2]], dtype=object),
+        np.ma.array([[1, 0], [2, 1]]),
+    ],
+    ids=lambda pairs: type(pairs).__name__,
+)
+def test_any_iterable_of_pairs_will_do(pairs):
+    links = Instance(SQUARE, 2, must_link=pairs).must_link
+    assert sorted(links.tolist()) == [[0, 1], [1, 2]]
+    assert links.dtype == np.intp
+
+
+@pytest.mark.parametrize("nothing", [None, [], (), set(), iter(()), np.empty((0, 2)), np.empty(0)])
+def test_no_pairs(nothing):
+    assert Instance(SQUARE, 2, cannot_link=nothing).cannot_link.shape == (0, 2)
+
+
+class Frame:
+    """What data frames have in common."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+    def __iter__(self):
+        return iter(["a column's name"])
+
+
+def test_data_frames_and_exact_numbers_will_do():
+    instance = Instance(Frame(SQUARE), 2, must_link=Frame([[0, 1]]))
+    assert np.array_equal(instance.points, SQUARE)
+    assert instance.must_link.tolist() == [[0, 1]]
+    exact = Instance([[Fraction(1, 2), 1], [Decimal("0.25"), True]], 1)
+    assert exact.points.tolist() == [[0.5, 1.0], [0.25, 1.0]]
+
+
+@pytest.mark.parametrize("scale", [1e-99, 1e99])
+def test_extreme_scales_neither_overflow_nor_lose_their_digits(scale):
+    instance = Instance(SQUARE * scale, 2)
+    squares = (instance.centred**2).sum()
+    assert squares == pytest.approx(((SQUARE - SQUARE.mean(axis=0)) ** 2).sum() * scale**2)
+
+
+def test_points_may_coincide():
+    assert not Instance([[1e-300]] * 3, 1).centred.any()
 
 
 @pytest.mark.parametrize("shape", [(7, 3), (4, 4), (5, 40)])
@@ -66,6 +141,12 @@ def test_distance_constraints_are_strict():
     assert pairs_farther_than(SQUARE, 3.0).tolist() == [[0, 3], [1, 2]]
     assert pairs_closer_than(SQUARE, 3.0).tolist() == [[0, 1], [2, 3]]
     assert pairs_closer_than(SQUARE[:1], 3.0).shape == (0, 2)
+
+
+def test_distinct_pairs_are_sorted():
+    pairs = np.array([[3, 1], [0, 2], [1, 3], [0, 2]])
+    assert distinct_pairs(pairs, 4).tolist() == [[0, 2], [1, 3]]
+    assert distinct_pairs(pairs[:0], 4).shape == (0, 2)
 
 
 def test_repr_states_the_sizes():

@@ -59,9 +59,9 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
         min <S, Y> + b't  over  Y = u u' + R,  0 <= R <= I (semidefinite), R u = 0, tr R = k - 1
 
     is b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of u); times
-    scale, and with total added, it is the bound. Every clustering matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its
-    cost is at least that. No dual feasibility is assumed; entries of N and multipliers that have
-    the wrong sign are set to 0 first.
+    scale, and with total added, it is the bound. Every clustering matrix is such a Y, satisfies
+    the inequalities and has <N, Y> >= 0, so its cost is at least that. No dual feasibility is
+    assumed; entries of N and multipliers that have the wrong sign are set to 0 first.
 
     LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple of
     m eps ||S||. Krylov methods overestimate the sum of smallest eigenvalues and must not be used.

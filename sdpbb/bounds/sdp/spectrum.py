@@ -31,7 +31,7 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
 
 
 class SpectralProjector:
-    """The projection of a symmetric matrix onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
+    """Projects symmetric matrices onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
 
     The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
     simplex; only the pairs above its threshold enter R. Consecutive matrices are close to each
