@@ -384,7 +384,8 @@ def solve_in_process(task: Task, arguments: argparse.Namespace) -> Row:
     command = [
         sys.executable,
         __file__,
-        *("--data", str(arguments.data), "--solve-one", task.dataset, task.file_name),
+        *("--data", str(arguments.data), "--reference", str(arguments.reference)),
+        *("--solve-one", task.dataset, task.file_name),
         *("--gap", repr(arguments.gap), "--time-limit", repr(arguments.time_limit)),
     ]
     done = subprocess.run(
