@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.backends.programme import BinaryProgramme, MilpSolution
-from sdpbb.errors import ParameterError
+from sdpbb.errors import BackendUnavailable, ParameterError
 
 
 class BinaryModel(Protocol):
@@ -23,8 +24,12 @@ class BinaryModel(Protocol):
         """Minimise another objective (p,) over the same rows."""
 
 
-def load(programme: BinaryProgramme, solver: str = "highs") -> BinaryModel:
-    """Hand a programme to a solver: "highs" or "gurobi".
+_log = logging.getLogger(__name__)
+
+
+def load(programme: BinaryProgramme, solver: str = "auto") -> BinaryModel:
+    """Hand a programme to a solver: "highs", "gurobi", or "auto" for Gurobi where it is installed
+    and its licence covers the programme, and HiGHS elsewhere.
 
     Raises
     ------
@@ -34,6 +39,8 @@ def load(programme: BinaryProgramme, solver: str = "highs") -> BinaryModel:
         If the solver is not installed or not licensed.
     """
     # Each solver is imported where it is asked for: neither is needed to read this module.
+    if solver == "auto":
+        return _PreferredModel(programme)
     if solver == "highs":
         from sdpbb.backends.highs import HighsModel
 
@@ -42,10 +49,36 @@ def load(programme: BinaryProgramme, solver: str = "highs") -> BinaryModel:
         from sdpbb.backends.gurobi import GurobiModel
 
         return GurobiModel(programme)
-    raise ParameterError(f"solver = {solver!r}: expected 'highs' or 'gurobi'")
+    raise ParameterError(f"solver = {solver!r}: expected 'auto', 'highs' or 'gurobi'")
 
 
-def solve_binary_programme(programme: BinaryProgramme, solver: str = "highs") -> MilpSolution:
+class _PreferredModel:
+    """A programme held by Gurobi for as long as it is available, then by HiGHS."""
+
+    def __init__(self, programme: BinaryProgramme) -> None:
+        self._programme = programme
+        try:
+            self._model = load(programme, "gurobi")
+        except BackendUnavailable:
+            self._model = load(programme, "highs")
+
+    def minimise(
+        self,
+        objective: NDArray[np.float64],
+        warm_start: NDArray[np.float64] | None = None,
+        time_limit: float | None = None,
+    ) -> MilpSolution:
+        """Minimise another objective over the same rows (`BinaryModel`)."""
+        try:
+            return self._model.minimise(objective, warm_start, time_limit)
+        except BackendUnavailable as error:
+            # The licence that comes with gurobipy stops at 2,000 variables, and says so only now.
+            _log.info("HiGHS instead: %s", error)
+            self._model = load(self._programme, "highs")
+            return self._model.minimise(objective, warm_start, time_limit)
+
+
+def solve_binary_programme(programme: BinaryProgramme, solver: str = "auto") -> MilpSolution:
     """Minimise a binary programme with the solver of the given name.
 
     Raises

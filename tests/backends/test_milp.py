@@ -139,3 +139,24 @@ def test_gurobi_says_that_it_is_missing():
             load(programme([1], [], [], []), "gurobi")
     else:
         pytest.skip("gurobipy is installed")
+
+
+class UnlicensedModel:
+    """A solver that loads a programme and then refuses it, as a size-limited licence does."""
+
+    def __init__(self, programme):
+        pass
+
+    def minimise(self, objective, warm_start=None, time_limit=None):
+        raise BackendUnavailable("too large for the licence")
+
+
+def test_highs_takes_over_where_a_licence_ends(monkeypatch, caplog):
+    monkeypatch.setattr("sdpbb.backends.gurobi.GurobiModel", UnlicensedModel)
+    caplog.set_level("INFO", "sdpbb")
+    for seed in range(5):
+        given = random_programme(seed)
+        assert solve_binary_programme(given).objective == pytest.approx(minimum(given))
+    assert "HiGHS instead: too large for the licence" in caplog.text
+    with pytest.raises(BackendUnavailable):
+        solve_binary_programme(given, "gurobi")
