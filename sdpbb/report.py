@@ -15,10 +15,10 @@ from sdpbb.search.events import Compiling, Event, Finished, Progress, Started
 INTERVAL = 0.5
 
 # Where a new clustering came from: the letter in the first column.
-SOURCES = {"k-means++": "K", "sdp": "S", "enumeration": "E"}
+SOURCES = {"k-means++": "K", "sdp": "S"}
 OTHER_SOURCE = "H"
 
-LEGEND = "New clusterings: K k-means++, S sdp, E enumeration, H other heuristics"
+LEGEND = "New clusterings: K k-means++, S sdp, H other heuristics"
 HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )

@@ -45,7 +45,7 @@ def test_a_name_of_two_lines_is_shown_on_one():
 
 @pytest.mark.parametrize(
     ("source", "letter"),
-    [("", " "), ("k-means++", "K"), ("sdp", "S"), ("enumeration", "E"), ("local search", "H")],
+    [("", " "), ("k-means++", "K"), ("sdp", "S"), ("colouring", "H")],
 )
 def test_the_first_column_names_where_a_clustering_came_from(source, letter):
     assert progress_line(progress(1.0, source))[0] == letter
