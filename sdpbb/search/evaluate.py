@@ -154,6 +154,8 @@ class _NodeSearch:
     def bound(self) -> Outcome:
         """Alternate bounds and heuristics until the node is closed, stalled or stopped."""
         tolerances, schedule = self._context.tolerances, self._context.schedule
+        if self._stopping():
+            return self.outcome(NodeStatus.STOPPED)
         run = self._context.bounding.start(self._contraction, self.node.warm_start)
         due = list(schedule.iterations)
         while not self._stopping():
