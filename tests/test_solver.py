@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from heuristics import IPCKMeans, IPCKMeansParameters
-from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition, contract
@@ -20,7 +20,7 @@ from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance, sums_of_squares
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
-HASTY = SdpParameters(patience=20, progress=0.9, max_iterations=20)
+HASTY = SdpParameters(max_iterations=20)
 
 
 def assert_proven(instance: Instance, parameters: SolverParameters) -> None:
@@ -176,7 +176,10 @@ def test_interrupt_during_the_root(hard):
         if isinstance(event, Progress) and event.lower > 0:
             interrupt.set()
 
-    parameters = SolverParameters(gap=0.0, sdp=SdpParameters(patience=10**4))
+    parameters = SolverParameters(
+        gap=0.0,
+        sdp=SdpParameters(root=Patience(iterations=10**4, progress=0.5), max_iterations=10**6),
+    )
     result = solve(hard, parameters, after_the_first_bound, interrupt)
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound > 0

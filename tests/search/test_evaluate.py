@@ -22,7 +22,7 @@ def context() -> EvaluationContext:
     )
     return EvaluationContext(
         instance=instance,
-        bounding=SdpBounding(SdpParameters(patience=20, progress=0.9, max_iterations=20)),
+        bounding=SdpBounding(SdpParameters(max_iterations=20)),
         schedule=HeuristicSchedule(),
         tolerances=Tolerances.of(1e-9, contract(instance)),
         seed=0,

@@ -78,6 +78,7 @@ class SdpRun:
         # The scatter inside blocks, less what rounding can have added to it.
         own = float(contraction.scatter.sum()) - self._relaxation.rounding
         self._best = SafeBound(max(0.0, own))
+        self._patience = parameters.root if warm_start is None else parameters.child
         self._history: list[tuple[int, float]] = []
         if warm_start is not None:
             dual, Z = warm_start.for_child(contraction, self._relaxation.scale)
@@ -124,13 +125,13 @@ class SdpRun:
             self._admm.replace_cuts(found)
 
     def _stalled(self, cutoff: float) -> bool:
-        """Whether the distance to the cutoff hardly shrank over the last `patience` iterations."""
+        """Whether the distance to the cutoff hardly shrinks any more (see `Patience`)."""
         now, best = self._history[-1]
         if now >= self.parameters.max_iterations:
             return True
         earlier = [
-            b for iteration, b in self._history if iteration <= now - self.parameters.patience
+            b for iteration, b in self._history if iteration <= now - self._patience.iterations
         ]
         if not earlier or best >= cutoff:
             return False
-        return cutoff - best > (1.0 - self.parameters.progress) * (cutoff - earlier[-1])
+        return cutoff - best > (1.0 - self._patience.progress) * (cutoff - earlier[-1])

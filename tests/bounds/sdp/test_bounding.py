@@ -6,7 +6,7 @@ import pytest
 from heuristics import IPCKMeans
 from sdpbb.backends.conic import solve_peng_wei
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.separation import separate
 from sdpbb.errors import ParameterError
@@ -115,9 +115,22 @@ def test_violation_disappears(instance):
     assert violation.max(initial=0.0) < 1e-3 * run.affinity().max()
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"round_period": 0}, {"patience": 1}, {"progress": 0.0}, {"max_iterations": 0}]
-)
+@pytest.mark.parametrize("wrong", [{"round_period": 0}, {"bound_period": 0}, {"max_iterations": 0}])
 def test_parameters_out_of_their_domain(wrong):
     with pytest.raises(ParameterError):
         SdpParameters(**wrong)
+
+
+@pytest.mark.parametrize(("iterations", "progress"), [(0, 0.5), (10, 0.0), (10, 1.0)])
+def test_patience_out_of_its_domain(iterations, progress):
+    with pytest.raises(ParameterError):
+        Patience(iterations, progress)
+
+
+def test_the_root_is_given_up_later_than_its_children(instance):
+    parameters = SdpParameters(root=Patience(80, 0.99), child=Patience(40, 0.99))
+    root = SdpBounding(parameters).start(contract(instance), None)
+    child = SdpBounding(parameters).start(contract(instance), root.warm_start())
+    unreachable = 1e9
+    assert [root.advance(unreachable).stalled for _ in range(5)] == [False] * 4 + [True]
+    assert [child.advance(unreachable).stalled for _ in range(3)] == [False] * 2 + [True]
