@@ -15,6 +15,13 @@ class InstanceError(SdpbbError):
     """
 
 
+class ArchiveError(InstanceError):
+    """A file is not the archive it should be: foreign, damaged, of another kind or version.
+
+    The message is one line that names the file, says what is wrong and what would be right.
+    """
+
+
 class ParameterError(SdpbbError):
     """A parameter is outside of its domain."""
 

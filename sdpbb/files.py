@@ -5,14 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write text (UTF-8) to path through a temporary file in the same folder.
+    """Write text (UTF-8) to path, wholly or not at all; see `replacement`."""
+    content = text.encode("utf-8")
+    with replacement(path) as file:
+        file.write(content)
 
-    The file that was there before survives any failure, a power cut included. A symbolic link is
-    followed; the permissions of an existing file are kept.
+
+@contextlib.contextmanager
+def replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write in, which takes path's place at the end of the block if nothing was raised.
+
+    It is a temporary file in the same folder, so that the file that was there before survives any
+    failure, a power cut included. A symbolic link is followed; the permissions of an existing file
+    are kept.
 
     Raises
     ------
@@ -25,8 +36,8 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".sdpbb-{secrets.token_hex(8)}.tmp")
     try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(temporary, "xb") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -9,7 +9,7 @@ from typing import Any
 
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
-from sdpbb.search.parameters import HeuristicSchedule
+from sdpbb.search.parameters import SearchParameters
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,13 @@ class SolverParameters:
         double precision, relative to the total sum of squares, cannot be resolved whatever the gap
     time_limit : seconds, > 0
     node_limit : nodes whose bound is computed, >= 1; None for no limit
+    memory_limit : MiB of resident memory of all processes of the run on this machine, > 0
     seed : of all random choices, >= 0
-    sdp, heuristics : parameters of the components
+    workers : processes that evaluate nodes, >= 1. With one the run is repeatable; more are started
+        only for runs that branch after a few seconds
+    dask : the address of the scheduler of a Dask cluster whose workers evaluate nodes, in the place
+        of local processes; None for none
+    sdp, search : parameters of the components
 
     NumPy's scalars are stored as plain numbers.
 
@@ -36,9 +41,12 @@ class SolverParameters:
     gap: float = 1e-4
     time_limit: float = math.inf
     node_limit: int | None = None
+    memory_limit: float = math.inf
     seed: int = 0
+    workers: int = 1
+    dask: str | None = None
     sdp: SdpParameters = field(default_factory=SdpParameters)
-    heuristics: HeuristicSchedule = field(default_factory=HeuristicSchedule)
+    search: SearchParameters = field(default_factory=SearchParameters)
 
     def __post_init__(self) -> None:
         gap = _number(self.gap)
@@ -50,13 +58,28 @@ class SolverParameters:
         node_limit = None if self.node_limit is None else _integer(self.node_limit)
         if self.node_limit is not None and (node_limit is None or node_limit < 1):
             raise _wrong("node_limit", self.node_limit, "an integer >= 1, or None")
+        memory_limit = _number(self.memory_limit)
+        if memory_limit is None or not memory_limit > 0.0:
+            raise _wrong("memory_limit", self.memory_limit, "MiB > 0")
         seed = _integer(self.seed)
         if seed is None or seed < 0:
             raise _wrong("seed", self.seed, "an integer >= 0")
-        for name, kind in (("sdp", SdpParameters), ("heuristics", HeuristicSchedule)):
+        workers = _integer(self.workers)
+        if workers is None or workers < 1:
+            raise _wrong("workers", self.workers, "an integer >= 1")
+        if self.dask is not None and not (isinstance(self.dask, str) and self.dask):
+            raise _wrong("dask", self.dask, "an address such as tcp://host:8786, or None")
+        for name, kind in (("sdp", SdpParameters), ("search", SearchParameters)):
             if not isinstance(getattr(self, name), kind):
                 raise _wrong(name, getattr(self, name), f"a {kind.__name__}")
-        plain = {"gap": gap, "time_limit": time_limit, "node_limit": node_limit, "seed": seed}
+        plain = {
+            "gap": gap,
+            "time_limit": time_limit,
+            "node_limit": node_limit,
+            "memory_limit": memory_limit,
+            "seed": seed,
+            "workers": workers,
+        }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
 

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from sdpbb.files import shown_path
 from sdpbb.result import Result, SolutionStatus, Termination
-from sdpbb.search.events import Compiling, Event, Finished, Progress, Started
+from sdpbb.search.events import Compiling, Event, Finished, Progress, Started, WorkerLost
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
@@ -26,6 +26,8 @@ HEADING = (
 STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
     Termination.NODE_LIMIT: "the node limit",
+    Termination.MEMORY_LIMIT: "the memory limit",
+    Termination.WORKERS_LOST: "the loss of workers: nodes that ended two each were given up,",
     Termination.INTERRUPTED: "an interrupt",
 }
 
@@ -52,6 +54,8 @@ class ProgressTable:
                 self._write("Compiling kernels: once per machine and version")
             case Progress():
                 self._progress(event)
+            case WorkerLost(node):
+                self._write(f"node {node} ended its worker twice: it keeps its parent's bound")
             case Finished(result):
                 if self._held_back is not None:
                     self._write(progress_line(self._held_back))

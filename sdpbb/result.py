@@ -35,6 +35,9 @@ class Termination(Enum):
     PROVEN_INFEASIBLE = "proven_infeasible"
     TIME_LIMIT = "time_limit"
     NODE_LIMIT = "node_limit"
+    MEMORY_LIMIT = "memory_limit"
+    WORKERS_LOST = "workers_lost"
+    """Nothing is left but nodes that ended their workers twice."""
     INTERRUPTED = "interrupted"
 
 
@@ -42,14 +45,19 @@ class Termination(Enum):
 class Statistics:
     """What the run took.
 
-    n_nodes counts the nodes that were evaluated; root_lower_bound, root_gap and root_seconds
-    are those of the first, when it was left (None if it never was).
+    n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
+    root_seconds are those of the first, when it was left (None if it never was). n_probes counts
+    the children bounded for a short while to choose a branching, n_fixed the pairs that were fixed,
+    n_lost the nodes given up because they ended two workers.
     """
 
     wall_seconds: float
     n_nodes: int
     n_blocks: int = 0
     n_iterations: int = 0
+    n_probes: int = 0
+    n_fixed: int = 0
+    n_lost: int = 0
     root_lower_bound: float | None = None
     root_gap: float | None = None
     root_seconds: float | None = None

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import asdict
 from importlib.metadata import version
 
 from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.compilation import prepare_kernels
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.serial import SerialExecutor
+from sdpbb.executors.warm_up import load_kernels
 from sdpbb.feasibility import find_feasible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.result import Result, SolutionStatus, Statistics, Termination
-from sdpbb.search.branch_and_bound import SearchStatistics, branch_and_bound
+from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import Compiling, Finished, Observer, Started, ignore
 from sdpbb.search.node import Node
@@ -60,7 +65,10 @@ def solve(
     with threadpool_limits(1):
         prepare_kernels(lambda: observer(Compiling()))
         limits = Limits(
-            parameters.time_limit, parameters.node_limit, interrupt or threading.Event()
+            time_limit=parameters.time_limit,
+            node_limit=parameters.node_limit,
+            memory_limit=parameters.memory_limit,
+            interrupt=interrupt or threading.Event(),
         )
         result = _solve(instance, parameters, limits, observer)
     observer(Finished(result))
@@ -84,15 +92,23 @@ def _solve(
     context = EvaluationContext(
         instance=instance,
         bounding=SdpBounding(parameters.sdp),
-        schedule=parameters.heuristics,
+        search=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,
     )
     labels = contraction.lift(first)
     tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
-    tree.offer(labels, contraction.cost(first), "colouring")
-    statistics, limit = branch_and_bound(tree, context, limits, observer)
-    return _result(instance, parameters, contraction, tree, statistics, limit, limits.seconds)
+    tree.offer(labels, Partition(labels).sum_of_squares(instance.points), "colouring")
+    search = Search(tree)
+    limit = branch_and_bound(search, context, limits, observer, _workforce(parameters))
+    return _result(instance, parameters, contraction, search, limit, limits.seconds)
+
+
+def _workforce(parameters: SolverParameters) -> Workforce:
+    here = TaskPool(SerialExecutor())
+    if parameters.workers == 1:
+        return Workforce(here)
+    return Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, load_kernels)))
 
 
 def _started(instance: Instance, n_blocks: int, n_cannot_link: int) -> Started:
@@ -144,11 +160,11 @@ def _result(
     instance: Instance,
     parameters: SolverParameters,
     contraction: Contraction,
-    tree: Tree,
-    search: SearchStatistics,
+    search: Search,
     limit: Termination | None,
     seconds: float,
 ) -> Result:
+    tree, statistics = search.tree, search.statistics
     closed = tree.is_closed
     assert tree.labels is not None  # the colouring at least
     assert closed or limit is not None
@@ -165,13 +181,7 @@ def _result(
         lower_bound=lower,
         gap=tree.tolerances.relative_gap(lower, objective),
         statistics=Statistics(
-            wall_seconds=seconds,
-            n_nodes=search.n_nodes,
-            n_blocks=contraction.n_blocks,
-            n_iterations=search.n_iterations,
-            root_lower_bound=search.root_lower_bound,
-            root_gap=search.root_gap,
-            root_seconds=search.root_seconds,
+            wall_seconds=seconds, n_blocks=contraction.n_blocks, **asdict(statistics)
         ),
         parameters=parameters.to_dict(),
         version=version("sdpbb"),

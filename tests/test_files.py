@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from sdpbb import files
-from sdpbb.files import output_problem, shown_path, write_atomically
+from sdpbb.files import output_problem, replacement, shown_path, write_atomically
 
 
 def test_writes_what_it_is_given(tmp_path):
@@ -30,6 +30,27 @@ def test_the_old_file_survives_a_failure(tmp_path, monkeypatch, step):
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_the_old_file_survives_until_the_new_one_is_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def interrupted():
+        with replacement(path) as file:
+            file.write(b"new")
+            file.flush()
+            assert path.read_text() == "old"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.txt"]
+    with replacement(path) as file:
+        file.write(b"new")
+        file.write(b"er")
+    assert path.read_bytes() == b"newer"
 
 
 def test_a_link_is_followed_and_permissions_are_kept(tmp_path):

@@ -29,7 +29,10 @@ from sdpbb.parameters import SolverParameters
             for value in (-1, 1.5, None, "0", False)
         ),
         ("sdp", None, "sdp = None: expected a SdpParameters"),
-        ("heuristics", 3, "heuristics = 3: expected a HeuristicSchedule"),
+        ("search", 3, "search = 3: expected a SearchParameters"),
+        ("workers", 0, "workers = 0: expected an integer >= 1"),
+        ("memory_limit", -1, "memory_limit = -1: expected MiB > 0"),
+        ("dask", "", "dask = '': expected an address such as tcp://host:8786, or None"),
     ],
 )
 def test_a_wrong_value_is_told_in_one_line(parameter, value, message):

@@ -15,7 +15,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.events import Finished, Progress, Started
-from sdpbb.search.parameters import HeuristicSchedule
+from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, SearchParameters
 from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance, sums_of_squares
 
@@ -129,14 +129,17 @@ def hard() -> Instance:
     return Instance(np.random.default_rng(5).normal(size=(40, 2)), 6)
 
 
-HARD = SolverParameters(gap=0.0, sdp=HASTY)
+PAPER = SearchParameters(branching=BranchingParameters(n_candidates=1))
+HARD = SolverParameters(gap=0.0, sdp=HASTY, search=PAPER)
 
 
 def test_a_tree_gives_the_same_optimum_as_the_root(hard):
     reference = solve(hard, SolverParameters(gap=1e-7))
     small = Instance(hard.points[:22], 5, cannot_link=[(0, 1), (2, 3), (4, 5)])
     patient = solve(small, SolverParameters(gap=1e-7))
-    hasty = solve(small, SolverParameters(gap=1e-7, sdp=replace(HASTY, max_iterations=60)))
+    hasty = solve(
+        small, SolverParameters(gap=1e-7, sdp=replace(HASTY, max_iterations=60), search=PAPER)
+    )
     assert reference.status is patient.status is hasty.status is SolutionStatus.OPTIMAL
     assert hasty.statistics.n_nodes > 1
     assert hasty.objective == pytest.approx(patient.objective, rel=1e-7)
@@ -169,21 +172,19 @@ def test_time_limit_before_the_first_bound(hard):
     assert result.lower_bound >= 0
 
 
-def test_interrupt_during_the_root(hard):
+def test_interrupt_during_the_root():
+    """It comes in the middle of a slice, and ends it."""
+    instance = Instance(np.random.default_rng(1).normal(size=(80, 10)), 8)
     interrupt = threading.Event()
-
-    def after_the_first_bound(event):
-        if isinstance(event, Progress) and event.lower > 0:
-            interrupt.set()
-
+    threading.Timer(0.3, interrupt.set).start()
     parameters = SolverParameters(
         gap=0.0,
         sdp=SdpParameters(root=Patience(iterations=10**4, progress=0.5), max_iterations=10**6),
     )
-    result = solve(hard, parameters, after_the_first_bound, interrupt)
+    result = solve(instance, parameters, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound > 0
-    assert result.partition.is_feasible(hard)
+    assert result.partition.is_feasible(instance)
 
 
 def test_interrupt_inside_a_heuristic(hard):
@@ -191,7 +192,9 @@ def test_interrupt_inside_a_heuristic(hard):
     interrupt = threading.Event()
     interrupt.set()
     long = IPCKMeansParameters(n_starts=10**6)
-    parameters = SolverParameters(heuristics=HeuristicSchedule(before=long))
+    parameters = SolverParameters(
+        search=SearchParameters(heuristics=HeuristicSchedule(before=long))
+    )
     result = solve(hard, parameters, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False, False, True])

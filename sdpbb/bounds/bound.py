@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ class SafeBound:
 
 WarmStart = TypeVar("WarmStart")
 Warm_co = TypeVar("Warm_co", covariant=True)
+Pairs = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class BoundProgress:
 class BoundRun(Protocol[Warm_co]):
     """The bounding of one node, in steps; bounds only ever rise from step to step."""
 
+    @property
+    def n_iterations(self) -> int:
+        """Iterations since `start`."""
+
     def advance(self, cutoff: float) -> BoundProgress:
         """Work until the next bound; `cutoff` is the bound that would close the node."""
 
@@ -59,8 +64,16 @@ class BoundRun(Protocol[Warm_co]):
         """(m, m) the relaxation's approximate solution Z, about 1/|C| for two blocks that share a
         cluster C and 0 otherwise, Z @ sizes = 1. It steers heuristics and branching."""
 
+    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
+        """Pairs of blocks, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering
+        of the node that costs less than the cutoff."""
+
     def warm_start(self) -> Warm_co:
         """What a child of the node starts from; picklable."""
+
+    def state(self) -> Any:
+        """All that `Bounding.resume` needs to go on as if the run had not been left; picklable, and
+        not changed by going on."""
 
 
 class Bounding(Protocol, Generic[WarmStart]):
@@ -68,3 +81,6 @@ class Bounding(Protocol, Generic[WarmStart]):
 
     def start(self, contraction: Contraction, warm_start: WarmStart | None) -> BoundRun[WarmStart]:
         """Begin to bound a node, from the warm start of its parent if there is one."""
+
+    def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
+        """Go on where a run on the same contraction was left."""

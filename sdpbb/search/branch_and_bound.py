@@ -1,89 +1,301 @@
-"""The loop."""
+"""The coordinator: the only one that changes the tree."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.executors.pool import Completion, TaskPool
 from sdpbb.result import Termination
-from sdpbb.search.evaluate import EvaluationContext, Incumbent, evaluate
-from sdpbb.search.events import Observer, Progress
-from sdpbb.search.node import NodeStatus
+from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate, probe
+from sdpbb.search.events import Observer, Progress, WorkerLost
+from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
+from sdpbb.search.probing import Probing, PseudoCosts
 from sdpbb.search.stop import Limits
-from sdpbb.search.tree import Tree
+from sdpbb.search.tree import Tree, advanced, child, with_fixings
+
+# Seconds of one task: a node is evaluated in slices, each of which comes back with all that the
+# next one needs. Between two, incumbents are exchanged, limits are kept, the user is told, and
+# the state can be saved. They grow with the run.
+SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
+# Seconds before other processes are started: most runs end earlier than a process has begun.
+ALONE = 2.0
 
 
 @dataclass
 class SearchStatistics:
-    """What the search took; the root's figures are set when it is left."""
+    """What the search took; the root's figures are set when it is left.
+
+    n_probes counts the children that were bounded for a short while to choose a branching, n_fixed
+    the pairs fixed, n_lost the nodes given up because they ended two workers.
+    """
 
     n_nodes: int = 0
     n_iterations: int = 0
+    n_probes: int = 0
+    n_fixed: int = 0
+    n_lost: int = 0
     root_lower_bound: float | None = None
     root_gap: float | None = None
     root_seconds: float | None = None
 
 
-def branch_and_bound(
-    tree: Tree, context: EvaluationContext, limits: Limits, observer: Observer
-) -> tuple[SearchStatistics, Termination | None]:
-    """Best-first branch and bound (PC-SOS-SDP, Algorithm 3).
+class Save(Protocol):
+    """Keeps the state of the search, now or when it is time to."""
 
-    1. While there is an open node and no limit is reached, take the one with the least bound.
-    2. Evaluate it: bound, cut, and look for clusterings (`evaluate`).
-    3. Take its clustering if it is better than the incumbent.
-    4. Drop the node if it is infeasible, close it if its bound meets the incumbent, put it back if
-       the run is being stopped; otherwise replace it by its two children.
+    def __call__(self, search: Search, finished: bool) -> None: ...
 
-    Works on the tree in place. Returns the statistics, and the limit that was reached: None if
-    every node is finished.
+
+@dataclass
+class Search:
+    """The state of a search: all that a checkpoint holds."""
+
+    tree: Tree
+    statistics: SearchStatistics = field(default_factory=SearchStatistics)
+    pseudo_costs: PseudoCosts = field(default_factory=PseudoCosts)
+
+
+def _not_saved(search: Search, finished: bool) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Workforce:
+    """Who evaluates.
+
+    here : a pool over this process
+    others : makes a pool over other processes, or None
     """
-    statistics = SearchStatistics()
-    reporter = _Reporter(tree, statistics, limits, observer)
-    while True:
-        limit = limits.reached(statistics.n_nodes)
-        if limit is not None and tree.n_open:
-            return statistics, limit
-        node = tree.next_node()
-        if node is None:
-            return statistics, None
-        outcome = evaluate(node, tree.upper, context, limits, reporter.during)
-        statistics.n_iterations += outcome.n_iterations
-        statistics.n_nodes += outcome.status is not NodeStatus.STOPPED or outcome.n_iterations > 0
-        improved = tree.offer(outcome.labels, outcome.cost, outcome.source)
-        match outcome.status:
-            case NodeStatus.INFEASIBLE:
-                tree.drop()
-            case NodeStatus.CLOSED:
-                tree.close(outcome.lower)
-            case NodeStatus.STOPPED:
-                tree.put_back(node, outcome.lower)
-            case NodeStatus.BRANCH:
-                tree.split(node, outcome)
-        if node.number == 0 and outcome.n_iterations + (outcome.status is NodeStatus.CLOSED) > 0:
-            statistics.root_lower_bound = tree.lower
-            statistics.root_gap = tree.gap
-            statistics.root_seconds = limits.seconds
-        reporter.report(outcome.n_cuts, improved)
+
+    here: TaskPool
+    others: Callable[[], TaskPool] | None = None
 
 
-class _Reporter:
-    """Tells the observer, from inside of an evaluation and between two."""
+def branch_and_bound(
+    search: Search,
+    context: EvaluationContext,
+    limits: Limits,
+    observer: Observer,
+    workforce: Workforce,
+    save: Save = _not_saved,
+) -> Termination | None:
+    """Best-first branch and bound (PC-SOS-SDP, Algorithm 3), asynchronous.
 
+    1. While there is an open node, no limit is reached and a worker is free, take the node with the
+       least bound and have it evaluated: bound, cut, and look for clusterings (`evaluate`).
+    2. Take its clustering if it is better than the incumbent.
+    3. Drop the node if it is infeasible, close it if its bound meets the incumbent, bound it again
+       if pairs were fixed; otherwise have the children of some pairs probed, and replace it by
+       the two of the best.
+
+    Works on the search in place. Returns the limit that was reached: None if every node is
+    finished.
+    """
+    coordinator = _Coordinator(search, context, limits, observer, workforce, save)
+    try:
+        return coordinator.run()
+    finally:
+        coordinator.shutdown()
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is in flight: the evaluation of a node, or the probe of one of its children."""
+
+    number: int
+    probed: tuple[Pair, bool] | None = None
+
+
+class _Coordinator:
     def __init__(
-        self, tree: Tree, statistics: SearchStatistics, limits: Limits, observer: Observer
+        self,
+        search: Search,
+        context: EvaluationContext,
+        limits: Limits,
+        observer: Observer,
+        workforce: Workforce,
+        save: Save,
     ) -> None:
-        self._tree = tree
-        self._statistics = statistics
+        self._search = search
+        self._tree = search.tree
+        self._statistics = search.statistics
+        self._context = context
         self._limits = limits
         self._observer = observer
+        self._workforce = workforce
+        self._pool = workforce.here
+        self._save = save
+        self._tasks: dict[int, _Task] = {}
+        self._n_tasks = 0
+        self._ready: deque[int] = deque()  # running nodes whose next slice is due
+        self._probings: dict[int, Probing] = {}
+        self._counted: set[int] = set()
+        self._limit: Termination | None = None
 
-    def during(self, lower: SafeBound, incumbent: Incumbent, n_cuts: int) -> None:
-        self._tree.running(lower)
-        improved = self._tree.offer(incumbent.labels, incumbent.cost, incumbent.source)
-        self.report(n_cuts, improved)
+    def run(self) -> Termination | None:
+        """Until every node is finished or a limit is reached."""
+        while True:
+            if self._limit is None and self._tree.n_open:
+                self._limit = self._limits.reached(self._statistics.n_nodes)
+            if self._limit is None:
+                self._choose_pool()
+                self._submit()
+            if not self._tasks:
+                break
+            for completion in self._pool.wait(None):
+                self._receive(completion)
+            self._save(self._search, finished=False)
+        self._put_back()
+        self._save(self._search, finished=True)
+        if self._limit is None and not self._tree.is_closed:
+            return Termination.WORKERS_LOST
+        return self._limit
 
-    def report(self, n_cuts: int, improved: bool) -> None:
+    def shutdown(self) -> None:
+        self._pool.shutdown()
+
+    # -- work handed out ---------------------------------------------------------------------
+
+    def _choose_pool(self) -> None:
+        """Go over to other processes once there is work for two."""
+        if self._pool is not self._workforce.here or self._workforce.others is None:
+            return
+        n_probes = sum(len(probing.waiting) for probing in self._probings.values())
+        n_due = len(self._ready) + self._tree.n_waiting + n_probes
+        if n_due > 1 and self._limits.seconds >= ALONE and not self._tasks:
+            self._pool.shutdown()
+            self._pool = self._workforce.others()
+
+    def _submit(self) -> None:
+        while self._pool.n_free:
+            probed = self._next_probe()
+            if probed is not None:
+                number, (pair, together) = probed
+                tried = child(self._tree.running(number), pair, together)
+                self._hand_over(_Task(number, (pair, together)), probe, tried)
+            elif (due := self._next_node()) is not None:
+                self._hand_over(_Task(due.number), evaluate, due, self._allowance())
+            else:
+                return
+
+    def _next_probe(self) -> tuple[int, tuple[Pair, bool]] | None:
+        for number, probing in self._probings.items():
+            for task in probing.tasks():
+                return number, task
+        return None
+
+    def _next_node(self) -> Node | None:
+        """One whose next slice is due, or else a new one."""
+        if self._ready:
+            return self._tree.running(self._ready.popleft())
+        return self._tree.next_node()
+
+    def _hand_over(self, task: _Task, function: Callable[..., Any], node: Node, *more: Any) -> None:
+        key = self._n_tasks
+        self._n_tasks += 1
+        self._tasks[key] = task
+        self._pool.submit(key, function, node, self._tree.upper, self._context, *more)
+
+    def _allowance(self) -> Allowance:
+        seconds = self._limits.seconds
+        left = self._limits.time_limit - seconds
+        length = min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * seconds))
+        if self._pool is self._workforce.here:
+            return Allowance(length, left, lambda: self._limits.urgent() is not None)
+        return Allowance(length, left)
+
+    # -- work that comes back ----------------------------------------------------------------
+
+    def _receive(self, completion: Completion) -> None:
+        task = self._tasks.pop(completion.key)
+        if task.probed is not None:
+            self._probed(task.number, task.probed, completion)
+        elif completion.lost:
+            self._lose(task.number)
+        else:
+            self._evaluated(task.number, completion.value)
+
+    def _lose(self, number: int) -> None:
+        """The node has ended two workers: nobody else is sent."""
+        self._tree.abandon(number)
+        self._statistics.n_lost += 1
+        self._observer(WorkerLost(number))
+        self._count(number)
+
+    def _evaluated(self, number: int, outcome: Outcome) -> None:
+        tree, statistics = self._tree, self._statistics
+        improved = tree.offer(outcome.labels, outcome.cost, outcome.source)
+        tree.update(advanced(tree.running(number), outcome))
+        statistics.n_iterations += outcome.n_iterations
+        statistics.n_fixed += len(outcome.fixings)
+        status = outcome.status
+        if status is NodeStatus.INFEASIBLE:
+            tree.drop(number)
+        elif tree.tolerances.closes(tree.running(number).lower, tree.upper):
+            tree.close(number, tree.running(number).lower)
+        elif status is NodeStatus.BRANCH:
+            self._begin_probing(number, outcome.candidates)
+        else:
+            self._ready.append(number)
+        if status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
+            self._count(number)
+        self._report(outcome.n_cuts, improved)
+
+    def _begin_probing(self, number: int, candidates: tuple[Pair, ...]) -> None:
+        node = self._tree.running(number)
+        probing = Probing.of(node, candidates, self._search.pseudo_costs)
+        self._probings[number] = probing
+        if probing.is_finished:
+            self._finish_probing(number)
+
+    def _probed(self, number: int, probed: tuple[Pair, bool], completion: Completion) -> None:
+        probing = self._probings[number]
+        probing.n_in_flight -= 1
+        # What ended a worker twice is not known, which is what the parent's bound says.
+        result = Probe(probing.node.lower) if completion.lost else completion.value
+        probing.bounds[probed] = result.bound
+        self._statistics.n_iterations += result.n_iterations
+        self._statistics.n_probes += 1
+        if probing.is_finished:
+            self._finish_probing(number)
+
+    def _finish_probing(self, number: int) -> None:
+        """Split the node, or bound it again if probing has fixed pairs."""
+        tree, probing = self._tree, self._probings.pop(number)
+        fixings = probing.fixings(tree.tolerances, tree.upper)
+        if len(fixings):
+            self._statistics.n_fixed += len(fixings)
+            tree.update(with_fixings(tree.running(number), fixings))
+            self._ready.append(number)
+            return
+        cutoff = tree.tolerances.cutoff(tree.upper)
+        pair, together, apart = probing.choose(self._search.pseudo_costs, cutoff)
+        tree.split(number, pair, together, apart)
+        self._report(0, improved=False)
+
+    def _put_back(self) -> None:
+        """What was begun is open again."""
+        for number in [*self._ready, *self._probings]:
+            self._tree.put_back(number)
+        self._ready.clear()
+        self._probings.clear()
+
+    # -- what is told ------------------------------------------------------------------------
+
+    def _count(self, number: int) -> None:
+        """The evaluation of a node is finished, for the first time unless pairs were fixed."""
+        if number not in self._counted:
+            self._counted.add(number)
+            self._statistics.n_nodes += 1
+        if number == 0:
+            statistics, tree = self._statistics, self._tree
+            statistics.root_lower_bound = tree.lower
+            statistics.root_gap = tree.gap
+            statistics.root_seconds = self._limits.seconds
+
+    def _report(self, n_cuts: int, improved: bool) -> None:
         tree = self._tree
         self._observer(
             Progress(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,13 +13,12 @@ from numpy.typing import NDArray
 
 from heuristics.ipc_kmeans import Descent, IPCKMeans
 from heuristics.parameters import IPCKMeansParameters
-from sdpbb.bounds.bound import Bounding, BoundProgress, SafeBound
+from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, SafeBound
 from sdpbb.feasibility import find_feasible
-from sdpbb.problem import Contraction, Infeasibility, Instance, contract
-from sdpbb.search.branching import most_undecided_pair
-from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
-from sdpbb.search.parameters import HeuristicSchedule
-from sdpbb.search.stop import Limits
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.search.branching import most_undecided_pairs
+from sdpbb.search.node import EvaluationState, Fixings, Node, NodeStatus, Outcome, Pair
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 
 
@@ -27,9 +28,57 @@ class EvaluationContext:
 
     instance: Instance
     bounding: Bounding[Any]
-    schedule: HeuristicSchedule
+    search: SearchParameters
     tolerances: Tolerances
     seed: int
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How long an evaluation may take, from its beginning on.
+
+    slice : seconds until it is left, after a step at least, to be continued
+    left : seconds until the run's end: not even a step is begun after it, and heuristics and
+        integer programmes are cut short
+    cancelled : asked between steps, for a caller in the same process
+    """
+
+    slice: float = math.inf
+    left: float = math.inf
+    cancelled: Callable[[], bool] = _never
+
+
+ENDLESS = Allowance()
+
+
+class _Clock:
+    """An allowance that is running out."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._started = time.perf_counter()
+
+    def is_over(self) -> bool:
+        """Whether the slice has ended."""
+        return self._seconds >= self._allowance.slice or self.is_urgent()
+
+    def is_urgent(self) -> bool:
+        """Whether the run is to end."""
+        return self._allowance.cancelled() or self._seconds >= self._allowance.left
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the run's end, at least a hundredth; None without a limit."""
+        left = self._allowance.left
+        return None if left == math.inf else max(0.01, left - self._seconds)
+
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._started
 
 
 @dataclass(frozen=True)
@@ -41,51 +90,77 @@ class Incumbent:
     source: str = ""
 
 
-Report = Callable[[SafeBound, Incumbent, int], None]
-
-
 def evaluate(
-    node: Node,
-    upper: float,
-    context: EvaluationContext,
-    limits: Limits | None = None,
-    report: Report = lambda lower, incumbent, n_cuts: None,
+    node: Node, upper: float, context: EvaluationContext, allowance: Allowance = ENDLESS
 ) -> Outcome:
-    """Bound a node; look for clusterings; choose what to branch on if that does not close it.
+    """Bound a node; look for clusterings; fix pairs, or choose what to branch on, if that does not
+    close it.
 
     Parameters
     ----------
     node, upper : the node, and the cost of the incumbent
-    limits : asked between steps; once they are reached the node is left with what is proven so far
-    report : told the node's bound, the incumbent and the number of cuts after each step
+    allowance : how long that may take
 
-    Without limits and report, which serve a caller in the same process, it is a pure function.
+    A pure function but for the clock: where an evaluation is left to be continued has no influence
+    on what it comes to.
     """
-    limits = limits or Limits()
+    clock = _Clock(allowance)
     contraction = contract(context.instance, node.must_link, node.cannot_link, node.blocks)
     if isinstance(contraction, Infeasibility):
         return Outcome(NodeStatus.INFEASIBLE, node.lower)
-    feasible = _feasible(node, contraction, limits)
-    if isinstance(feasible, Infeasibility):
-        return Outcome(NodeStatus.INFEASIBLE, node.lower)
+    feasible = known_labels(node, contraction)
     if feasible is None:
-        return Outcome(NodeStatus.STOPPED, node.lower)
-    search = _NodeSearch(node, Incumbent(upper), context, contraction, feasible, limits, report)
+        found = find_feasible(contraction, clock.seconds_left)
+        if isinstance(found, Infeasibility):
+            return Outcome(NodeStatus.INFEASIBLE, node.lower)
+        if found is None:
+            return Outcome(NodeStatus.UNFINISHED, node.lower, state=node.state)
+        feasible = found
+    search = _NodeSearch(node, Incumbent(upper), context, contraction, feasible, clock)
     if has_one_cost(contraction):
-        search.lower = max(search.lower, only_cost(contraction, feasible))
+        search.raise_to(only_cost(contraction, feasible))
         return search.outcome(NodeStatus.CLOSED)
-    if node.number == 0 and not limits.urgent():
-        search.run_heuristic(context.schedule.before, None)
-    return search.bound()
+    return search.run()
 
 
-def _feasible(
-    node: Node, contraction: Contraction, limits: Limits
-) -> NDArray[np.intp] | Infeasibility | None:
-    """Labels of the blocks that keep the constraints: the ones known, or else looked for."""
-    if node.feasible is not None:
-        return node.feasible[contraction.representatives]
-    return find_feasible(contraction, limits.seconds_left)
+@dataclass(frozen=True)
+class Probe:
+    """What a short bounding proves for a child of a node that is to be branched on.
+
+    bound : proven for the child; None if it holds no clustering
+    """
+
+    bound: SafeBound | None
+    n_iterations: int = 0
+
+
+def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
+    """Bound a child of a node for a short while (see `BranchingParameters`)."""
+    contraction = contract(context.instance, child.must_link, child.cannot_link, child.blocks)
+    if isinstance(contraction, Infeasibility):
+        return Probe(None)
+    if has_one_cost(contraction):
+        labels = known_labels(child, contraction)
+        known = child.lower if labels is None else child.proven(only_cost(contraction, labels))
+        return Probe(known)
+    run = context.bounding.start(contraction, child.warm_start)
+    bound = child.lower
+    for _ in range(context.search.branching.probe_steps):
+        progress = run.advance(context.tolerances.cutoff(upper))
+        bound = max(bound, child.proven(progress.bound))
+        if context.tolerances.closes(bound, upper):
+            break
+    return Probe(bound, run.n_iterations)
+
+
+def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
+    """Labels of the blocks that keep the constraints, from those the node knows, if they do."""
+    if node.feasible is None:
+        return None
+    labels = node.feasible[contraction.representatives]
+    i, j = contraction.cannot_link.T
+    keeps = np.array_equal(contraction.lift(labels), node.feasible)
+    return labels if keeps and not (labels[i] == labels[j]).any() else None
 
 
 def has_one_cost(contraction: Contraction) -> bool:
@@ -114,81 +189,133 @@ class _NodeSearch:
         context: EvaluationContext,
         contraction: Contraction,
         feasible: NDArray[np.intp],
-        limits: Limits,
-        report: Report,
+        clock: _Clock,
     ) -> None:
-        self.node = node
-        self.lower = node.lower
-        self.incumbent = incumbent
+        self._node = node
+        self._lower = node.lower
+        self._incumbent = incumbent
         self._context = context
         self._contraction = contraction
         self._feasible = feasible
-        self._limits = limits
-        self._report = report
+        self._clock = clock
+        self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
         self._descent: Descent | None = None
+        self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(node.lower, False, 0, 0)
-        # Seeded by the node, not by the order of evaluation: the same on any executor.
-        self._rng = np.random.default_rng([context.seed, node.number])
-        self.offer(feasible, contraction.cost(feasible), "colouring")
+        self._iterations_before = 0
+        self._offer(feasible, contraction.cost(feasible), "colouring")
 
-    def offer(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
+    def raise_to(self, bound: SafeBound) -> None:
+        """Take a bound on the clusterings that keep the node's decisions."""
+        self._lower = max(self._lower, self._node.proven(bound))
+
+    def run(self) -> Outcome:
+        """Alternate bounds and heuristics until the node is closed, stalled or left."""
+        schedule = self._context.search.heuristics
+        before = schedule.before if self._node.number == 0 else None
+        if self._clock.is_urgent():
+            return self.outcome(NodeStatus.UNFINISHED)
+        if self._n_heuristics == 0:
+            if before is not None:
+                self._run_heuristic(before, None)
+            self._n_heuristics = 1
+        run = self._begin()
+        while not self._clock.is_urgent():
+            self._progress = run.advance(self._cutoff)
+            self.raise_to(self._progress.bound)
+            if self._is_closed:
+                return self.outcome(NodeStatus.CLOSED)
+            stalled = self._progress.stalled
+            due = schedule.iterations[self._n_heuristics - 1 :]
+            if stalled or (due and self._progress.n_iterations >= due[0]):
+                self._run_heuristic(schedule.during, run.affinity())
+                self._n_heuristics += 1
+                if self._is_closed:
+                    return self.outcome(NodeStatus.CLOSED)
+            if stalled:
+                return self._leave(run)
+            if self._clock.is_over():
+                break
+        return self.outcome(NodeStatus.UNFINISHED)
+
+    def _begin(self) -> BoundRun[Any]:
+        bounding, state = self._context.bounding, self._node.state
+        if state is None or state.bounding is None:
+            self._run = bounding.start(self._contraction, self._node.warm_start)
+        else:
+            self._run = bounding.resume(self._contraction, state.bounding)
+            self._iterations_before = self._run.n_iterations
+        return self._run
+
+    @property
+    def _cutoff(self) -> float:
+        return self._context.tolerances.cutoff(self._incumbent.cost)
+
+    @property
+    def _is_closed(self) -> bool:
+        return self._context.tolerances.closes(self._lower, self._incumbent.cost)
+
+    def _offer(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
         """Take a clustering of the blocks if it is better than the incumbent."""
-        if self._context.tolerances.improves(cost, self.incumbent.cost):
-            self.incumbent = Incumbent(cost, self._contraction.lift(labels), source)
+        improves = self._context.tolerances.improves
+        if improves(cost, self._incumbent.cost):
+            lifted = self._contraction.lift(labels)
+            # As it will be reported: sums over blocks are rounded differently.
+            cost = Partition(lifted).sum_of_squares(self._context.instance.points)
+            if improves(cost, self._incumbent.cost):
+                self._incumbent = Incumbent(cost, lifted, source)
 
-    def run_heuristic(
+    def _run_heuristic(
         self, parameters: IPCKMeansParameters, affinity: NDArray[np.float64] | None
     ) -> None:
         """Look for a better clustering, from an affinity or from k-means++ starts."""
         if self._descent is None:
             self._descent = Descent(self._contraction, parameters, self._feasible)
+        # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
+        rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
         found = IPCKMeans(parameters).run(
-            self._contraction, self._rng, affinity, self._descent, self._stopping
+            self._contraction, rng, affinity, self._descent, self._clock.is_urgent
         )
-        self.offer(found.labels, found.cost, found.source)
-        self._report(self.lower, self.incumbent, self._progress.n_cuts)
+        self._offer(found.labels, found.cost, found.source)
 
-    def _stopping(self) -> bool:
-        return self._limits.urgent() is not None
+    def _leave(self, run: BoundRun[Any]) -> Outcome:
+        """The bound has stalled: fix what it allows, and branch unless that was worth it."""
+        search = self._context.search
+        fixings = self._fixings(run) if search.fixing else Fixings()
+        outcome = {"warm_start": run.warm_start(), "fixings": fixings}
+        if len(fixings) >= search.worth_bounding_again * self._contraction.n_blocks:
+            return self.outcome(NodeStatus.FIXED, **outcome)
+        candidates = most_undecided_pairs(
+            self._contraction, run.affinity(), search.branching.n_candidates
+        )
+        return self.outcome(NodeStatus.BRANCH, candidates=candidates, **outcome)
 
-    def bound(self) -> Outcome:
-        """Alternate bounds and heuristics until the node is closed, stalled or stopped."""
-        tolerances, schedule = self._context.tolerances, self._context.schedule
-        if self._stopping():
-            return self.outcome(NodeStatus.STOPPED)
-        run = self._context.bounding.start(self._contraction, self.node.warm_start)
-        due = list(schedule.iterations)
-        while not self._stopping():
-            self._progress = run.advance(tolerances.cutoff(self.incumbent.cost))
-            self.lower = max(self.lower, self._progress.bound)
-            self._report(self.lower, self.incumbent, self._progress.n_cuts)
-            if tolerances.closes(self.lower, self.incumbent.cost):
-                return self.outcome(NodeStatus.CLOSED)
-            stalled = self._progress.stalled
-            if stalled or (due and self._progress.n_iterations >= due[0]):
-                due = due[1:]
-                self.run_heuristic(schedule.during, run.affinity())
-                if tolerances.closes(self.lower, self.incumbent.cost):
-                    return self.outcome(NodeStatus.CLOSED)
-            if stalled:
-                pair = most_undecided_pair(self._contraction, run.affinity())
-                return self.outcome(NodeStatus.BRANCH, pair, run.warm_start())
-        return self.outcome(NodeStatus.STOPPED)
+    def _fixings(self, run: BoundRun[Any]) -> Fixings:
+        together, apart = run.fixings(self._cutoff)
+        first = self._contraction.representatives
+        return Fixings(_points(first, together), _points(first, apart), self._cutoff)
 
-    def outcome(
-        self, status: NodeStatus, pair: Pair | None = None, warm_start: Any = None
-    ) -> Outcome:
+    def outcome(self, status: NodeStatus, **more: Any) -> Outcome:
         """What the evaluation has come to."""
+        if status is NodeStatus.UNFINISHED:
+            known = self._node.state or EvaluationState()
+            bounding = known.bounding if self._run is None else self._run.state()
+            more["state"] = EvaluationState(bounding, self._n_heuristics)
         return Outcome(
             status=status,
-            lower=self.lower,
-            labels=self.incumbent.labels,
-            cost=self.incumbent.cost,
-            source=self.incumbent.source,
-            pair=pair,
-            blocks=self._contraction.block_of if pair is not None else None,
-            feasible=self._contraction.lift(self._feasible) if pair is not None else None,
-            warm_start=warm_start,
-            n_iterations=self._progress.n_iterations,
+            lower=self._lower,
+            labels=self._incumbent.labels,
+            cost=self._incumbent.cost,
+            source=self._incumbent.source,
+            blocks=self._contraction.block_of,
+            feasible=self._contraction.lift(self._feasible),
+            n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
+            **more,
         )
+
+
+def _points(first: NDArray[np.intp], pairs: NDArray[np.intp]) -> tuple[Pair, ...]:
+    """Pairs of points that represent pairs of blocks."""
+    i, j = first[pairs].reshape(-1, 2).T
+    return tuple(zip(i.tolist(), j.tolist(), strict=True))

@@ -47,13 +47,20 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class WorkerLost:
+    """The worker that evaluated a node died, twice; the node keeps its parent's bound."""
+
+    node: int
+
+
+@dataclass(frozen=True)
 class Finished:
     """The run has ended."""
 
     result: Result
 
 
-Event = Started | Compiling | Progress | Finished
+Event = Started | Compiling | Progress | WorkerLost | Finished
 Observer = Callable[[Event], None]
 
 

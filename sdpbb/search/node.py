@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -19,20 +20,42 @@ class Node:
     """A set of clusterings: those of the instance that keep further must-links and cannot-links.
 
     number : in order of creation, 0 for the root
-    blocks : (n,) the parent's blocks, of which this node's are unions; None for the root
-    must_link, cannot_link : the decisions on the way here, as pairs of points
-    feasible : (n,) labels that keep the instance's constraints and the decisions, if known
+    must_link, cannot_link : the decisions on the way here, and the pairs fixed, as pairs of points
+    ceiling : fixed pairs hold for the clusterings that cost less than this, so no bound of this
+        node or of its descendants proves more
+    blocks : (n,) the blocks of an ancestor, of which this node's are unions; None for the root
+    feasible : (n,) labels of a clustering of the instance, likely to keep the decisions too
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
+    state : where the node's evaluation was left, or None if it has not begun
     """
 
     number: int = 0
     must_link: tuple[Pair, ...] = ()
     cannot_link: tuple[Pair, ...] = ()
+    ceiling: float = math.inf
     blocks: NDArray[np.intp] | None = None
     feasible: NDArray[np.intp] | None = None
     lower: SafeBound = field(default_factory=lambda: SafeBound(0.0))
     warm_start: Any = None
+    state: EvaluationState | None = None
+
+    def proven(self, bound: SafeBound) -> SafeBound:
+        """What a bound on the clusterings that keep this node's decisions says about all that the
+        node stands for."""
+        return max(self.lower, min(bound, SafeBound(self.ceiling)))
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationState:
+    """Where the evaluation of a node was left, so that it goes on as if it had not been.
+
+    bounding : the bounding method's own state, or None before its first iteration
+    n_heuristics : heuristics run so far, the one before the bounding included
+    """
+
+    bounding: Any = None
+    n_heuristics: int = 0
 
 
 class NodeStatus(Enum):
@@ -41,7 +64,28 @@ class NodeStatus(Enum):
     INFEASIBLE = "no clustering keeps its decisions"
     CLOSED = "its bound meets the incumbent"
     BRANCH = "it must be split"
-    STOPPED = "the run was stopped while it was bounded"
+    FIXED = "pairs were fixed; with them it is worth bounding again"
+    UNFINISHED = "its evaluation was left to be continued"
+
+
+@dataclass(frozen=True)
+class Fixings:
+    """Pairs of points that are linked one way in every clustering of a node that costs less than
+    `below`."""
+
+    must_link: tuple[Pair, ...] = ()
+    cannot_link: tuple[Pair, ...] = ()
+    below: float = math.inf
+
+    def __len__(self) -> int:
+        return len(self.must_link) + len(self.cannot_link)
+
+    def __add__(self, other: Fixings) -> Fixings:
+        return Fixings(
+            self.must_link + other.must_link,
+            self.cannot_link + other.cannot_link,
+            min(self.below, other.below),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,18 +95,24 @@ class Outcome:
     lower : proven for every clustering of the node (its parent's at least)
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
-    pair, blocks, feasible, warm_start : for status BRANCH, the two points to branch on and what the
-        children start from
+    blocks, feasible : the node's own blocks, and labels that keep its decisions, where known
+    state : for UNFINISHED, where the evaluation was left
+    warm_start : for BRANCH and FIXED, what comes next starts from
+    candidates : for BRANCH, the pairs of points to branch on, the most promising first
+    fixings : for BRANCH and FIXED, what was fixed
+    n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now
     """
 
     status: NodeStatus
     lower: SafeBound
     labels: NDArray[np.intp] | None = None
-    cost: float = np.inf
+    cost: float = math.inf
     source: str = ""
-    pair: Pair | None = None
     blocks: NDArray[np.intp] | None = None
     feasible: NDArray[np.intp] | None = None
+    state: EvaluationState | None = None
     warm_start: Any = None
+    candidates: tuple[Pair, ...] = ()
+    fixings: Fixings = field(default_factory=Fixings)
     n_iterations: int = 0
     n_cuts: int = 0

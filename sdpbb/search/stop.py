@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from sdpbb.result import Termination
@@ -12,15 +13,18 @@ from sdpbb.result import Termination
 
 @dataclass(frozen=True)
 class Limits:
-    """Time, nodes, and the user's wish.
+    """Time, nodes, memory, and the user's wish.
 
     time_limit : seconds since `started`
     node_limit : nodes evaluated, or None
+    memory_limit : MiB of all processes of the run together, as `memory` measures them
     interrupt : set by whoever wants the run to end
     """
 
     time_limit: float = math.inf
     node_limit: int | None = None
+    memory_limit: float = math.inf
+    memory: Callable[[], float] = float
     interrupt: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.perf_counter)
 
@@ -48,4 +52,6 @@ class Limits:
         """The reason not to begin another node."""
         if self.node_limit is not None and n_nodes >= self.node_limit:
             return Termination.NODE_LIMIT
+        if self.memory_limit < math.inf and self.memory() > self.memory_limit:
+            return Termination.MEMORY_LIMIT
         return self.urgent()

@@ -33,7 +33,9 @@ class Tolerances:
         """The least bound that closes a node when `upper` is the cost of the incumbent."""
         if not np.isfinite(upper):
             return upper
-        return upper - max(max(self.gap, PRECISION) * upper, self.zero)
+        # A few units in the last place inside, so that the gap, computed again, is not above it.
+        relative = max(self.gap, PRECISION) - 8.0 * float(np.finfo(np.float64).eps)
+        return upper - max(relative * upper, self.zero)
 
     def closes(self, bound: SafeBound, upper: float) -> bool:
         """Whether no clustering of a node with this bound is better than the incumbent by more

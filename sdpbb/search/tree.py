@@ -4,23 +4,44 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.search.node import Node, Outcome
+from sdpbb.search.node import Fixings, Node, Outcome, Pair
 from sdpbb.search.tolerances import Tolerances
+
+
+@dataclass(frozen=True, eq=False)
+class TreeState:
+    """All that a tree consists of, for a checkpoint.
+
+    nodes : those not finished, the ones in flight included
+    closed : the least bound of the nodes that are finished
+    lost : bounds of the nodes given up for lost
+    """
+
+    nodes: tuple[Node, ...]
+    closed: float
+    lost: tuple[float, ...]
+    n_created: int
+    upper: float
+    labels: NDArray[np.intp] | None
+    source: str
 
 
 class Tree:
     """What is proven about the whole instance.
 
-    Every clustering is in an open node, in the node that is being evaluated, or in one that was
-    closed; so the least of these nodes' bounds is a bound for all. Nodes closed by the tolerance
-    count with their own bounds, infeasible nodes hold no clustering, and the incumbent is a bound
-    on what is worth knowing.
+    Every clustering is in an open node, in a running one, in one that was closed or in one that was
+    lost; so the least of these nodes' bounds is a bound for all. Nodes closed by the tolerance
+    count with their own bounds, lost ones with their parents', infeasible nodes hold no clustering,
+    and the incumbent is a bound on what is worth knowing.
+
+    Nodes are open until `next_node` takes them, and run until they are closed, dropped, split,
+    abandoned or put back.
     """
 
     def __init__(self, root: Node, tolerances: Tolerances) -> None:
@@ -29,24 +50,59 @@ class Tree:
         self.labels: NDArray[np.intp] | None = None
         self.source = ""
         self._open: list[tuple[float, int, Node]] = []
-        self._running: SafeBound | None = None
+        self._running: dict[int, Node] = {}
         self._closed = math.inf
+        self._lost: tuple[float, ...] = ()
         self._n_created = 0
         self._push(root)
 
+    @classmethod
+    def restored(cls, state: TreeState, tolerances: Tolerances) -> Tree:
+        """The tree as it was, its running nodes open again."""
+        tree = cls(Node(), tolerances)
+        tree._open = []
+        for node in state.nodes:
+            tree._push(node)
+        tree._closed, tree._lost = state.closed, state.lost
+        tree._n_created = state.n_created
+        tree.upper, tree.labels, tree.source = state.upper, state.labels, state.source
+        return tree
+
+    def state(self) -> TreeState:
+        """What `restored` needs."""
+        nodes = [entry[2] for entry in self._open]
+        return TreeState(
+            nodes=(*self._running.values(), *nodes),
+            closed=self._closed,
+            lost=self._lost,
+            n_created=self._n_created,
+            upper=self.upper,
+            labels=self.labels,
+            source=self.source,
+        )
+
     @property
     def n_open(self) -> int:
-        """Nodes not finished yet, the one being evaluated included."""
-        return len(self._open) + (self._running is not None)
+        """Nodes not finished yet, the running ones included."""
+        return len(self._open) + len(self._running)
+
+    @property
+    def n_waiting(self) -> int:
+        """Nodes that `next_node` could take."""
+        return len(self._open)
+
+    @property
+    def n_lost(self) -> int:
+        """Nodes that were abandoned."""
+        return len(self._lost)
 
     @property
     def lower(self) -> float:
-        """Proven for every clustering of the instance; inf if none is left."""
-        bounds = [self._closed, self.upper]
+        """Proven for every clustering of the instance."""
+        bounds = [self._closed, self.upper, *self._lost]
         if self._open:
             bounds.append(self._open[0][0])
-        if self._running is not None:
-            bounds.append(self._running.value)
+        bounds += [node.lower.value for node in self._running.values()]
         return min(bounds)
 
     @property
@@ -60,53 +116,57 @@ class Tree:
         return self.labels is not None and self.lower >= self.tolerances.cutoff(self.upper)
 
     def next_node(self) -> Node | None:
-        """Take the open node with the least bound; None if all nodes are finished."""
+        """Take the open node with the least bound; None if there is none."""
         if not self._open:
             return None
         node = heapq.heappop(self._open)[2]
-        self._running = node.lower
+        self._running[node.number] = node
         return node
 
-    def running(self, lower: SafeBound) -> None:
-        """The node that is being evaluated has a better bound."""
-        self._running = lower
+    def running(self, number: int) -> Node:
+        """A running node, with all that is known about it."""
+        return self._running[number]
 
-    def close(self, lower: SafeBound) -> None:
-        """To the tolerance, no clustering of a node with this bound beats the incumbent."""
+    def update(self, node: Node) -> None:
+        """More is known about a running node: a better bound, a state, fixings."""
+        assert node.lower >= self._running[node.number].lower
+        self._running[node.number] = node
+
+    def close(self, number: int, lower: SafeBound) -> None:
+        """To the tolerance, no clustering of a running node with this bound beats the incumbent."""
         assert self.tolerances.closes(lower, self.upper)
-        self._running = None
+        del self._running[number]
         self._closed = min(self._closed, lower.value)
 
-    def drop(self) -> None:
-        """The node being evaluated holds no clustering."""
-        self._running = None
+    def drop(self, number: int) -> None:
+        """No clustering keeps the decisions and fixings of a running node."""
+        node = self._running.pop(number)
+        self._closed = min(self._closed, node.ceiling)
 
-    def put_back(self, node: Node, lower: SafeBound) -> None:
-        """The node being evaluated was left unfinished."""
-        self._running = None
-        self._push(replace(node, lower=lower))
+    def put_back(self, number: int) -> None:
+        """A running node is left unfinished: it is open again."""
+        self._push(self._running.pop(number))
 
-    def split(self, node: Node, outcome: Outcome) -> None:
-        """Replace the node being evaluated by its must-link and its cannot-link child."""
-        self._running = None
-        assert outcome.pair is not None
-        together, apart = ((outcome.pair,), ()), ((), (outcome.pair,))
-        known = outcome.feasible
-        i, j = outcome.pair
-        for (must_link, cannot_link), keeps in (
-            (together, known is not None and known[i] == known[j]),
-            (apart, known is not None and known[i] != known[j]),
-        ):
-            child = Node(
-                number=self._n_created,
-                must_link=node.must_link + must_link,
-                cannot_link=node.cannot_link + cannot_link,
-                blocks=outcome.blocks,
-                feasible=known if keeps else None,
-                lower=outcome.lower,
-                warm_start=outcome.warm_start,
-            )
-            self._push(child)
+    def abandon(self, number: int) -> None:
+        """A running node cannot be evaluated: the bound it has is all that will be known."""
+        self._lost = (*self._lost, self._running.pop(number).lower.value)
+
+    def split(
+        self, number: int, pair: Pair, together: SafeBound | None, apart: SafeBound | None
+    ) -> None:
+        """Replace a running node by its must-link and its cannot-link child, with bounds that are
+        proven for them; None for a child that holds no clustering."""
+        node = self._running.pop(number)
+        for bound, is_together in ((together, True), (apart, False)):
+            if bound is None:
+                self._closed = min(self._closed, node.ceiling)
+                continue
+            born = replace(child(node, pair, is_together), number=self._n_created)
+            born = replace(born, lower=born.proven(bound))
+            if self.tolerances.closes(born.lower, self.upper):
+                self._closed = min(self._closed, born.lower.value)
+            else:
+                self._push(born)
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
         """Take a clustering if it improves the incumbent; whether it did."""
@@ -127,3 +187,36 @@ class Tree:
     def _push(self, node: Node) -> None:
         self._n_created = max(self._n_created, node.number + 1)
         heapq.heappush(self._open, (node.lower.value, node.number, node))
+
+
+def advanced(node: Node, outcome: Outcome) -> Node:
+    """A node after an evaluation, with all that it gave: what comes next starts from there."""
+    return replace(
+        with_fixings(node, outcome.fixings),
+        blocks=node.blocks if outcome.blocks is None else outcome.blocks,
+        feasible=node.feasible if outcome.feasible is None else outcome.feasible,
+        lower=max(node.lower, outcome.lower),
+        warm_start=node.warm_start if outcome.warm_start is None else outcome.warm_start,
+        state=outcome.state,
+    )
+
+
+def with_fixings(node: Node, fixings: Fixings) -> Node:
+    """A node with further pairs fixed; it starts again from its warm start."""
+    return replace(
+        node,
+        must_link=node.must_link + fixings.must_link,
+        cannot_link=node.cannot_link + fixings.cannot_link,
+        ceiling=min(node.ceiling, fixings.below),
+        state=None,
+    )
+
+
+def child(node: Node, pair: Pair, together: bool) -> Node:
+    """The child of a node (as `advanced`) in which two points share a cluster, or do not."""
+    return replace(
+        node,
+        must_link=(*node.must_link, pair) if together else node.must_link,
+        cannot_link=node.cannot_link if together else (*node.cannot_link, pair),
+        state=None,
+    )

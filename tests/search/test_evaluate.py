@@ -1,17 +1,18 @@
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
-from sdpbb.search.evaluate import EvaluationContext, evaluate, has_one_cost
+from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, has_one_cost, probe
 from sdpbb.search.node import Node, NodeStatus
-from sdpbb.search.parameters import HeuristicSchedule
-from sdpbb.search.stop import Limits
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import advanced, child
 from tests.enumeration import feasible_clusterings, sums_of_squares
 
 
@@ -23,7 +24,7 @@ def context() -> EvaluationContext:
     return EvaluationContext(
         instance=instance,
         bounding=SdpBounding(SdpParameters(max_iterations=20)),
-        schedule=HeuristicSchedule(),
+        search=SearchParameters(),
         tolerances=Tolerances.of(1e-9, contract(instance)),
         seed=0,
     )
@@ -61,16 +62,11 @@ def test_a_whole_tree_by_hand(context):
             assert outcome.cost == pytest.approx(cost)
         best = min(best, outcome.cost)
         if outcome.status is NodeStatus.BRANCH:
-            for ml, cl in (((outcome.pair,), ()), ((), (outcome.pair,))):
+            parent = advanced(node, outcome)
+            for together in (True, False):
+                number = node.number + len(pending) + 1
                 pending.append(
-                    Node(
-                        number=node.number + len(pending) + 1,
-                        must_link=node.must_link + ml,
-                        cannot_link=node.cannot_link + cl,
-                        blocks=outcome.blocks,
-                        lower=outcome.lower,
-                        warm_start=outcome.warm_start,
-                    )
+                    replace(child(parent, outcome.candidates[0], together), number=number)
                 )
     assert best == pytest.approx(truth(context, Node()))
     assert statuses.count(NodeStatus.BRANCH) >= 1
@@ -93,9 +89,64 @@ def test_a_node_with_one_clustering_is_closed_without_iterations(context):
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=SafeBound(0.5)), np.inf, context, Limits(time_limit=0.0))
-    assert outcome.status is NodeStatus.STOPPED
+    outcome = evaluate(Node(lower=SafeBound(0.5)), np.inf, context, Allowance(left=0.0))
+    assert outcome.status is NodeStatus.UNFINISHED
     assert outcome.lower == SafeBound(0.5)
+    assert outcome.state.bounding is None
+
+
+def whole(node, context):
+    return evaluate(node, np.inf, context)
+
+
+def in_slices(node, context):
+    """Left and continued after every step, through pickling."""
+    n_iterations, n_slices, upper = 0, 0, np.inf
+    while True:
+        outcome = evaluate(node, upper, context, Allowance(slice=0.0))
+        n_iterations += outcome.n_iterations
+        n_slices += 1
+        if outcome.status is not NodeStatus.UNFINISHED:
+            return replace(outcome, n_iterations=n_iterations), n_slices
+        upper = min(upper, outcome.cost)
+        node = pickle.loads(pickle.dumps(advanced(node, outcome)))
+
+
+def test_where_an_evaluation_is_left_has_no_influence():
+    instance = Instance(np.random.default_rng(5).normal(size=(70, 8)), 6, [(0, 1)], [(1, 2)])
+    context = EvaluationContext(
+        instance=instance,
+        bounding=SdpBounding(SdpParameters(root=Patience(120, 0.5))),
+        search=SearchParameters(),
+        tolerances=Tolerances.of(1e-9, contract(instance)),
+        seed=0,
+    )
+    one = whole(Node(), context)
+    other, n_slices = in_slices(Node(), context)
+    assert n_slices > 5
+    assert one.status is other.status is NodeStatus.BRANCH
+    assert (one.lower, one.n_iterations) == (other.lower, other.n_iterations)
+    assert one.candidates == other.candidates
+    assert np.array_equal(one.warm_start.dual.N, other.warm_start.dual.N)
+    assert np.array_equal(one.warm_start.Z, other.warm_start.Z)
+    # And a child, which begins from a warm start.
+    born = replace(child(advanced(Node(), one), one.candidates[0], together=True), number=1)
+    one, other = whole(born, context), in_slices(born, context)[0]
+    assert (one.lower, one.n_iterations) == (other.lower, other.n_iterations)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_probe_proves_a_bound_for_the_child(context, together):
+    outcome = evaluate(Node(), np.inf, context)
+    assert outcome.status is NodeStatus.BRANCH
+    node = replace(child(advanced(Node(), outcome), outcome.candidates[0], together), number=1)
+    found = probe(node, outcome.cost, context)
+    assert outcome.lower <= found.bound
+    assert found.bound.value <= truth(context, node) * (1 + 1e-12)
+
+
+def test_a_probe_of_a_child_without_clusterings(context):
+    assert probe(Node(must_link=((0, 1),)), np.inf, context).bound is None
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.problem import Instance, contract
-from sdpbb.search.branching import most_undecided_pair
-from sdpbb.search.node import Node, NodeStatus, Outcome
+from sdpbb.search.branching import most_undecided_pairs
+from sdpbb.search.node import Fixings, Node
 from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree
+from sdpbb.search.tree import Tree, with_fixings
 
 LABELS = np.array([0, 1])
 
@@ -16,42 +18,81 @@ def tree() -> Tree:
     return Tree(Node(), Tolerances(gap=0.1, zero=0.0))
 
 
-def branched(lower: float) -> Outcome:
-    return Outcome(NodeStatus.BRANCH, SafeBound(lower), pair=(3, 5))
+PAIR = (3, 5)
+
+
+def split(tree: Tree, lower: float) -> Node:
+    """Replace the next node by two children with this bound."""
+    node = tree.next_node()
+    tree.split(node.number, PAIR, SafeBound(lower), SafeBound(lower))
+    return node
+
+
+def update(tree: Tree, number: int, **more: object) -> None:
+    tree.update(replace(tree.running(number), **more))
 
 
 def test_the_bound_counts_open_running_and_closed_nodes(tree):
     tree.offer(LABELS, 100.0, "given")
     root = tree.next_node()
     assert tree.lower == 0.0
-    tree.running(SafeBound(40.0))
+    update(tree, root.number, lower=SafeBound(40.0))
     assert tree.lower == 40.0
     assert tree.n_open == 1
-    tree.split(root, branched(50.0))
+    tree.split(root.number, PAIR, SafeBound(50.0), SafeBound(60.0))
     assert (tree.lower, tree.n_open) == (50.0, 2)
     together = tree.next_node()
-    assert (together.must_link, together.cannot_link) == (((3, 5),), ())
-    tree.close(SafeBound(92.0))
+    assert (together.must_link, together.cannot_link) == ((PAIR,), ())
+    tree.close(together.number, SafeBound(92.0))
     apart = tree.next_node()
-    assert (apart.must_link, apart.cannot_link) == ((), ((3, 5),))
-    assert tree.lower == 50.0
-    tree.close(SafeBound(95.0))
+    assert (apart.must_link, apart.cannot_link) == ((), (PAIR,))
+    assert tree.lower == 60.0
+    tree.close(apart.number, SafeBound(95.0))
     assert (tree.lower, tree.n_open) == (92.0, 0)
     assert tree.is_closed
     assert tree.next_node() is None
 
 
+def test_several_nodes_can_run(tree):
+    tree.offer(LABELS, 100.0, "given")
+    split(tree, 10.0)
+    one, two = tree.next_node(), tree.next_node()
+    assert (tree.n_open, tree.n_waiting, tree.next_node()) == (2, 0, None)
+    update(tree, one.number, lower=SafeBound(30.0))
+    assert tree.lower == 10.0
+    tree.close(two.number, SafeBound(95.0))
+    assert tree.lower == 30.0
+
+
 def test_a_node_that_holds_no_clustering_does_not_count(tree):
     tree.offer(LABELS, 100.0, "given")
-    tree.next_node()
-    tree.drop()
+    tree.drop(tree.next_node().number)
     assert tree.lower == 100.0
     assert tree.is_closed
 
 
+def test_no_node_proves_more_than_its_fixings_allow(tree):
+    """Fixed pairs hold below 93 only: what is above has not been looked at."""
+    tree.offer(LABELS, 100.0, "given")
+    root = tree.next_node()
+    tree.update(with_fixings(root, Fixings(must_link=((0, 1),), below=93.0)))
+    assert tree.running(0).proven(SafeBound(99.0)) == SafeBound(93.0)
+    tree.split(0, PAIR, SafeBound(98.0), None)
+    assert tree.n_open == 0
+    assert tree.lower == 93.0
+
+
+def test_a_child_is_bounded_by_its_parent_at_least(tree):
+    tree.offer(LABELS, 100.0, "given")
+    root = tree.next_node()
+    update(tree, root.number, lower=SafeBound(50.0))
+    tree.split(root.number, PAIR, SafeBound(20.0), SafeBound(95.0))
+    assert (tree.lower, tree.n_open) == (50.0, 1)
+
+
 def test_a_better_incumbent_closes_open_nodes(tree):
     tree.offer(LABELS, 100.0, "given")
-    tree.split(tree.next_node(), branched(50.0))
+    split(tree, 50.0)
     assert not tree.is_closed
     assert tree.n_open == 2
     assert tree.offer(LABELS, 55.0, "sdp")
@@ -63,33 +104,62 @@ def test_a_better_incumbent_closes_open_nodes(tree):
 
 def test_an_unfinished_node_is_put_back_with_what_was_proven(tree):
     node = tree.next_node()
-    tree.put_back(node, SafeBound(30.0))
+    update(tree, node.number, lower=SafeBound(30.0))
+    tree.put_back(node.number)
     assert (tree.lower, tree.n_open) == (30.0, 1)
     again = tree.next_node()
     assert (again.number, again.lower) == (node.number, SafeBound(30.0))
 
 
+def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
+    tree.offer(LABELS, 100.0, "given")
+    node = tree.next_node()
+    update(tree, node.number, lower=SafeBound(70.0))
+    tree.abandon(node.number)
+    assert (tree.n_open, tree.n_lost, tree.lower, tree.is_closed) == (0, 1, 70.0, False)
+    tree.offer(LABELS, 75.0, "sdp")
+    assert tree.is_closed
+
+
 def test_best_first(tree):
-    tree.split(tree.next_node(), branched(10.0))
-    tree.split(tree.next_node(), branched(20.0))
+    split(tree, 10.0)
+    node = tree.next_node()
+    tree.split(node.number, PAIR, SafeBound(25.0), SafeBound(20.0))
     assert tree.next_node().lower == SafeBound(10.0)
     assert tree.next_node().lower == SafeBound(20.0)
+    assert tree.next_node().lower == SafeBound(25.0)
 
 
 def test_node_numbers_are_never_used_twice(tree):
     numbers = {0}
     for lower in range(5):
         node = tree.next_node()
-        tree.put_back(node, node.lower)
-        node = tree.next_node()
-        tree.split(node, branched(float(lower)))
-        numbers.update(n.number for _, _, n in tree._open)
+        tree.put_back(node.number)
+        split(tree, float(lower))
+        numbers.update(n.number for n in tree.state().nodes)
     assert numbers == set(range(11))
+
+
+def test_a_restored_tree_goes_on_as_the_saved_one(tree):
+    tree.offer(LABELS, 100.0, "given")
+    split(tree, 10.0)
+    split(tree, 20.0)
+    tree.abandon(tree.next_node().number)
+    tree.close(tree.next_node().number, SafeBound(91.0))
+    running = tree.next_node()
+    other = Tree.restored(tree.state(), tree.tolerances)
+    assert (other.lower, other.upper, other.n_lost) == (tree.lower, 100.0, 1)
+    assert other.n_open == tree.n_open == other.n_waiting
+    assert other.next_node().number == running.number
+    other.split(running.number, PAIR, SafeBound(50.0), SafeBound(50.0))
+    tree.split(running.number, PAIR, SafeBound(50.0), SafeBound(50.0))
+    numbers = [sorted(n.number for n in t.state().nodes) for t in (tree, other)]
+    assert numbers[0] == numbers[1]
 
 
 def test_tolerances():
     tolerances = Tolerances(gap=0.01, zero=1e-20)
-    assert tolerances.closes(SafeBound(99.0), 100.0)
+    assert tolerances.closes(SafeBound(99.0 + 1e-12), 100.0)
     assert not tolerances.closes(SafeBound(98.9), 100.0)
     assert not tolerances.closes(SafeBound(0.0), 1e-19)
     assert tolerances.closes(SafeBound(0.0), 1e-20)
@@ -112,10 +182,11 @@ def test_branching_takes_the_pair_that_is_neither_together_nor_apart():
     m = contraction.n_blocks
     Z = np.eye(m) * 0.5
     Z[1, 2] = Z[2, 1] = 0.3
-    i, j = most_undecided_pair(contraction, Z)
-    assert {i, j} == {1, 2}
+    pairs = most_undecided_pairs(contraction, Z, 3)
+    assert pairs[0] == (1, 2)
+    assert len(set(pairs)) == 3
 
 
 def test_branching_never_takes_a_cannot_link():
     contraction = contract(Instance(np.arange(3.0)[:, None], 3, cannot_link=[(0, 1), (1, 2)]))
-    assert most_undecided_pair(contraction, np.ones((3, 3))) == (0, 2)
+    assert most_undecided_pairs(contraction, np.ones((3, 3)), 9) == ((0, 2),)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,22 @@ from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.bounds.sdp.spectrum import SpectralProjector
+from sdpbb.bounds.sdp.spectrum import SpectralProjector, Subspace
+
+
+@dataclass(frozen=True, eq=False)
+class AdmmState:
+    """The variables of the method between two iterations, in the coordinates of Y."""
+
+    W: NDArray[np.float64]
+    U: NDArray[np.float64]
+    t: NDArray[np.float64]
+    cuts: CutSet
+    rho: float
+    n_iterations: int
+    primal_residual: float
+    dual_residual: float
+    subspace: Subspace | None
 
 
 class Admm:
@@ -124,6 +141,30 @@ class Admm:
         roots = 1.0 / self.relaxation.inverse_roots
         N *= self.rho * roots[:, None] * roots
         return DualPoint(N, cuts.cuts, self.rho * self.t / cuts.norm)
+
+    def state(self) -> AdmmState:
+        """A copy of what `restore` needs."""
+        return AdmmState(
+            W=self.W.copy(),
+            U=self.U.copy(),
+            t=self.t.copy(),
+            cuts=self.cuts.cuts,
+            rho=self.rho,
+            n_iterations=self.n_iterations,
+            primal_residual=self.primal_residual,
+            dual_residual=self.dual_residual,
+            subspace=self.projector.subspace,
+        )
+
+    def restore(self, state: AdmmState) -> None:
+        """Go on, to the last bit, as the method would have that was in this state."""
+        self.W, self.U, self.t = state.W.copy(), state.U.copy(), state.t.copy()
+        self.cuts = ScaledCuts.of(state.cuts, self.relaxation.inverse_roots)
+        self.rho = state.rho
+        self.n_iterations = state.n_iterations
+        self.primal_residual, self.dual_residual = state.primal_residual, state.dual_residual
+        self.projector.subspace = state.subspace
+        self._refresh()
 
     def start_from(self, dual: DualPoint, Z: NDArray[np.float64], rho: float) -> None:
         """Continue from dual values and an affinity in the coordinates of this relaxation."""

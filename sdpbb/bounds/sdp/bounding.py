@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, SafeBound
-from sdpbb.bounds.sdp.admm import Admm
+from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
+from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
@@ -48,6 +48,22 @@ class SdpWarmStart:
         return dual, weights @ self.Z.astype(np.float64) @ weights.T
 
 
+@dataclass(frozen=True, eq=False)
+class SdpState:
+    """Where the bounding of a node was left.
+
+    admm : the first-order method's state
+    best : the best bound so far
+    history : (iteration, best bound) after each evaluation of the bound
+    is_child : whether it was begun from a warm start
+    """
+
+    admm: AdmmState
+    best: SafeBound
+    history: tuple[tuple[int, float], ...]
+    is_child: bool
+
+
 class SdpBounding:
     """Bounds nodes by the contracted Peng-Wei relaxation with cuts (`sdpbb.bounds.bound.Bounding`).
 
@@ -59,17 +75,23 @@ class SdpBounding:
 
     def start(self, contraction: Contraction, warm_start: SdpWarmStart | None) -> SdpRun:
         """Begin to bound a node."""
-        return SdpRun(contraction, self.parameters, warm_start)
+        run = SdpRun(contraction, self.parameters, is_child=warm_start is not None)
+        if warm_start is not None:
+            run.start_from(warm_start, contraction)
+        return run
+
+    def resume(self, contraction: Contraction, state: SdpState) -> SdpRun:
+        """Go on where the bounding of the same contraction was left."""
+        run = SdpRun(contraction, self.parameters, state.is_child)
+        run.restore(state)
+        return run
 
 
 class SdpRun:
     """The bounding of one node."""
 
     def __init__(
-        self,
-        contraction: Contraction,
-        parameters: SdpParameters,
-        warm_start: SdpWarmStart | None = None,
+        self, contraction: Contraction, parameters: SdpParameters, is_child: bool
     ) -> None:
         self.parameters = parameters
         self._block_of = contraction.block_of
@@ -78,11 +100,27 @@ class SdpRun:
         # The scatter inside blocks, less what rounding can have added to it.
         own = float(contraction.scatter.sum()) - self._relaxation.rounding
         self._best = SafeBound(max(0.0, own))
-        self._patience = parameters.root if warm_start is None else parameters.child
+        self._is_child = is_child
+        self._patience = parameters.child if is_child else parameters.root
         self._history: list[tuple[int, float]] = []
-        if warm_start is not None:
-            dual, Z = warm_start.for_child(contraction, self._relaxation.scale)
-            self._admm.start_from(dual, Z, warm_start.rho)
+
+    @property
+    def n_iterations(self) -> int:
+        return self._admm.n_iterations
+
+    def start_from(self, warm_start: SdpWarmStart, contraction: Contraction) -> None:
+        """Begin where the parent ended."""
+        dual, Z = warm_start.for_child(contraction, self._relaxation.scale)
+        self._admm.start_from(dual, Z, warm_start.rho)
+
+    def state(self) -> SdpState:
+        return SdpState(self._admm.state(), self._best, tuple(self._history), self._is_child)
+
+    def restore(self, state: SdpState) -> None:
+        """Go on from the state of a run on the same contraction."""
+        self._admm.restore(state.admm)
+        self._best = state.best
+        self._history = list(state.history)
 
     def advance(self, cutoff: float) -> BoundProgress:
         """Iterate until the next evaluation of the safe bound."""
@@ -107,6 +145,10 @@ class SdpRun:
     def affinity(self) -> NDArray[np.float64]:
         """Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
         return self._relaxation.to_affinity(self._admm.W)
+
+    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
+        none = np.empty((0, 2), np.intp)
+        return none, none
 
     def warm_start(self) -> SdpWarmStart:
         """The last iterate."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
@@ -30,6 +32,22 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
     return float(values[-1]) - cap
 
 
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """What the next projection starts from.
+
+    basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues
+    lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
+        of the interval that the filter damps
+    rank : number of eigenvectors with positive weight
+    """
+
+    basis: NDArray[np.float64]
+    lower: float
+    upper: float
+    rank: int
+
+
 class SpectralProjector:
     """Projects symmetric matrices onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
 
@@ -48,8 +66,21 @@ class SpectralProjector:
         self.n_exact = 0
         self.n_iterative = 0
         self._basis: NDArray[np.float64] | None = None
-        self._lower = 0.0  # a lower estimate of the spectrum, and the filter's upper end
+        self._lower = 0.0
         self._upper = 0.0
+
+    @property
+    def subspace(self) -> Subspace | None:
+        """What the next projection starts from; None before the first."""
+        if self._basis is None:
+            return None
+        return Subspace(self._basis, self._lower, self._upper, self.rank)
+
+    @subspace.setter
+    def subspace(self, last: Subspace | None) -> None:
+        if last is not None:
+            self._basis, self._lower, self._upper = last.basis, last.lower, last.upper
+            self.rank = last.rank
 
     def project(self, M: NDArray[np.float64], residual: float, out: NDArray[np.float64]) -> None:
         """Write the projection of M to out; `residual` is the method's own current residual."""

@@ -1,0 +1,123 @@
+"""Values taken apart; see `sdpbb.archive.items`."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Iterable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.items import INLINE, init_fields, is_plain, order_of, registry, shown
+
+
+class Encoder:
+    """Takes a value apart.
+
+    Raises
+    ------
+    TypeError
+        For what an archive does not hold, with notes that say where in the value it is.
+    """
+
+    def __init__(self, value: Any, types: Iterable[type]) -> None:
+        self.arrays: list[NDArray] = []
+        self._names = {cls: name for name, cls in registry(types).items()}
+        self._fields: dict[str, list[str]] = {}
+        self._items: list[list] = []
+        # By identity: the slot of what is stored, None while its parts are. The objects are kept
+        # so that the identity of none is given to another one meanwhile.
+        self._slots: dict[int, list[int] | None] = {}
+        self._kept: list[Any] = []
+        self._value = self._slot(value)
+
+    def document(self) -> bytes:
+        described = [[a.dtype.str, a.shape, order_of(a)] for a in self.arrays]
+        document = {
+            "types": self._fields,
+            "arrays": described,
+            "items": self._items,
+            "value": self._value,
+        }
+        # Half of a surrogate pair is a character to Python and to nobody else; an escape of two
+        # that are neighbours would be read as one.
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode("utf-8", "surrogatepass")
+
+    def _slot(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind is bool or kind is str:
+            return value
+        if (kind is int and value in INLINE) or (kind is float and math.isfinite(value)):
+            return value
+        identity = id(value)
+        if identity in self._slots:
+            if self._slots[identity] is None:
+                raise TypeError(f"an archive cannot hold a {kind.__name__} that holds itself")
+            return self._slots[identity]
+        self._slots[identity] = None
+        self._kept.append(value)
+        item = self._item(value)
+        self._slots[identity] = slot = [len(self._items)]
+        self._items.append(item)
+        return slot
+
+    def _item(self, value: Any) -> list:
+        kind = type(value)
+        if kind is tuple or kind is list:
+            return [kind.__name__, *map(self._slot, value)]
+        if kind in self._names:
+            return self._registered(value)
+        if kind is dict:
+            item: list = ["dict"]
+            for key, entry in value.items():
+                if type(key) is not str:
+                    raise _unsupported(key, "a str as the key of a dict")
+                item += (key, self._noted(entry, f"in the entry {key!r} of a dict"))
+            return item
+        if kind is np.ndarray and is_plain(value.dtype.str):
+            self.arrays.append(value)
+            return ["array", len(self.arrays) - 1]
+        if isinstance(value, np.generic) and is_plain(value.dtype.str):
+            return ["scalar", value.dtype.str, value.tobytes().hex()]
+        if kind is int:
+            return ["int", f"{value:x}"]
+        if kind is float:
+            return ["float", struct.pack(">d", value).hex()]
+        names = ", ".join(self._names.values())
+        raise _unsupported(value, f"plain values, arrays of numbers and the types {names}")
+
+    def _registered(self, value: Any) -> list:
+        kind = type(value)
+        name = self._names[kind]
+        if isinstance(value, Enum):
+            # A combination of flags has no name of its own.
+            if kind.__members__.get(value.name) is not value:
+                raise _unsupported(value, f"a member of {name}")
+            return ["enum", name, value.name]
+        if name not in self._fields:
+            self._fields[name] = init_fields(kind)
+        slots = [
+            self._noted(getattr(value, field), f"in the field {field} of a {name}")
+            for field in self._fields[name]
+        ]
+        return ["object", name, *slots]
+
+    def _noted(self, value: Any, where: str) -> Any:
+        try:
+            return self._slot(value)
+        except TypeError as error:
+            error.add_note(where)
+            raise
+
+
+def _unsupported(value: Any, expected: str) -> TypeError:
+    kind = type(value)
+    return TypeError(
+        f"an archive cannot hold {shown(repr(value))}, a {kind.__module__}.{kind.__qualname__}; "
+        f"expected {expected}"
+    )

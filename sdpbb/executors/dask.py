@@ -1,0 +1,246 @@
+"""Tasks on a Dask cluster that somebody else has set up."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for_futures
+from importlib.metadata import version
+from typing import Any
+
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
+from sdpbb.executors.packing import pack, unpack
+
+LOGGERS = (
+    "distributed",
+    "distributed.client",
+    "distributed.comm",
+    "distributed.core",
+    "tornado",
+    "tornado.application",
+)
+
+COUNT_SECONDS = 2.0
+"""For so long the number of workers is not asked for again."""
+
+
+class DaskCluster(TaskExecutor):
+    """The workers of an existing cluster, each with one BLAS thread while it works for us.
+
+    The scheduler and the workers need the same version of this package as this process, and of
+    Python and NumPy versions that can read each other's pickles.
+
+    When a worker dies, the scheduler itself first gives its tasks to others, as often as
+    `distributed.scheduler.allowed-failures` of its configuration says. What has begun on a worker
+    cannot be stopped from here: it runs to its end there, also after `kill`.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        warm_up: Callable[[], None] | None = None,
+        *,
+        connect_seconds: float = 10.0,
+        patience_seconds: float = 60.0,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        address : of the scheduler, such as tcp://10.0.0.1:8786
+        warm_up : function of a module, called once in each worker process before its first task
+        connect_seconds : for so long the scheduler may take to answer, and to have a worker
+        patience_seconds : for so long the cluster may be without any worker
+
+        Raises
+        ------
+        ParameterError
+            If there is no package for Dask, no scheduler at this address, or no worker there.
+        """
+        self._address = address
+        self._patience = patience_seconds
+        self._warm_up = warm_up
+        self._futures: set[Future[Any]] = set()
+        self._client = _connect(address, connect_seconds)
+        self._executor = self._client.get_executor(pure=False)
+        self._n_workers = 0
+        self._counted = -float("inf")
+        self._deserted: float | None = None
+        deadline = time.monotonic() + connect_seconds
+        while self._count() == 0:  # they may be starting, too
+            if time.monotonic() > deadline:
+                self.kill()
+                raise ParameterError(
+                    f"dask = {address!r}: expected a cluster with workers, it has none"
+                )
+            time.sleep(0.05)
+
+    @property
+    def n_workers(self) -> int:
+        """Threads of all workers, a few seconds ago at most; 0 while there is no connection."""
+        if time.monotonic() - self._counted >= COUNT_SECONDS:
+            self._n_workers = self._count()
+            self._counted = time.monotonic()
+            if self._n_workers:
+                self._deserted = None
+            elif self._deserted is None:
+                self._deserted = self._counted
+        return self._n_workers
+
+    def check(self) -> None:
+        self._require_connection()
+        if self.n_workers == 0 and self._deserted is not None:
+            seconds = time.monotonic() - self._deserted
+            if seconds > self._patience:
+                raise BackendFailure(
+                    f"the Dask cluster at {self._address} has had no worker for {seconds:.0f} s"
+                )
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run fn on a worker of the scheduler's choice."""
+        while self._client.status == "connecting":  # again, which it gives up by itself
+            time.sleep(0.05)
+        self._require_connection()
+        outer: Future[Any] = Future()
+        outer.set_running_or_notify_cancel()
+        with warnings.catch_warnings():
+            # Instances of tens of MB are "large graphs"; they are what there is to send.
+            warnings.simplefilter("ignore")
+            inner = self._executor.submit(
+                _run_on_worker,
+                version("sdpbb"),
+                self._warm_up,
+                pack(functools.partial(fn, *args, **kwargs)),
+            )
+        self._futures.add(outer)
+        outer.add_done_callback(self._futures.discard)
+        inner.add_done_callback(lambda done: self._hand_over(done, outer))
+        return outer
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, after what is under way if `wait` and not `cancel_futures`."""
+        if wait and not cancel_futures:
+            wait_for_futures(list(self._futures))
+        self.kill()
+
+    def kill(self) -> None:
+        """Take back what has not begun, and leave the cluster."""
+        with contextlib.suppress(Exception):  # the connection may be gone
+            self._executor.shutdown(wait=False)
+        self._client.close()
+
+    def _count(self) -> int:
+        if self._client.status != "running":
+            return 0
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, RuntimeError):
+            return 0  # the connection is being lost; `check` tells when it is gone for good
+
+    def _require_connection(self) -> None:
+        if self._client.status == "closed":
+            raise BackendFailure(f"the Dask scheduler at {self._address} has gone")
+
+    def _hand_over(self, inner: Future[bytes], outer: Future[Any]) -> None:
+        """Called by Dask's thread."""
+        from distributed import KilledWorker
+
+        error = None if inner.cancelled() else inner.exception()
+        if inner.cancelled():
+            outer.set_exception(TaskDropped("the Dask scheduler cancels tasks"))
+        elif isinstance(error, KilledWorker):
+            outer.set_exception(WorkerDied("Dask workers died"))
+        elif error is not None:
+            outer.set_exception(self._not_installed(error) or error)
+        else:
+            try:
+                value = unpack(inner.result())
+            except Exception as reason_it_cannot_be_read:
+                outer.set_exception(reason_it_cannot_be_read)
+            else:
+                outer.set_result(value)
+
+    def _not_installed(self, error: BaseException) -> BackendFailure | None:
+        """The scheduler and the workers say in several ways that they lack a package."""
+        missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
+        if not isinstance(missing, ImportError):
+            return None
+        failure = BackendFailure(
+            f"the Dask cluster at {self._address} lacks packages of this process: {missing}"
+        )
+        failure.__cause__ = error
+        return failure
+
+
+def _connect(address: str, seconds: float) -> Any:
+    is_ours = "distributed" not in sys.modules
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ParameterError(
+            f"dask = {address!r}: expected Dask to be installed; pip install 'sdpbb[dask]'"
+        ) from None
+    if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that
+        for name in LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tables of differing versions
+            return Client(address, timeout=seconds, set_as_default=False)
+    except Exception as error:
+        raise ParameterError(
+            f"dask = {address!r}: expected the address of a Dask scheduler "
+            f"({' '.join(str(error).split())})"
+        ) from error
+
+
+# What follows runs in the workers.
+
+
+def _run_on_worker(wanted: str, warm_up: Callable[[], None] | None, task: bytes) -> bytes:
+    _prepare(wanted, warm_up)
+    call = unpack(task)  # here, because it may load the libraries that are to be limited
+    with _one_blas_thread():
+        return pack(call())
+
+
+@functools.cache
+def _prepare(wanted: str, warm_up: Callable[[], None] | None) -> None:
+    if version("sdpbb") != wanted:
+        raise ImportError(f"sdpbb {wanted} is wanted, {version('sdpbb')} installed")
+    if warm_up is not None:
+        warm_up()
+
+
+class _Limit:
+    """How many threads of this process want one BLAS thread, and how it was before."""
+
+    lock = threading.Lock()
+    n_users = 0
+    limits: Any = None
+
+
+@contextlib.contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """The limit holds for the whole process, so the first thread to come sets it, and the last to
+    go takes it back: the worker is not ours."""
+    from threadpoolctl import threadpool_limits
+
+    with _Limit.lock:
+        if _Limit.n_users == 0:
+            _Limit.limits = threadpool_limits(1)
+        _Limit.n_users += 1
+    try:
+        yield
+    finally:
+        with _Limit.lock:
+            _Limit.n_users -= 1
+            if _Limit.n_users == 0:
+                _Limit.limits.restore_original_limits()

@@ -1,0 +1,32 @@
+"""Tasks in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from sdpbb.executors.executor import TaskExecutor
+
+
+class SerialExecutor(TaskExecutor):
+    """Runs a task when it is submitted: no pickling, no processes, the same order every time."""
+
+    @property
+    def n_workers(self) -> int:
+        return 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run fn now; its exceptions go into the future, interrupts to the caller."""
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        try:
+            value = fn(*args, **kwargs)
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            future.set_result(value)
+        return future
+
+    def kill(self) -> None:
+        """Nothing is ever under way."""

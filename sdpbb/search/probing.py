@@ -1,0 +1,98 @@
+"""Strong branching: the children of several candidates are bounded for a short while."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.search.branching import product_score
+from sdpbb.search.node import Fixings, Node, Pair
+from sdpbb.search.tolerances import Tolerances
+
+# A gain counts at least as this share of the distance to the cutoff, so that a product of gains
+# does not vanish with one of them.
+LEAST_GAIN = 1e-3
+
+
+@dataclass
+class PseudoCosts:
+    """What probing has found before: the gains of a pair's two children, as shares of the distance
+    between their parent's bound and the cutoff. A pair that comes up again in another part of the
+    tree is not probed again.
+
+    Source: T. Achterberg, Constraint Integer Programming (2007), sections 5.3 and 5.7; kept per
+    pair, as there are no variables whose fractional part could tell a unit of change.
+    """
+
+    gains: dict[Pair, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass
+class Probing:
+    """The candidates of one node, while their children are probed.
+
+    bounds : per child that was probed, what is proven for it; None if it holds no clustering
+    waiting : children not yet given to a worker
+    """
+
+    node: Node
+    candidates: tuple[Pair, ...]
+    bounds: dict[tuple[Pair, bool], SafeBound | None] = field(default_factory=dict)
+    waiting: list[tuple[Pair, bool]] = field(default_factory=list)
+    n_in_flight: int = 0
+
+    @classmethod
+    def of(cls, node: Node, candidates: tuple[Pair, ...], known: PseudoCosts) -> Probing:
+        """Probe all candidates that are not known; none if that leaves nothing to compare."""
+        unknown = [pair for pair in candidates if pair not in known.gains]
+        if len(candidates) == 1:
+            unknown = []
+        waiting = [(pair, together) for pair in reversed(unknown) for together in (False, True)]
+        return cls(node, candidates, waiting=waiting)
+
+    @property
+    def is_finished(self) -> bool:
+        return not self.waiting and not self.n_in_flight
+
+    def fixings(self, tolerances: Tolerances, upper: float) -> Fixings:
+        """What follows where one child of a pair holds no clustering, or none that is better: the
+        pair is linked the other way."""
+        must_link: list[Pair] = []
+        cannot_link: list[Pair] = []
+        below = math.inf
+        for (pair, together), bound in self.bounds.items():
+            if bound is None or tolerances.closes(bound, upper):
+                (cannot_link if together else must_link).append(pair)
+                below = below if bound is None else min(below, bound.value)
+        return Fixings(tuple(must_link), tuple(cannot_link), below)
+
+    def choose(self, known: PseudoCosts, cutoff: float) -> tuple[Pair, SafeBound, SafeBound]:
+        """The candidate with the best score, and what is proven for its two children; remembers
+        all gains."""
+        for pair in self.candidates:
+            if (pair, True) in self.bounds:
+                known.gains[pair] = self._gain(pair, True, cutoff), self._gain(pair, False, cutoff)
+
+        def score(pair: Pair) -> float:
+            return product_score(known.gains.get(pair, (0.0, 0.0)), LEAST_GAIN)
+
+        best = max(self.candidates, key=score)  # the first of equals
+        together, apart = (self._bound(best, side) for side in (True, False))
+        return best, together, apart
+
+    def _bound(self, pair: Pair, together: bool) -> SafeBound:
+        bound = self.bounds.get((pair, together))
+        return self.node.lower if bound is None else bound
+
+    def _gain(self, pair: Pair, together: bool, cutoff: float) -> float:
+        distance = cutoff - self.node.lower.value
+        gain = self._bound(pair, together).value - self.node.lower.value
+        return min(1.0, gain / distance) if distance > 0 else 0.0
+
+    def tasks(self) -> Iterator[tuple[Pair, bool]]:
+        """Children to probe, in order, as long as the caller takes them."""
+        while self.waiting:
+            self.n_in_flight += 1
+            yield self.waiting.pop()

@@ -1,0 +1,156 @@
+"""What the tests run in workers, which import it by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+
+class Unreadable:
+    """Can be sent, but not received."""
+
+    def __reduce__(self):
+        return os.fspath, (0,)  # a TypeError
+
+
+def square(x):
+    return x * x
+
+
+def pid():
+    return os.getpid()
+
+
+def boom(message):
+    raise ValueError(message)
+
+
+def out_of_memory():
+    raise MemoryError("no more")
+
+
+def unreadable():
+    return Unreadable()
+
+
+def lacks_a_package():
+    raise ModuleNotFoundError("No module named 'nowhere'")
+
+
+def nap(seconds, value):
+    time.sleep(seconds)
+    return value
+
+
+def nap_unless_marked(marker, seconds, value):
+    """Takes its time only when it is called for the first time with this marker."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        time.sleep(seconds)
+    return value
+
+
+held = []
+
+
+def hold(mebibytes):
+    held.append(b"x" * (mebibytes * 2**20))
+
+
+def interrupted():
+    """The worker's reaction to a Ctrl-C, which a terminal sends to it, too."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.05)
+    return "still here"
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_after(seconds):
+    time.sleep(seconds)
+    die()
+
+
+def die_unless_marked(marker, value):
+    """Kills its worker the first time it is called with this marker."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return value
+    return die()
+
+
+def die_unless_marked_or_tell_the_time(marker):
+    return die_unless_marked(marker, None) or time.time()
+
+
+def die_while_answering(marker, n_bytes):
+    """The first time, kills its worker when half of the value has been sent."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        from multiprocessing.connection import Connection
+
+        send = Connection._send
+
+        def send_half(self, buffer, write=os.write):
+            send(self, bytes(buffer[: len(buffer) // 2]))
+            die()
+
+        Connection._send = send_half
+    return bytes(n_bytes)
+
+
+def meet(folder, me, n):
+    """The process it runs in, once n of its kind run at the same time."""
+    Path(folder, str(me)).touch()
+    deadline = time.monotonic() + 20
+    while len(list(Path(folder).iterdir())) < n:
+        assert time.monotonic() < deadline, "the others do not come"
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def note_and_nap(folder, name, seconds):
+    """Writes down when it ran."""
+    begin = time.time()
+    time.sleep(seconds)
+    Path(folder, f"{name}-{begin}-{time.time()}").touch()
+    return name
+
+
+def load_blas():
+    """NumPy's and SciPy's."""
+    import numpy
+    import scipy.linalg
+
+    scipy.linalg.eigh(numpy.eye(3))
+
+
+def blas_threads():
+    """Of all libraries that have a say."""
+    load_blas()
+    import threadpoolctl
+
+    return [library["num_threads"] for library in threadpoolctl.threadpool_info()]
+
+
+def environment(name):
+    return os.environ.get(name)
+
+
+def loaded(module):
+    import sys
+
+    return module in sys.modules
+
+
+def fail_to_start():
+    raise ImportError("cannot import the engine")
+
+
+def warm_up():
+    os.environ["SDPBB_TEST_WARM"] = os.environ.get("SDPBB_TEST_WARM", "") + "!"

@@ -1,0 +1,246 @@
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.executors import dask
+from sdpbb.executors.dask import DaskCluster
+from sdpbb.executors.pool import Completion, TaskPool
+from tests.executors import tasks
+
+distributed = pytest.importorskip("distributed")
+
+ROOT = Path(__file__).resolve().parents[2]
+WITHOUT_RETRIES = "distributed.scheduler.allowed-failures=0"
+
+
+@contextlib.contextmanager
+def started(n_workers, *settings):
+    """A cluster in processes of its own, as users have one."""
+    command = [sys.executable, "-m", "tests.executors.cluster", str(n_workers), *settings]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # it has a lot to say on workers that die
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OPENBLAS_NUM_THREADS": "2",
+            "OMP_NUM_THREADS": "2",
+        },
+    )
+    with process:
+        process.address = process.stdout.readline().strip()
+        yield process
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with started(2, WITHOUT_RETRIES) as process:
+        yield process
+
+
+@pytest.fixture
+def pool(cluster):
+    with TaskPool(DaskCluster(cluster.address)) as pool:
+        yield pool
+
+
+def run_all(pool, calls):
+    todo = list(enumerate(calls))[::-1]
+    values, lost = {}, set()
+    while todo or pool.n_under_way:
+        while todo and pool.n_free:
+            key, (function, *args) = todo.pop()
+            pool.submit(key, function, *args)
+        for completion in pool.wait(60):
+            values[completion.key] = completion.value
+            if completion.lost:
+                lost.add(completion.key)
+    return values, lost
+
+
+def test_tasks_run_in_the_workers_of_the_cluster(pool, tmp_path):
+    assert pool.n_workers == pool.n_free == 2
+    pids, _ = run_all(pool, [(tasks.meet, tmp_path, key, 2) for key in range(2)])
+    assert len({os.getpid(), *pids.values()}) == 3
+    # The same call twice is two tasks.
+    twice, _ = run_all(pool, [(tasks.note_and_nap, tmp_path, "x", 0.0)] * 2)
+    assert twice == {0: "x", 1: "x"}
+    assert len(list(tmp_path.glob("x-*"))) == 2
+
+
+def test_workers_use_one_blas_thread(cluster):
+    with TaskPool(DaskCluster(cluster.address, tasks.load_blas)) as pool:
+        pool.submit(0, tasks.environment, "OPENBLAS_NUM_THREADS")
+        assert pool.wait() == [Completion(0, "2")]
+        pool.submit(0, tasks.blas_threads)
+        (completion,) = pool.wait()
+        assert completion.value
+        assert set(completion.value) == {1}
+
+
+def test_the_limit_holds_from_the_first_thread_to_the_last():
+    def widest():
+        return max(library["num_threads"] for library in threadpool_info())
+
+    with threadpool_limits(2):
+        first, second = dask._one_blas_thread(), dask._one_blas_thread()
+        assert widest() == 2
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert widest() == 1
+        second.__exit__(None, None, None)
+        assert widest() == 2
+
+
+def test_a_worker_is_warmed_up_once(cluster):
+    with TaskPool(DaskCluster(cluster.address, tasks.warm_up)) as pool:
+        values, _ = run_all(pool, [(tasks.environment, "SDPBB_TEST_WARM")] * 4)
+    assert set(values.values()) == {"!"}
+
+
+def test_large_arguments_go_without_saying(pool):
+    pool.submit(0, len, bytes(12 * 10**6))
+    assert pool.wait() == [Completion(0, 12 * 10**6)]
+
+
+def test_a_worker_that_dies_once_costs_no_task(pool, tmp_path):
+    calls = [(tasks.die_unless_marked, tmp_path / "marker", "value"), (tasks.nap, 0.5, "other")]
+    assert run_all(pool, calls) == ({0: "value", 1: "other"}, set())
+    assert pool.n_deaths == 1
+
+
+def test_a_task_that_kills_every_worker_is_lost_and_no_other(pool):
+    calls = [(tasks.square, key) if key != 1 else (tasks.die_after, 0.1) for key in range(4)]
+    assert run_all(pool, calls) == ({0: 0, 1: None, 2: 4, 3: 9}, {1})
+    assert pool.n_deaths == 2
+
+
+def test_a_restart_of_the_cluster_costs_no_task(pool, cluster, tmp_path):
+    pool.submit(0, tasks.nap_unless_marked, tmp_path / "marker", 600, "value")
+    while not (tmp_path / "marker").exists():
+        assert pool.wait(0.05) == []
+    with distributed.Client(cluster.address, set_as_default=False) as somebody_else:
+        somebody_else.restart()
+    assert pool.wait(30) == [Completion(0, "value")]
+    assert pool.n_deaths == 0
+
+
+def test_errors_are_raised_with_the_traceback_of_the_worker(pool):
+    pool.submit(3, tasks.boom, "a bug")
+    with pytest.raises(ValueError, match="a bug") as raised:
+        pool.wait()
+    assert "boom" in [entry.name for entry in raised.traceback]
+    pool.submit(3, tasks.out_of_memory)
+    with pytest.raises(MemoryError, match="no more"):
+        pool.wait()
+    pool.submit(3, tasks.unreadable)
+    with pytest.raises(TypeError):
+        pool.wait()
+    pool.submit(3, tasks.square, 4)
+    assert pool.wait() == [Completion(3, 16)]
+
+
+def test_a_cluster_without_the_packages_of_this_process(pool, monkeypatch):
+    pool.submit(0, tasks.lacks_a_package)
+    with pytest.raises(BackendFailure, match=r"cluster at tcp://.* lacks .*'nowhere'"):
+        pool.wait()
+    monkeypatch.setattr(dask, "version", lambda package: "0.0.0")
+    pool.submit(0, tasks.square, 1)
+    with pytest.raises(BackendFailure, match=r"sdpbb 0\.0\.0 is wanted"):
+        pool.wait()
+
+
+def test_an_address_where_nobody_answers():
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
+        begin = time.monotonic()
+        with pytest.raises(ParameterError) as raised:
+            DaskCluster(address, connect_seconds=0.5)
+    assert time.monotonic() - begin < 5
+    assert str(raised.value).startswith(f"dask = '{address}': expected the address")
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("address", ["nonsense", "nowhere://1.2.3.4:5", "tcp://"])
+def test_what_is_no_address(address):
+    with pytest.raises(ParameterError, match=f"dask = '{address}': expected the address"):
+        DaskCluster(address, connect_seconds=0.5)
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ParameterError, match=r"dask = 'x': .* pip install 'sdpbb\[dask\]'"):
+        DaskCluster("x")
+
+
+def test_a_cluster_that_has_or_keeps_no_worker(monkeypatch):
+    monkeypatch.setattr(dask, "COUNT_SECONDS", 0.1)
+    with started(0) as cluster:
+        with pytest.raises(ParameterError, match="expected a cluster with workers"):
+            DaskCluster(cluster.address, connect_seconds=0.2)
+        with (
+            without_nanny(cluster.address) as worker,
+            # Waits for the worker, which is starting.
+            TaskPool(DaskCluster(cluster.address, patience_seconds=0.5)) as pool,
+        ):
+            pool.submit(0, tasks.nap, 600, None)
+            assert pool.wait(0.5) == []
+            worker.kill()
+            with pytest.raises(BackendFailure, match="has had no worker for"):
+                pool.wait(30)
+
+
+def without_nanny(address):
+    """A worker that nobody replaces."""
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads=1"]
+    return subprocess.Popen(
+        [*command, "--no-nanny", "--no-dashboard"], cwd=ROOT, stderr=subprocess.DEVNULL
+    )
+
+
+COORDINATOR = """
+import os, signal, sys
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.dask import DaskCluster
+from sdpbb.executors.pool import TaskPool
+from tests.executors import tasks
+
+address, scheduler = sys.argv[1], int(sys.argv[2])
+with TaskPool(DaskCluster(address, connect_seconds=1.0)) as pool:
+    pool.submit(0, tasks.nap, 600, None)
+    pool.wait(0.5)
+    os.kill(scheduler, signal.SIGKILL)
+    try:
+        pool.wait(30)
+    except BackendFailure as error:
+        print(error)
+"""
+
+
+def test_a_scheduler_that_has_gone_is_told_once():
+    with started(1) as cluster:
+        coordinator = subprocess.run(
+            [sys.executable, "-c", COORDINATOR, cluster.address, str(cluster.pid)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert cluster.wait() == -signal.SIGKILL
+    assert coordinator.stdout == f"the Dask scheduler at {cluster.address} has gone\n"
+    assert coordinator.stderr == ""  # nothing of what Dask logs

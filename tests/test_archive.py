@@ -1,0 +1,707 @@
+"""Archives: what is read is what was written, bit by bit, or one line says why not."""
+
+import contextlib
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+import tracemalloc
+import zipfile
+import zlib
+from dataclasses import InitVar, dataclass, field, fields, is_dataclass
+from enum import Enum, Flag, IntEnum, auto
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import sdpbb
+from sdpbb import Instance, SolverParameters, files
+from sdpbb.archive import ArchiveHeader, read_archive, read_header, write_archive
+from sdpbb.archive import file as archive_file
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.errors import ArchiveError, InstanceError
+
+KIND = "checkpoint"
+HEADER = ArchiveHeader(KIND, sdpbb.__version__)
+
+
+class Colour(Enum):
+    RED = "r"
+    GREEN = ("g", 2)
+    ROUGE = RED  # another name of it
+
+
+class Level(IntEnum):
+    LOW = 1
+
+
+class Rights(Flag):
+    READ = auto()
+    WRITE = auto()
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    matrix: np.ndarray
+    colour: Colour = Colour.RED
+    extra: Any = None
+    size: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.matrix.size)
+
+
+@dataclass(frozen=True)
+class Pair:
+    left: Any
+    right: Any = field(default_factory=tuple, kw_only=True)
+
+
+@dataclass
+class Positive:
+    """Not frozen, so that tests can make an invalid one."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        if self.value <= 0:
+            raise LookupError(f"{self.value} is not\npositive")
+
+
+TYPES = (Colour, Level, Rights, Leaf, Pair, Positive)
+
+
+def round_trip(tmp_path, value, types=TYPES):
+    write_archive(tmp_path / "a", KIND, value, types)
+    return read_archive(tmp_path / "a", KIND, types)
+
+
+def assert_same(a, b):
+    """a and b have the same types, bits and sharing."""
+    seen = {}
+
+    def compare(a, b):
+        assert type(a) is type(b)
+        if isinstance(a, (list, dict, np.ndarray, Leaf, Pair)) or (type(a) is tuple and a):
+            assert seen.setdefault(("a", id(a)), id(b)) == id(b)
+            assert seen.setdefault(("b", id(b)), id(a)) == id(a)
+        if isinstance(a, (list, tuple)):
+            assert len(a) == len(b)
+            for x, y in zip(a, b, strict=True):
+                compare(x, y)
+        elif isinstance(a, dict):
+            assert list(a) == list(b)
+            for key in a:
+                compare(a[key], b[key])
+        elif isinstance(a, (np.ndarray, np.generic)):
+            assert a.dtype.str == b.dtype.str
+            assert a.shape == b.shape
+            assert a.tobytes() == b.tobytes()
+            if isinstance(a, np.ndarray) and (a.flags.c_contiguous or a.flags.f_contiguous):
+                assert a.flags.c_contiguous == b.flags.c_contiguous
+                assert a.flags.f_contiguous == b.flags.f_contiguous
+        elif isinstance(a, Leaf):
+            compare(a.matrix, b.matrix)
+            compare(a.extra, b.extra)
+            assert (a.colour, a.size) == (b.colour, b.size)
+        elif isinstance(a, Pair):
+            compare(a.left, b.left)
+            compare(a.right, b.right)
+        elif isinstance(a, float):
+            assert struct.pack("d", a) == struct.pack("d", b)
+        elif isinstance(a, Enum):
+            assert a is b
+        else:
+            assert a == b
+
+    compare(a, b)
+
+
+DTYPES = st.one_of(
+    hnp.boolean_dtypes(),
+    hnp.integer_dtypes(),
+    hnp.unsigned_integer_dtypes(),
+    hnp.floating_dtypes(),
+    hnp.complex_number_dtypes(),
+).filter(lambda dtype: dtype.itemsize <= (16 if dtype.kind == "c" else 8))
+
+
+@st.composite
+def arrays(draw):
+    """Contiguous in either order, not at all, read-only, empty, 0-d; of random bytes."""
+    dtype = draw(DTYPES)
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
+    count = int(np.prod(shape, dtype=int))
+    if dtype.kind == "b":
+        flat = np.frombuffer(draw(st.binary(min_size=count, max_size=count)), "u1") > 127
+    else:
+        size = count * dtype.itemsize
+        flat = np.frombuffer(draw(st.binary(min_size=size, max_size=size)), dtype)
+    array = flat.reshape(shape, order=draw(st.sampled_from("CF")))
+    view = draw(st.sampled_from(["as it is", "reversed", "repeated"]))
+    if view == "reversed" and array.ndim:
+        return array[::-1]
+    return np.broadcast_to(array, (2, *shape)) if view == "repeated" else array
+
+
+SCALARS = DTYPES.flatmap(
+    lambda dtype: st.binary(min_size=dtype.itemsize, max_size=dtype.itemsize).map(
+        lambda content: np.frombuffer(content, dtype)[0]
+    )
+).filter(lambda scalar: not isinstance(scalar, np.bool_))
+PLAIN = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-(2**300), 2**300),
+    st.floats(),
+    st.binary(min_size=8, max_size=8).map(lambda content: struct.unpack("d", content)[0]),
+    st.text(st.characters(exclude_categories=()), max_size=5),  # halves of surrogate pairs too
+    st.sampled_from([*Colour, *Level, *Rights, np.True_, np.False_]),
+    SCALARS,
+)
+
+
+@st.composite
+def values(draw):
+    """Nested values some of whose parts are in them several times."""
+    parts = draw(st.lists(st.one_of(PLAIN, arrays()), min_size=1, max_size=4))
+    for _ in range(draw(st.integers(0, 6))):
+        chosen = draw(st.lists(st.sampled_from(parts), max_size=4))
+        kind = draw(st.sampled_from([list, tuple, dict, Pair, Leaf]))
+        if kind is dict:
+            keys = draw(st.lists(st.text(max_size=3), unique=True, max_size=len(chosen)))
+            parts.append(dict(zip(keys, chosen, strict=False)))
+        elif kind is Pair:
+            parts.append(Pair(chosen[:1], right=tuple(chosen[1:])))
+        elif kind is Leaf:
+            parts.append(Leaf(draw(arrays()), draw(st.sampled_from(Colour)), tuple(chosen)))
+        else:
+            parts.append(kind(chosen))
+    return parts
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("archives")
+
+
+@settings(max_examples=300, deadline=None)
+@given(values())
+def test_what_is_read_is_what_was_written(folder, value):
+    assert_same(value, round_trip(folder, value))
+
+
+def test_special_values(tmp_path):
+    nan = struct.unpack("<d", b"\1\2\3\0\0\0\xf8\xff")[0]  # negative, with a payload
+    value = {
+        "floats": [0.0, -0.0, float("inf"), float("-inf"), float("nan"), nan, 5e-324, 0.1],
+        "ints": [2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**128 - 1, -(10**5000)],
+        "texts": ["", '\0\n\u2028"\\', "\ud800\udc00", "\U00010000", "[0]"],
+        "empties": [(), [], {}, "", np.empty((0, 3)), np.empty((3, 0, 2), order="F")],
+        "0-d": np.array(-0.0),
+        "transposed": np.arange(24.0).reshape(2, 3, 4).transpose(1, 0, 2),
+        "big-endian": np.arange(3, dtype=">i8"),
+        "": None,
+    }
+    assert_same(value, round_trip(tmp_path, value))
+    assert round_trip(tmp_path, None) is None
+    assert round_trip(tmp_path, Colour.ROUGE) is Colour.RED
+
+
+def test_the_state_of_a_generator(tmp_path):
+    generator = np.random.default_rng(3)
+    state = round_trip(tmp_path, generator.bit_generator.state)
+    numbers = generator.random(5)
+    restored = np.random.default_rng()
+    restored.bit_generator.state = state
+    assert np.array_equal(restored.random(5), numbers)
+
+
+def test_what_is_shared_is_stored_once(tmp_path):
+    matrix = np.zeros(10_000)
+    leaf = Leaf(matrix)
+    value = [leaf, leaf, matrix, Pair(leaf), matrix.copy()]
+    read = round_trip(tmp_path, value)
+    assert (tmp_path / "a").stat().st_size < 2 * matrix.nbytes + 2000
+    assert read[0] is read[1] is read[3].left
+    assert read[0].matrix is read[2]
+    assert read[4] is not read[2]
+    read[2][0] = 1.0  # arrays are writable
+
+
+def types_in(value):
+    """The dataclasses that a dataclass is made of, its own included."""
+    if not is_dataclass(value):
+        return set()
+    return {type(value)}.union(*(types_in(getattr(value, f.name)) for f in fields(value)))
+
+
+def test_the_package_s_own_values(tmp_path):
+    instance = Instance([[0.1, 1], [1, 2], [3, 4]], k=2, cannot_link=[(0, 1)], name="tiny")
+    parameters = SolverParameters(time_limit=float("inf"), seed=2**100)
+    types = types_in(instance) | types_in(parameters) | {SafeBound}
+    again, same, bound = round_trip(tmp_path, (instance, parameters, SafeBound(-0.5)), types)
+    assert np.array_equal(again.points, instance.points)
+    assert np.array_equal(again.cannot_link, [(0, 1)])
+    assert (again.k, again.name, same, bound) == (2, "tiny", parameters, SafeBound(-0.5))
+
+
+class Subarray(np.ndarray):
+    pass
+
+
+class Named(NamedTuple):
+    x: int
+
+
+@dataclass
+class Stranger:
+    x: int
+
+
+@dataclass
+class PositiveChild(Positive):
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *({1}, b"bytes", 1j, object(), Named(1), Stranger(1), Stranger, PositiveChild(1.0)),
+        *({1: 2}, {Level.LOW: 2}, Rights.READ | Rights.WRITE, range(3), Path("a")),
+        *(np.array(["a"]), np.array([None]), np.zeros(2, "i4,f8"), np.zeros(2, "M8[s]")),
+        *(np.ma.zeros(2), np.zeros(2).view(Subarray), np.zeros(2, np.longdouble), np.longdouble(1)),
+        *(np.str_("a"), np.datetime64("now")),
+    ],
+    ids=repr,
+)
+def test_what_an_archive_does_not_hold(tmp_path, value):
+    (tmp_path / "a").write_text("old")
+    with pytest.raises(TypeError, match="an archive cannot hold") as caught:
+        write_archive(tmp_path / "a", KIND, [{"deep": Pair(value)}], TYPES)
+    assert caught.value.__notes__[-2:] == [
+        "in the field left of a Pair",
+        "in the entry 'deep' of a dict",
+    ]
+    assert (tmp_path / "a").read_text() == "old"
+
+
+def test_what_holds_itself(tmp_path):
+    value: list = []
+    value.append({"itself": value})
+    with pytest.raises(TypeError, match="a list that holds itself"):
+        write_archive(tmp_path / "a", KIND, value, ())
+    assert not list(tmp_path.iterdir())
+
+
+def test_types_that_could_not_be_read_again(tmp_path):
+    @dataclass
+    class Consuming:
+        x: int
+        y: InitVar[int] = 0
+
+    def another():
+        @dataclass
+        class Leaf:
+            x: int
+
+        return Leaf
+
+    for types, match in (
+        ((int,), "neither a dataclass nor an enum"),
+        ((Consuming,), "is not made from its fields alone"),
+        ((Leaf, another()), "two of the types .* have the name Leaf"),
+    ):
+        with pytest.raises(TypeError, match=match):
+            write_archive(tmp_path / "a", KIND, None, types)
+    for kind in ("a\nb", "x" * 2000):
+        with pytest.raises(ValueError, match="is not a name"):
+            write_archive(tmp_path / "a", kind, None, ())
+    assert not list(tmp_path.iterdir())
+
+
+def refusal(path, kind=KIND, types=TYPES) -> str:
+    """The message of the error that reading gives: one line that begins with the file's name."""
+    with pytest.raises(ArchiveError) as caught:
+        read_archive(path, kind, types)
+    message = str(caught.value)
+    assert isinstance(caught.value, InstanceError)
+    assert "\n" not in message
+    assert message.isprintable()
+    assert message.startswith(f"{files.shown_path(path)}: ")
+    assert "expected" in message
+    return message.removeprefix(f"{files.shown_path(path)}: ")
+
+
+def small_archive(path) -> bytes:
+    value = [Leaf(np.arange(6.0).reshape(2, 3)), 2**70, float("nan"), "name", np.ones(3, "f4")]
+    write_archive(path, KIND, value, TYPES)
+    return path.read_bytes()
+
+
+def test_truncated_at_every_length(tmp_path):
+    path = tmp_path / "a"
+    content = small_archive(path)
+    messages = set()
+    for length in reversed(range(len(content))):
+        os.truncate(path, length)
+        messages.add(re.sub(r"[\d,]+ bytes.*", "", refusal(path)))
+    assert messages == {
+        f"the file is empty; expected an sdpbb {KIND}",
+        f"is not an sdpbb {KIND}, or not all of it; expected a whole one",
+        "is damaged; expected the file as it was written",
+        "is incomplete: it has ",
+    }
+    path.write_bytes(content + b"\0")
+    assert "is damaged: it has" in refusal(path)
+
+
+def test_a_large_one_truncated(tmp_path):
+    path = tmp_path / "a"
+    write_archive(path, KIND, [np.arange(100_000.0), np.arange(100_000.0)], ())
+    size = path.stat().st_size
+    for length in range(size - 1, 0, -(size // 200)):
+        os.truncate(path, length)
+        assert "is incomplete" in refusal(path) or length < 500
+
+
+def test_every_byte_changed(tmp_path):
+    path = tmp_path / "a"
+    content = small_archive(path)
+    generator = np.random.default_rng(0)
+    with open(path, "r+b", buffering=0) as file:
+        for position, byte in enumerate(content):
+            for flipped in {1 << (position % 8), 0xFF, int(generator.integers(1, 256))}:
+                os.pwrite(file.fileno(), bytes([byte ^ flipped]), position)
+                refusal(path)
+            os.pwrite(file.fileno(), bytes([byte]), position)
+    read_archive(path, KIND, TYPES)
+
+
+def test_parts_exchanged(tmp_path):
+    """Checksums that would not depend on what is where would let this pass."""
+    path = tmp_path / "a"
+    write_archive(path, KIND, [np.zeros(8), np.ones(8)], ())
+    content = path.read_bytes()
+    path.write_bytes(content[:-132] + content[-68:-4] + content[-132:-68] + content[-4:])
+    assert "is damaged" in refusal(path)
+    write_archive(path, KIND, [np.zeros(8), np.ones(8), 1], ())
+    other = path.read_bytes()
+    path.write_bytes(content[:-132] + other[-132:])  # the contents of one, the arrays of another
+    assert "is damaged" in refusal(path)
+
+
+def test_foreign_files(tmp_path):
+    path = tmp_path / "a"
+    foreign = [b"x,y\n1,2\n", b"\x89PNG\r\n\x1a\n", b"\0" * 5000, b"\n", b"sdpbb-archive \n"]
+    foreign += [b"sdpbb-archive one\n{}\n", b"SDPBB-ARCHIVE 1\n{}\n", os.urandom(3000)]
+    for content in foreign:
+        path.write_bytes(content)
+        assert refusal(path).startswith(f"is not an sdpbb {KIND}")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a", "b")
+    assert refusal(path).startswith(f"is not an sdpbb {KIND}")
+    np.savez(tmp_path / "b.npz", a=np.zeros(3))
+    assert refusal(tmp_path / "b.npz").startswith(f"is not an sdpbb {KIND}")
+    path.write_bytes(b"")
+    assert refusal(path) == f"the file is empty; expected an sdpbb {KIND}"
+    assert refusal(tmp_path) == f"is a folder; expected an sdpbb {KIND}"
+    assert refusal(tmp_path / "no\nfile").startswith("there is no such file; expected")
+    assert refusal(tmp_path / "a" / "b").startswith("cannot be read (Not a directory)")
+    os.mkfifo(tmp_path / "pipe")
+    assert refusal(tmp_path / "pipe").startswith("is not a regular file")
+    with pytest.raises(ArchiveError, match=r"^'': is not the name of a file$"):
+        read_archive("", KIND, ())
+
+
+def test_no_permission(tmp_path, monkeypatch):
+    small_archive(tmp_path / "a")
+
+    def refuse(*arguments):
+        raise PermissionError(13, "Permission denied")
+
+    # Not by its mode: whoever may do everything may read it all the same.
+    monkeypatch.setattr(archive_file, "open", refuse, raising=False)
+    assert refusal(tmp_path / "a").startswith("cannot be read (Permission denied)")
+
+
+def test_another_kind(tmp_path):
+    write_archive(tmp_path / "a", "tree", None, ())
+    assert refusal(tmp_path / "a") == f"is an sdpbb tree; expected an sdpbb {KIND}"
+    with pytest.raises(ArchiveError, match="is an sdpbb tree"):
+        read_header(tmp_path / "a", KIND)
+    assert read_header(tmp_path / "a", "tree") == ArchiveHeader("tree", sdpbb.__version__)
+
+
+def test_a_later_format(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"sdpbb-archive 12\nwhatever")
+    assert refusal(path) == (
+        "is in format 12 of another version of sdpbb; "
+        f"expected format 1, which sdpbb {sdpbb.__version__} reads"
+    )
+
+
+def test_the_reader_decides_about_versions(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    small_archive(path)
+    seen = []
+    read_archive(path, KIND, TYPES, seen.append)
+    assert seen == [HEADER]
+
+    monkeypatch.setattr(archive_file, "_version", lambda: "99.0")
+    assert read_header(path, KIND) == HEADER
+    read_archive(path, KIND, TYPES)  # the dataclasses are the same
+
+    def refuse(header):
+        raise ArchiveError(f"written by {header.version}; expected 99.0")
+
+    with pytest.raises(ArchiveError, match=re.escape(f"{path}: written by {HEADER.version}; ")):
+        read_archive(path, KIND, TYPES, refuse)
+
+    @dataclass
+    class Leaf:
+        matrix: np.ndarray
+        shade: int
+
+    assert refusal(path, types=(Colour, Leaf)) == (
+        "holds a Leaf of (matrix, colour, extra); expected (matrix, shade) "
+        f"(written by sdpbb {HEADER.version}, this is 99.0)"
+    )
+
+
+def test_types_that_have_changed(tmp_path):
+    path = tmp_path / "a"
+    small_archive(path)
+    assert refusal(path, types=(Colour, Pair)) == "holds an unknown Leaf; expected Colour, Pair"
+    assert refusal(path, types=()) == "holds an unknown Leaf; expected plain values"
+    assert refusal(path, types=(Leaf,)) == "holds an unknown Colour; expected Leaf"
+    fewer = Enum("Colour", ["GREEN", "BLUE"])
+    assert refusal(path, types=(Leaf, fewer)) == "holds Colour.RED; expected GREEN, BLUE"
+    swapped = Enum("Leaf", ["RED"])
+    assert "holds an unknown Leaf" in refusal(path, types=(Colour, swapped))
+
+
+def test_values_that_are_refused_by_their_type(tmp_path):
+    positive = Positive(1.0)
+    positive.value = -1.0
+    write_archive(tmp_path / "a", KIND, Pair([positive]), TYPES)
+    assert refusal(tmp_path / "a") == (
+        "holds what is no Positive (LookupError: -1.0 is not positive); expected valid values"
+    )
+    instance = Instance([[0.0], [1.0]], k=2)
+    object.__setattr__(instance, "k", 3)
+    write_archive(tmp_path / "a", KIND, instance, (Instance,))
+    assert "holds what is no Instance (InstanceError: k = 3: expected 1 <= k" in refusal(
+        tmp_path / "a", types=(Instance,)
+    )
+
+
+def forged(path, document, arrays=b"", head=None) -> None:
+    """An archive with whatever contents, and with checksums that are right."""
+    document = document if isinstance(document, bytes) else json.dumps(document).encode()
+    line = {"kind": KIND, "sdpbb": "0", "document": len(document), "arrays": len(arrays)}
+    line |= head or {}
+    content = b"sdpbb-archive 1\n%s\n%s" % (json.dumps(line).encode(), document)
+    checksum = zlib.crc32(content)
+    content += checksum.to_bytes(4, "little")
+    checksum = zlib.crc32(arrays, checksum)
+    path.write_bytes(content + arrays + checksum.to_bytes(4, "little"))
+
+
+def contents(*items, value=None, arrays=(), types=None):
+    value = [len(items) - 1] if value is None and items else value
+    return {"types": types or {}, "arrays": list(arrays), "items": list(items), "value": value}
+
+
+def test_a_forgery_can_be_read(tmp_path):
+    """Or the tests of forgeries would show nothing."""
+    document = contents(["array", 0], ["tuple", 1, [0]], arrays=[["<f8", [1], "C"]])
+    forged(tmp_path / "a", document, np.ones(1).tobytes())
+    assert read_archive(tmp_path / "a", KIND, ()) == (1, np.ones(1))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *(b"", b"\xff", b"{", b"null", b"[" * 100_000, b"{}", b"[1, 2]", b'"types"'),
+        *({"types": 1}, contents() | {"arrays": 5}, contents() | {"items": None}),
+        contents() | {"types": {"Leaf": 3}},
+        *(contents(value={"a": 1}), contents(value=[]), contents(value=[0, 0])),
+        *(
+            contents(["list"], value=[position])
+            for position in (1, -1, 0.0, True, "0", None, 2**99)
+        ),
+        *(contents(["list", [0]]), contents(["list", [1]], ["list"])),
+        *(contents(5), contents([]), contents("list"), contents([["list"]]), contents(["exec", 1])),
+        *(contents(["dict", "a"]), contents(["dict", 1, 2]), contents(["dict", "a", 1, "a", 2])),
+        *(contents(["int"]), contents(["int", 5]), contents(["int", "x"]), contents(["float", ""])),
+        *(contents(["float", "00"]), contents(["float", 1.0])),
+        *(contents(["scalar", "O", "00" * 8]), contents(["scalar", "<f8", "00"])),
+        *(contents(["scalar", ["<f8"], "00"]), contents(["scalar", "<f8", "00" * 16])),
+        *(contents(["array", 0]), contents(["array", -1]), contents(["array", None])),
+        *(contents(["enum", "Colour"]), contents(["enum", None, "RED"])),
+        *(contents(["enum", "Colour", []]), contents(["enum", "Colour", "__class__"])),
+        *(contents(["enum", "Leaf", "RED"]), contents(["enum", "Enum", "RED"])),
+        *(contents(["object", "Pair", 1, 2]), contents(["object", [], 1])),
+        contents(["object", "Pair", 1], types={"Pair": ["left", "right"]}),
+        contents(["object", "Pair", 1, 2], types={"Pair": ["left", "left"]}),
+        contents(["object", "Pair", 1, 2], types={"Pair": ["left", "__class__"]}),
+        contents(["object", "Pair", 1, 2], types={"Pair": ["left", ["right"]]}),
+        contents(["object", "Leaf", 1, 2, 3], types={"Leaf": ["matrix", "colour", "extra"]}),
+        contents(["object", "Colour", 1], types={"Colour": ["value"]}),
+        contents(["object", "os\n", 1], types={"os\n": ["x" * 10_000]}),
+        contents(value=[["system"]], types={"Path": []}),
+    ],
+    ids=lambda document: str(document)[:60],
+)
+def test_contents_that_make_no_sense(tmp_path, document):
+    forged(tmp_path / "a", document)
+    message = refusal(tmp_path / "a")
+    assert len(message) < 500
+    assert message.endswith("(written by sdpbb 0, this is " + sdpbb.__version__ + ")")
+
+
+TOKENS = (
+    '[ ] , [0] [1] [-1] {} null true 0 2 -1 1e999 NaN "" "Leaf" "Colour" "RED" "list" "array" '
+    '"object" "<f8" "|V8" "F" 99999999999999999999 "matrix" "int" "float" "\\ud800"'
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_contents_changed_at_random_are_read_or_refused(folder, data):
+    small_archive(folder / "a")
+    with open(folder / "a", "rb") as file:
+        file.readline()
+        head = json.loads(file.readline())
+        document = file.read(head["document"]).decode()
+        file.read(4)
+        matrices = file.read(head["arrays"])
+    parts = re.findall(r'"[^"]*"|[\w.+-]+|[^\w"]', document)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(parts) - 1))
+        parts[at : at + data.draw(st.integers(0, 2))] = data.draw(
+            st.lists(st.sampled_from(TOKENS.split()), max_size=2)
+        )
+    forged(folder / "a", "".join(parts).encode(), matrices)
+    with contextlib.suppress(ArchiveError):
+        read_archive(folder / "a", KIND, TYPES)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        *(["O", [1], "C"], ["<f8", [2], "C"], ["<f8", [1], "K"], ["<f8", [-1, -1], "C"]),
+        *(["<f8", [2**60], "C"], ["<f8", [10**4000], "C"], ["<f8", [True], "C"], ["<f8", 1, "C"]),
+        *([["<f8"], [1], "C"], ["<f8", [1]], "<f8", ["<f8", [1.0], "C"], ["V8", [1], "C"]),
+        *(["<f8", [1] * 65, "C"], ["<M8[s]", [1], "C"], ["<f8", [1], None], ["<f8", [], []]),
+    ],
+    ids=lambda array: str(array)[:40],
+)
+def test_arrays_that_make_no_sense(tmp_path, array):
+    forged(tmp_path / "a", contents(["array", 0], arrays=[array]), bytes(8))
+    assert "make no sense" in refusal(tmp_path / "a")
+
+
+def test_no_entries_but_many(tmp_path):
+    """A shape that NumPy refuses although it takes no bytes."""
+    document = contents(["array", 0], arrays=[["<f8", [0, 2**62, 2**62], "C"]])
+    forged(tmp_path / "a", document)
+    assert "make no sense" in refusal(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        *({"arrays": 2**62}, {"document": 2**62}, {"arrays": -8}, {"document": -1, "arrays": 1}),
+        *({"arrays": 1.0}, {"arrays": True}, {"arrays": None}, {"kind": 1}, {"sdpbb": None}),
+        *({"kind": "a\nb"}, {"sdpbb": "\x1b[2J"}, {"sdpbb": "x" * 2000}, {"arrays": 10**500}),
+    ],
+    ids=lambda head: str(head)[:30],
+)
+def test_heads_that_make_no_sense(tmp_path, head):
+    forged(tmp_path / "a", contents(), head=head)
+    assert "is damaged" in refusal(tmp_path / "a") or "is incomplete" in refusal(tmp_path / "a")
+    with pytest.raises(ArchiveError):
+        read_header(tmp_path / "a", KIND)
+
+
+def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    old = small_archive(path)
+
+    class Full:
+        """A file on a disk with room for the first writes."""
+
+        def __init__(self, *arguments):
+            self.file, self.room = open(*arguments), 3  # noqa: SIM115
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *exception):
+            self.file.close()
+
+        def write(self, content):
+            self.room -= 1
+            if not self.room:
+                raise OSError(28, "No space left on device")
+            return self.file.write(content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "open", Full, raising=False)
+        with pytest.raises(OSError, match="No space left"):
+            write_archive(path, KIND, [np.zeros(10_000), np.ones(10_000)], ())
+    assert path.read_bytes() == old
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_killed_writer_leaves_a_whole_file(tmp_path):
+    script = (
+        "import sys, numpy as np; from sdpbb.archive import write_archive\n"
+        "for i in range(10**9):\n"
+        "    write_archive(sys.argv[1], 'checkpoint', [i, np.full(10**6, i)], ())\n"
+    )
+    path = tmp_path / "a"
+    for delay in (0.02, 0.05, 0.09):
+        path.unlink(missing_ok=True)
+        with subprocess.Popen([sys.executable, "-c", script, str(path)]) as writer:
+            while not path.exists():
+                assert writer.poll() is None
+                time.sleep(0.01)
+            time.sleep(delay)
+            writer.kill()
+        number, array = read_archive(path, KIND, ())
+        assert np.array_equal(array, np.full(10**6, number))
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "link").symlink_to("target")
+    write_archive(tmp_path / "link", KIND, [1], ())
+    assert (tmp_path / "link").is_symlink()
+    assert read_archive(tmp_path / "target", KIND, ()) == [1]
+    assert read_archive(tmp_path / "link", KIND, ()) == [1]
+
+
+def test_large_arrays_are_not_copied(tmp_path):
+    value = [np.zeros(200_000), np.zeros((400, 500), order="F")]
+    write_archive(tmp_path / "a", KIND, value, ())
+    tracemalloc.start()
+    write_archive(tmp_path / "a", KIND, value, ())
+    written = tracemalloc.get_traced_memory()[1]
+    tracemalloc.reset_peak()
+    read_archive(tmp_path / "a", KIND, ())
+    read = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert written < 500_000
+    assert read < 3_200_000 + 500_000
