@@ -55,6 +55,7 @@ FIELDS = [
     "version",
     "cpu",
     "cores",
+    "workers",
     "seed",
     "python",
     "numpy",
@@ -234,7 +235,7 @@ def report(rows: list[Row], reference: dict, picture: str | None) -> str:
     )
     parts = [
         "# Benchmark\n\nWritten by `scripts/benchmark.py`. Ours are averages over the constraint "
-        "sets, one process on one core each; in brackets the published averages of PC-SOS-SDP, "
+        "sets; in brackets the published averages of PC-SOS-SDP, "
         "over five sets, on 16 cores of another machine. The ratio is published / our seconds, the "
         "geometric mean over sets; above 1 we are faster. Sets that were not solved count with the "
         "time that they took.",
@@ -251,6 +252,7 @@ def run_table(rows: list[Row]) -> str:
     names = {
         "cpu": "processor",
         "cores": "its cores",
+        "workers": "processes for one set, at most",
         "python": "Python",
         "numpy": "NumPy",
         "version": "sdpbb",
@@ -387,6 +389,7 @@ def solve_in_process(task: Task, arguments: argparse.Namespace) -> Row:
         *("--data", str(arguments.data), "--reference", str(arguments.reference)),
         *("--solve-one", task.dataset, task.file_name),
         *("--gap", repr(arguments.gap), "--time-limit", repr(arguments.time_limit)),
+        *("--workers", str(arguments.workers)),
     ]
     done = subprocess.run(
         command, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, check=False
@@ -406,8 +409,8 @@ def solve_in_process(task: Task, arguments: argparse.Namespace) -> Row:
     }
 
 
-def solve_one(data: Path, task: Task, gap: float, time_limit: float) -> Row:
-    """Solve a set in this process and measure it."""
+def solve_one(data: Path, task: Task, gap: float, time_limit: float, workers: int) -> Row:
+    """Solve a set in this process, and further ones where it asks for them, and measure it."""
     import numpy as np
 
     import sdpbb
@@ -421,13 +424,16 @@ def solve_one(data: Path, task: Task, gap: float, time_limit: float) -> Row:
         None,
         data / "constraints" / task.dataset / task.file_name,
     )
-    parameters = sdpbb.SolverParameters(gap=gap, time_limit=time_limit)
+    parameters = sdpbb.SolverParameters(gap=gap, time_limit=time_limit, workers=workers)
     start = time.perf_counter()
     result = sdpbb.solve(instance, parameters)
     seconds = time.perf_counter() - start
     statistics = result.statistics
     # ru_maxrss is in KiB on Linux, in bytes on macOS.
     unit = 2**20 if sys.platform == "darwin" else 2**10
+    # Of the children only the largest is known, and it may be none of the workers: an upper bound.
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if workers > 1 else 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + workers * largest
     return {
         "dataset": task.dataset,
         "kind": task.kind,
@@ -444,11 +450,12 @@ def solve_one(data: Path, task: Task, gap: float, time_limit: float) -> Row:
         "root_seconds": statistics.root_seconds,
         "nodes": statistics.n_nodes,
         "seconds": seconds,
-        "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit,
+        "peak_rss_mib": peak / unit,
         "gap_tolerance": gap,
         "version": result.version,
         "cpu": cpu_name(),
         "cores": os.cpu_count(),
+        "workers": workers,
         "seed": parameters.seed,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -466,7 +473,7 @@ def cpu_name() -> str:
 
 
 def run(tasks: list[Task], arguments: argparse.Namespace) -> list[Row]:
-    """Solve the tasks, `arguments.workers` side by side; the rows of all, also of earlier runs."""
+    """Solve the tasks, some side by side; the rows of all, also of earlier runs."""
     wanted = {(task.dataset, task.set_name) for task in tasks}
     rows = [
         row
@@ -477,7 +484,7 @@ def run(tasks: list[Task], arguments: argparse.Namespace) -> list[Row]:
     ]
     done = {(row["dataset"], row["set"]) for row in rows}
     left = [task for task in tasks if (task.dataset, task.set_name) not in done]
-    with ThreadPoolExecutor(arguments.workers) as pool:
+    with ThreadPoolExecutor(arguments.side_by_side) as pool:
         futures = [pool.submit(solve_in_process, task, arguments) for task in left]
         for future in as_completed(futures):
             row = future.result()
@@ -529,7 +536,12 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, default=math.inf, help="seconds per set")
     parser.add_argument("--out", type=Path, default=Path("rows.csv"))
     parser.add_argument("--resume", action="store_true", help="skip the sets that --out holds")
-    parser.add_argument("--workers", type=int, default=1, help="sets side by side (default: 1)")
+    parser.add_argument(
+        "--workers", type=int, default=2, help="processes that solve one set (default: 2)"
+    )
+    parser.add_argument(
+        "--side-by-side", type=int, default=1, help="sets solved at the same time (default: 1)"
+    )
     parser.add_argument("--report", type=Path, metavar="FILE.md", help="write a report")
     parser.add_argument(
         "--rows", type=Path, nargs="+", metavar="CSV", help="report on finished runs, solve nothing"
@@ -546,7 +558,10 @@ def main(argv: list[str] | None = None) -> int:
             return 0
     if arguments.solve_one:
         task = parse_task(*arguments.solve_one)
-        print(json.dumps(solve_one(arguments.data, task, arguments.gap, arguments.time_limit)))
+        row = solve_one(
+            arguments.data, task, arguments.gap, arguments.time_limit, arguments.workers
+        )
+        print(json.dumps(row))
         return 0
     if arguments.rows:
         try:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from sdpbb.errors import (
+        ArchiveError,
         BackendFailure,
         BackendUnavailable,
         InstanceError,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance, Partition
     from sdpbb.problem.formats import read_instance
     from sdpbb.result import Result, SolutionStatus, Termination
-    from sdpbb.solver import solve
+    from sdpbb.solver import resume, solve
 
     __version__: str
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 ensure_cache_folder()
 
 _HOME = {
+    "ArchiveError": "sdpbb.errors",
     "BackendFailure": "sdpbb.errors",
     "BackendUnavailable": "sdpbb.errors",
     "Instance": "sdpbb.problem",
@@ -49,10 +51,12 @@ _HOME = {
     "SolverParameters": "sdpbb.parameters",
     "Termination": "sdpbb.result",
     "read_instance": "sdpbb.problem.formats",
+    "resume": "sdpbb.solver",
     "solve": "sdpbb.solver",
 }
 
 __all__ = [
+    "ArchiveError",
     "BackendFailure",
     "BackendUnavailable",
     "Instance",
@@ -66,6 +70,7 @@ __all__ = [
     "Termination",
     "__version__",
     "read_instance",
+    "resume",
     "solve",
 ]
 

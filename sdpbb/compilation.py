@@ -10,6 +10,7 @@ import numpy as np
 from heuristics.ipc_kmeans import IPCKMeans
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
 
 
@@ -41,7 +42,8 @@ def _exercise() -> None:
     points = rng.normal(size=(16, 3))
     contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
     assert isinstance(contraction, Contraction)
-    run = SdpBounding().start(contraction, None)
+    run = SdpBounding(SdpParameters(pentagons_after=0)).start(contraction, None)
     run.advance(np.inf)
+    run.fixings(contraction.total)
     IPCKMeans().run(contraction, rng)
     IPCKMeans().run(contraction, rng, run.affinity())

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+_SUFFIX = ".tmp"
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
@@ -34,7 +37,7 @@ def replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if problem:
         raise OSError(problem)
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".sdpbb-{secrets.token_hex(8)}.tmp")
+    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{_SUFFIX}")
     try:
         with open(temporary, "xb") as file:
             yield file
@@ -47,6 +50,23 @@ def replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what processes that were killed in the middle of a `replacement` of path have left.
+
+    For a path that nobody else writes to now; a replacement that is under way there will fail.
+    """
+    target = Path(os.path.realpath(path))
+    with contextlib.suppress(OSError):
+        for name in os.listdir(target.parent):
+            if name.startswith(_prefix(target)) and name.endswith(_SUFFIX):
+                target.with_name(name).unlink()
+
+
+def _prefix(target: Path) -> str:
+    """Of temporary files: short and plain, however long and strange the target's name is."""
+    return f".sdpbb-{zlib.crc32(os.fsencode(target.name)):08x}-"
 
 
 def output_problem(path: str | os.PathLike[str]) -> str | None:
@@ -71,6 +91,14 @@ def output_problem(path: str | os.PathLike[str]) -> str | None:
     except OSError as error:
         return f"{name}: cannot be written ({error.strerror})"
     return None
+
+
+def new_file_problem(path: str | os.PathLike[str]) -> str | None:
+    """Why a file cannot be written at path where none has been before, as one line, or None."""
+    problem = output_problem(path)
+    if problem is None and os.path.lexists(path):
+        return f"{shown_path(path)}: is there already; give the name of a new file"
+    return problem
 
 
 def name_problem(path: str | os.PathLike[str]) -> str | None:

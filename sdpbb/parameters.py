@@ -20,14 +20,15 @@ class SolverParameters:
     ----------
     gap : stop when (upper - lower) / upper is at most this, >= 0. Differences below the rounding of
         double precision, relative to the total sum of squares, cannot be resolved whatever the gap
-    time_limit : seconds, > 0
+    time_limit : seconds, > 0. This and node_limit are for the whole run, including what it took
+        before it was resumed
     node_limit : nodes whose bound is computed, >= 1; None for no limit
     memory_limit : MiB of resident memory of all processes of the run on this machine, > 0
     seed : of all random choices, >= 0
     workers : processes that evaluate nodes, >= 1. With one the run is repeatable; more are started
         only for runs that branch after a few seconds
     dask : the address of the scheduler of a Dask cluster whose workers evaluate nodes, in the place
-        of local processes; None for none
+        of local processes, so that workers must be 1; None for none
     sdp, search : parameters of the components
 
     NumPy's scalars are stored as plain numbers.
@@ -69,6 +70,8 @@ class SolverParameters:
             raise _wrong("workers", self.workers, "an integer >= 1")
         if self.dask is not None and not (isinstance(self.dask, str) and self.dask):
             raise _wrong("dask", self.dask, "an address such as tcp://host:8786, or None")
+        if self.dask is not None and workers > 1:
+            raise _wrong("dask", self.dask, f"no workers besides, instead of workers = {workers}")
         for name, kind in (("sdp", SdpParameters), ("search", SearchParameters)):
             if not isinstance(getattr(self, name), kind):
                 raise _wrong(name, getattr(self, name), f"a {kind.__name__}")

@@ -9,7 +9,16 @@ from typing import TextIO
 
 from sdpbb.files import shown_path
 from sdpbb.result import Result, SolutionStatus, Termination
-from sdpbb.search.events import Compiling, Event, Finished, Progress, Started, WorkerLost
+from sdpbb.search.events import (
+    CheckpointFailed,
+    Compiling,
+    Event,
+    Finished,
+    Progress,
+    Resumed,
+    Started,
+    WorkerLost,
+)
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
@@ -56,6 +65,8 @@ class ProgressTable:
                 self._progress(event)
             case WorkerLost(node):
                 self._write(f"node {node} ended its worker twice: it keeps its parent's bound")
+            case CheckpointFailed():
+                self._write(checkpoint_failure(event))
             case Finished(result):
                 if self._held_back is not None:
                     self._write(progress_line(self._held_back))
@@ -72,6 +83,14 @@ class ProgressTable:
     def _write(self, text: str) -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
+
+
+def checkpoint_failure(failed: CheckpointFailed) -> str:
+    """In one line, what it means that a checkpoint could not be written."""
+    name, written = shown_path(failed.path), failed.written
+    there = "is not there" if written is None else f"holds the run as it was after {written:.1f} s"
+    then = "" if failed.finished else "; it is tried again"
+    return f"checkpoint {name} not written ({failed.reason}): it {there}{then}"
 
 
 def progress_line(progress: Progress) -> str:
@@ -128,7 +147,16 @@ def _opening(started: Started, version: str) -> str:
         f"{name}: {started.n_points} points, {started.n_features} features, "
         f"k = {started.k}, {started.n_must_link} must-links, {started.n_cannot_link} cannot-links\n"
         f"contracted: {started.n_blocks} blocks, {started.n_block_cannot_link} cannot-links\n"
-        f"{LEGEND}\n\n{HEADING}"
+        f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
+    )
+
+
+def _resumption(resumed: Resumed | None) -> str:
+    if resumed is None:
+        return ""
+    return (
+        f"resumed from {shown_path(resumed.path)}: {resumed.n_nodes} nodes done, "
+        f"{resumed.n_open} open, {resumed.seconds:.1f} s\n"
     )
 
 

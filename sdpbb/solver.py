@@ -1,28 +1,38 @@
-"""solve: the one place that chooses implementations and puts them together."""
+"""solve and resume: the one place that chooses implementations and puts them together."""
 
 from __future__ import annotations
 
+import os
 import threading
-from dataclasses import asdict
-from importlib.metadata import version
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any, TypedDict, Unpack
 
 from threadpoolctl import threadpool_limits
 
+from sdpbb import __version__
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
 from sdpbb.compilation import prepare_kernels
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.executors.dask import DaskCluster
+from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.executors.warm_up import load_kernels
 from sdpbb.feasibility import find_feasible
+from sdpbb.files import new_file_problem, output_problem
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.result import Result, SolutionStatus, Statistics, Termination
-from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
+from sdpbb.search.branch_and_bound import Search, SearchStatistics, Workforce, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
-from sdpbb.search.events import Compiling, Finished, Observer, Started, ignore
+from sdpbb.search.events import Compiling, Finished, Observer, Resumed, Started, ignore
 from sdpbb.search.node import Node
-from sdpbb.search.stop import Limits
+from sdpbb.search.stop import Limits, Sampled
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 
@@ -32,6 +42,7 @@ def solve(
     parameters: SolverParameters | None = None,
     observer: Observer = ignore,
     interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
 ) -> Result:
     """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
 
@@ -45,50 +56,164 @@ def solve(
     Parameters
     ----------
     instance : points, k and constraints
-    parameters : tolerance, limits, seed, and the numbers of the components
+    parameters : tolerance, limits, seed, workers, and the numbers of the components
     observer : is told how the run goes (`sdpbb.search.events`)
     interrupt : set it, from a signal handler or another thread, to end the run cleanly
+    checkpoint : a new file that the state of the run is written to every few seconds, and at the
+        end, for `resume`
 
     Returns
     -------
-    Result; repeatable for a seed unless a time limit, an interrupt, or a time-limited assignment
-    step (see `heuristics.parameters`) cuts in.
+    Result; repeatable for a seed and one worker unless a time or memory limit, an interrupt, or a
+    time-limited assignment step (see `heuristics.parameters`) cuts in.
 
     Raises
     ------
+    ParameterError
+        If there is a checkpoint already or none can be written there, or if there is no such Dask
+        cluster.
     BackendFailure
-        If the integer programming solver fails.
+        If the integer programming solver fails, or no worker process can be had. A checkpoint is
+        written first.
     """
-    parameters = parameters or SolverParameters()
+    _require(None if checkpoint is None else new_file_problem(checkpoint))
+    begin = Checkpoint(instance, parameters or SolverParameters())
+    return _run(begin, checkpoint, observer, interrupt)
+
+
+class Changes(TypedDict, total=False):
+    """What a run can be asked anew when it is resumed (see `SolverParameters`)."""
+
+    time_limit: float
+    node_limit: int | None
+    memory_limit: float
+    workers: int
+    dask: str | None
+
+
+def resume(
+    path: FilePath,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
+    **changes: Unpack[Changes],
+) -> Result:
+    """Go on with a run from its checkpoint. A run that was finished is reported again.
+
+    Parameters
+    ----------
+    path : a checkpoint written by the same version of sdpbb
+    observer, interrupt : as for `solve`
+    checkpoint : a new file that is written to from now on; None for path
+    time_limit, node_limit, memory_limit, workers, dask : instead of those before. Limits are for
+        the whole run, including the seconds and nodes of before, so one that has ended the run must
+        be raised for it to go on. workers and dask are each given up for the other
+
+    Raises
+    ------
+    ArchiveError
+        If there is no such checkpoint.
+    ParameterError, BackendFailure
+        As for `solve`.
+    """
+    unknown = sorted(changes.keys() - Changes.__annotations__.keys())
+    if unknown:
+        raise TypeError(f"resume() cannot change {', '.join(unknown)}")
+    left = read_checkpoint(path)
+    if checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path):
+        _require(output_problem(path))
+    else:
+        _require(new_file_problem(checkpoint))
+    left = replace(left, parameters=_changed(left.parameters, changes))
+    resumed = Resumed(
+        path=os.fspath(path),
+        n_nodes=left.statistics.n_nodes,
+        n_open=0 if left.tree is None else len(left.tree.nodes),
+        seconds=left.seconds,
+    )
+    return _run(left, path if checkpoint is None else checkpoint, observer, interrupt, resumed)
+
+
+def _require(problem: str | None) -> None:
+    if problem is not None:
+        raise ParameterError(f"checkpoint = {problem}")
+
+
+def _changed(parameters: SolverParameters, changes: Changes) -> SolverParameters:
+    values: dict[str, Any] = dict(changes)
+    if "workers" in changes:
+        values.setdefault("dask", None)
+    elif changes.get("dask") is not None:
+        values["workers"] = 1
+    return replace(parameters, **values)
+
+
+def _run(
+    begin: Checkpoint,
+    path: FilePath | None,
+    observer: Observer,
+    interrupt: threading.Event | None,
+    resumed: Resumed | None = None,
+) -> Result:
+    """Go on from a state, which may be the beginning, writing checkpoints to path."""
+    parameters = begin.parameters
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
-    with threadpool_limits(1):
+    with threadpool_limits(1), _workforce(parameters) as workforce:
         prepare_kernels(lambda: observer(Compiling()))
         limits = Limits(
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
             memory_limit=parameters.memory_limit,
+            memory=Sampled(resident_mebibytes),
             interrupt=interrupt or threading.Event(),
+            started=time.perf_counter() - begin.seconds,
         )
-        result = _solve(instance, parameters, limits, observer)
+        file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
+        result = _search(begin, limits, observer, workforce, file, resumed)
     observer(Finished(result))
     return result
 
 
-def _solve(
-    instance: Instance, parameters: SolverParameters, limits: Limits, observer: Observer
+@contextmanager
+def _workforce(parameters: SolverParameters) -> Iterator[Workforce]:
+    """Who evaluates nodes. A cluster is connected to at once, so that a wrong address is told
+    before the work begins; local processes are started when they are needed."""
+    here = TaskPool(SerialExecutor())
+    if parameters.dask is not None:
+        cluster = DaskCluster(parameters.dask, load_kernels)
+        try:
+            yield Workforce(here, lambda: TaskPool(cluster))
+        finally:
+            cluster.kill()
+    elif parameters.workers > 1:
+        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, load_kernels)))
+    else:
+        yield Workforce(here)
+
+
+def _search(
+    begin: Checkpoint,
+    limits: Limits,
+    observer: Observer,
+    workforce: Workforce,
+    file: CheckpointFile,
+    resumed: Resumed | None,
 ) -> Result:
+    instance, parameters = begin.instance, begin.parameters
     contraction = contract(instance)
+    observer(_started(instance, contraction, resumed))
     if isinstance(contraction, Infeasibility):
-        observer(_started(instance, n_blocks=0, n_cannot_link=0))
-        return _infeasible(contraction, parameters, limits)
-    observer(_started(instance, contraction.n_blocks, len(contraction.cannot_link)))
-    first = find_feasible(contraction, limits.seconds_left)
-    if isinstance(first, Infeasibility):
-        return _infeasible(first, parameters, limits)
-    if first is None:
-        return _unknown(contraction, parameters, limits)
+        return _infeasible(contraction, begin, limits, file)
     tolerances = Tolerances.of(parameters.gap, contraction)
+    search = begin.search(tolerances)
+    if search is None:
+        first = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
+        if isinstance(first, Infeasibility):
+            return _infeasible(first, begin, limits, file, contraction.n_blocks)
+        if first is None:
+            return _unknown(begin, limits, file, contraction.n_blocks)
+        search = _begun(instance, contraction, contraction.lift(first), tolerances)
     context = EvaluationContext(
         instance=instance,
         bounding=SdpBounding(parameters.sdp),
@@ -96,22 +221,28 @@ def _solve(
         tolerances=tolerances,
         seed=parameters.seed,
     )
-    labels = contraction.lift(first)
+    try:
+        limit = branch_and_bound(search, context, limits, observer, workforce, file)
+    except BackendFailure:
+        # Of a task or of who evaluates them: what is known of the tree is as it should be.
+        file(search, finished=True)
+        raise
+    return _of_tree(search, limit, begin, limits.seconds, contraction.n_blocks)
+
+
+def _begun(
+    instance: Instance, contraction: Contraction, labels: Any, tolerances: Tolerances
+) -> Search:
+    """A search whose first clustering has these labels."""
     tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
     tree.offer(labels, Partition(labels).sum_of_squares(instance.points), "colouring")
-    search = Search(tree)
-    limit = branch_and_bound(search, context, limits, observer, _workforce(parameters))
-    return _result(instance, parameters, contraction, search, limit, limits.seconds)
+    return Search(tree)
 
 
-def _workforce(parameters: SolverParameters) -> Workforce:
-    here = TaskPool(SerialExecutor())
-    if parameters.workers == 1:
-        return Workforce(here)
-    return Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, load_kernels)))
-
-
-def _started(instance: Instance, n_blocks: int, n_cannot_link: int) -> Started:
+def _started(
+    instance: Instance, contraction: Contraction | Infeasibility, resumed: Resumed | None
+) -> Started:
+    known = contraction if isinstance(contraction, Contraction) else None
     return Started(
         name=instance.name,
         n_points=instance.n_points,
@@ -119,70 +250,82 @@ def _started(instance: Instance, n_blocks: int, n_cannot_link: int) -> Started:
         k=instance.k,
         n_must_link=len(instance.must_link),
         n_cannot_link=len(instance.cannot_link),
-        n_blocks=n_blocks,
-        n_block_cannot_link=n_cannot_link,
+        n_blocks=0 if known is None else known.n_blocks,
+        n_block_cannot_link=0 if known is None else len(known.cannot_link),
+        resumed=resumed,
     )
 
 
-def _infeasible(proof: Infeasibility, parameters: SolverParameters, limits: Limits) -> Result:
-    return Result(
+def _infeasible(
+    proof: Infeasibility,
+    begin: Checkpoint,
+    limits: Limits,
+    file: CheckpointFile,
+    n_blocks: int = 0,
+) -> Result:
+    file.write(replace(begin, infeasibility=proof, seconds=limits.seconds), finished=True)
+    return _result(
+        begin,
+        limits.seconds,
+        n_blocks,
         status=SolutionStatus.INFEASIBLE,
         termination=Termination.PROVEN_INFEASIBLE,
-        partition=None,
-        objective=None,
         lower_bound=None,
-        gap=None,
-        statistics=Statistics(wall_seconds=limits.seconds, n_nodes=0),
         infeasibility=proof,
-        parameters=parameters.to_dict(),
-        version=version("sdpbb"),
     )
 
 
-def _unknown(contraction: Contraction, parameters: SolverParameters, limits: Limits) -> Result:
+def _unknown(begin: Checkpoint, limits: Limits, file: CheckpointFile, n_blocks: int) -> Result:
     """Time ran out before it was known whether there is a clustering."""
-    return Result(
+    file.write(replace(begin, seconds=limits.seconds), finished=True)
+    return _result(
+        begin,
+        limits.seconds,
+        n_blocks,
         status=SolutionStatus.UNKNOWN,
         termination=Termination.TIME_LIMIT,
-        partition=None,
-        objective=None,
         lower_bound=0.0,
-        gap=None,
-        statistics=Statistics(
-            wall_seconds=limits.seconds, n_nodes=0, n_blocks=contraction.n_blocks
-        ),
-        parameters=parameters.to_dict(),
-        version=version("sdpbb"),
     )
 
 
-def _result(
-    instance: Instance,
-    parameters: SolverParameters,
-    contraction: Contraction,
-    search: Search,
-    limit: Termination | None,
-    seconds: float,
+def _of_tree(
+    search: Search, limit: Termination | None, begin: Checkpoint, seconds: float, n_blocks: int
 ) -> Result:
-    tree, statistics = search.tree, search.statistics
+    tree = search.tree
     closed = tree.is_closed
     assert tree.labels is not None  # the colouring at least
     assert closed or limit is not None
     partition = Partition(tree.labels)
-    if not partition.is_feasible(instance):
+    if not partition.is_feasible(begin.instance):
         raise AssertionError("the incumbent violates a constraint")
-    objective = partition.sum_of_squares(instance.points)
+    objective = partition.sum_of_squares(begin.instance.points)
     lower = min(tree.lower, objective)
-    return Result(
+    return _result(
+        begin,
+        seconds,
+        n_blocks,
+        search.statistics,
         status=SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
         termination=Termination.GAP_CLOSED if limit is None or closed else limit,
         partition=partition,
         objective=objective,
         lower_bound=lower,
         gap=tree.tolerances.relative_gap(lower, objective),
-        statistics=Statistics(
-            wall_seconds=seconds, n_blocks=contraction.n_blocks, **asdict(statistics)
-        ),
-        parameters=parameters.to_dict(),
-        version=version("sdpbb"),
+    )
+
+
+def _result(
+    begin: Checkpoint,
+    seconds: float,
+    n_blocks: int,
+    statistics: SearchStatistics | None = None,
+    **proven: Any,
+) -> Result:
+    taken = asdict(statistics or SearchStatistics())
+    without_clustering = {"partition": None, "objective": None, "gap": None}
+    return Result(
+        statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **taken),
+        parameters=begin.parameters.to_dict(),
+        version=__version__,
+        **(without_clustering | proven),
     )

@@ -40,6 +40,7 @@ def row(**changes):
         "version": "0.1.0",
         "cpu": "some, cpu",
         "cores": 4,
+        "workers": 2,
         "seed": 0,
         "python": "3.11.7",
         "numpy": "2.4.6",

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,14 @@ import pytest
 
 from sdpbb import cli
 from sdpbb.cli import ExitCode, exit_code, main
+from sdpbb.cli.options import usable_cores
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.dask import DaskCluster
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from sdpbb.result import Result, SolutionStatus, Termination
-from sdpbb.search.events import Finished
+from sdpbb.search.events import CheckpointFailed, Finished
+from sdpbb.search.parameters import SearchParameters
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
@@ -58,9 +63,14 @@ def engine(monkeypatch):
         result = Result(**OPTIMAL)
         error: Exception | None = None
         calls = ()
+        checkpoint: str | None = None
+        events = ()
 
-        def __call__(self, instance, parameters, observer, interrupt):
+        def __call__(self, instance, parameters, observer, interrupt, checkpoint):
             self.calls += ((instance, parameters),)
+            self.checkpoint = checkpoint
+            for event in self.events:
+                observer(event)
             if self.error is not None:
                 raise self.error
             observer(Finished(self.result))
@@ -82,7 +92,7 @@ def test_the_exit_status_says_what_is_proven(run, engine, data, code):
 
 def test_every_exit_status_is_documented(run):
     assert set(cli.EXIT_CODES) == set(ExitCode)
-    for arguments in (["--help"], ["solve", "--help"]):
+    for arguments in (["--help"], ["solve", "--help"], ["resume", "--help"]):
         status, out, _ = run(*arguments)
         assert status == 0
         for code, meaning in cli.EXIT_CODES.items():
@@ -101,6 +111,20 @@ def test_options_reach_the_engine(run, engine, data, tmp_path):
     assert instance.cannot_link.tolist() == [[0, 3]]
     assert (parameters.gap, parameters.time_limit) == (0.01, 5.0)
     assert (parameters.node_limit, parameters.seed) == (7, 11)
+    assert engine.checkpoint is None
+
+
+def test_more_options_reach_the_engine(run, engine, data, tmp_path):
+    options = ["--memory-limit", 900, "--workers", 3, "--branching", "strong"]
+    assert run("solve", data, *options, "--no-fixing", "--checkpoint", tmp_path / "new")[0] == 0
+    ((_, parameters),) = engine.calls
+    assert (parameters.memory_limit, parameters.workers, parameters.dask) == (900.0, 3, None)
+    assert parameters.search.branching.n_candidates == 10
+    assert not parameters.search.fixing
+    assert engine.checkpoint == str(tmp_path / "new")
+    assert run("solve", data, "--dask", "tcp://here:1")[0] == 0
+    parameters = engine.calls[1][1]
+    assert (parameters.workers, parameters.dask) == (1, "tcp://here:1")
 
 
 def test_defaults(run, engine, data):
@@ -108,6 +132,9 @@ def test_defaults(run, engine, data):
     ((instance, parameters),) = engine.calls
     assert (instance.k, parameters.gap, parameters.seed) == (2, 1e-4, 0)
     assert (parameters.time_limit, parameters.node_limit) == (math.inf, None)
+    assert (parameters.memory_limit, parameters.dask) == (math.inf, None)
+    assert parameters.workers == usable_cores() >= 1
+    assert parameters.search == SearchParameters()
 
 
 def test_results_are_written(run, engine, data, tmp_path):
@@ -190,6 +217,8 @@ def test_an_impossible_k(run, engine, data, precious, k):
         ("--time-limit", "-1.0"),
         ("--node-limit", "-1"),
         ("--seed", "-1"),
+        ("--memory-limit", "0.0"),
+        ("--workers", "0"),
     ],
 )
 def test_a_bad_parameter_is_a_usage_error_of_one_line(run, engine, data, precious, option):
@@ -198,6 +227,35 @@ def test_a_bad_parameter_is_a_usage_error_of_one_line(run, engine, data, preciou
     assert err.startswith(f"error: {' '.join(option)}: expected ")
     assert err.count("\n") == 1
     assert engine.calls == ()
+
+
+def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
+    status, out, err = run("solve", data, "--workers", 2, "--dask", "tcp://here:1")
+    assert (status, out) == (ExitCode.USAGE, "")
+    assert (
+        err == "error: --dask 'tcp://here:1': expected no workers besides, instead of workers = 2\n"
+    )
+
+
+def test_a_cluster_that_is_not_there_is_a_usage_error(run, data, monkeypatch):
+    """Told before the work begins."""
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("sdpbb.solver.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
+    monkeypatch.setattr("sdpbb.solver.contract", None)
+    status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
+    assert (status, out) == (ExitCode.USAGE, "")
+    expected = "error: --dask 'tcp://127.0.0.1:9': expected the address of a Dask scheduler ("
+    assert err.startswith(expected)
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [BackendFailure("no worker\ncan be had")])
+def test_a_backend_that_fails(run, engine, data, error):
+    engine.error = error
+    assert run("solve", data)[::2] == (
+        ExitCode.BACKEND_FAILURE,
+        "error: no worker can be had\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,11 +302,41 @@ def test_an_output_must_not_replace_an_input_or_the_other_output(run, engine, da
     assert engine.calls == ()
 
 
+def test_a_checkpoint_that_could_not_be_written_is_told_before_the_run(run, engine, data, tmp_path):
+    for name, code, message in [
+        (tmp_path, ExitCode.BAD_INPUT, f"{tmp_path}: is a folder; give the name of a file"),
+        (data, ExitCode.USAGE, f"{data}: is an input already; expected another file"),
+        ("-", ExitCode.USAGE, "--checkpoint -: expected the name of a file"),
+    ]:
+        expected = (code, "", f"error: {message}\n")
+        assert run("solve", data, "--checkpoint", name) == expected
+    (tmp_path / "old").write_text("hours")
+    status, _, err = run("solve", data, "--checkpoint", tmp_path / "old")
+    assert status == ExitCode.BAD_INPUT
+    assert err == f"error: {tmp_path / 'old'}: is there already; give the name of a new file\n"
+    assert (tmp_path / "old").read_text() == "hours"
+    options = ["--checkpoint", tmp_path / "new", "--json", tmp_path / "new"]
+    assert run("solve", data, *options)[0] == ExitCode.USAGE
+    assert engine.calls == ()
+
+
+def test_a_checkpoint_that_fails_is_told_in_quiet_runs_too(run, engine, data):
+    engine.events = (CheckpointFailed("there", "No space left on device", True, 2.5),)
+    line = (
+        "checkpoint there not written (No space left on device): "
+        "it holds the run as it was after 2.5 s\n"
+    )
+    assert run("solve", data, "--quiet") == (0, "", line)
+    status, out, err = run("solve", data)
+    assert (status, err) == (0, "")
+    assert line in out
+
+
 def test_a_failure_to_write_is_told(run, engine, data, tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli, "write_atomically", full)
+    monkeypatch.setattr("sdpbb.cli.outputs.write_atomically", full)
     status, out, err = run("solve", data, "--json", tmp_path / "out.json")
     assert status == ExitCode.BAD_INPUT
     assert "Sum of squares" in out
@@ -261,7 +349,7 @@ def test_one_output_that_fails_does_not_cost_the_other(run, engine, data, tmp_pa
     def full(path, text):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cli, "write_atomically", full)
+    monkeypatch.setattr("sdpbb.cli.outputs.write_atomically", full)
     status, out, _ = run("solve", data, "--json", tmp_path / "out.json", "--labels", "-", "--quiet")
     assert (status, out) == (ExitCode.BAD_INPUT, "0\n1\n1\n")
 
@@ -304,7 +392,7 @@ from sdpbb.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.events import Finished, Progress
 from sdpbb.problem import Partition
 
-def solve(instance, parameters, observer, interrupt):
+def solve(instance, parameters, observer, interrupt, checkpoint):
     for step in range({steps}):
         observer(Progress(step, step, 1, 1.0, 2.0, 0.5, 0, "sdp"))
         time.sleep(0.01)
@@ -473,6 +561,7 @@ HEAVY = ("numba", "scipy", "sklearn", "cvxpy", "highspy", "joblib")
         ("import sdpbb", 0),
         ("from sdpbb.__main__ import main; main()", 0),
         ("sys.argv[1:] = ['solve', 'missing']; from sdpbb.__main__ import main; main()", 3),
+        ("sys.argv[1:] = ['resume', 'missing']; from sdpbb.__main__ import main; main()", 3),
     ],
 )
 def test_help_and_errors_do_not_wait_for_the_engine(statement, status):

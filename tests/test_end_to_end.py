@@ -94,18 +94,19 @@ def test_a_time_limit_inside_the_root(tmp_path):
     assert result["gap"] > 1e-4
 
 
-def test_ctrl_c_writes_what_was_found(tmp_path):
-    data, out = tmp_path / "d.txt", tmp_path / "o.json"
+def test_ctrl_c_writes_what_was_found_and_resume_goes_on(tmp_path):
+    data, out, run_file = tmp_path / "d.txt", tmp_path / "o.json", tmp_path / "run"
     write_points(data, np.random.default_rng(0).normal(size=(200, 3)), 15)
+    options = ["--gap", "0", "--json", out, "--checkpoint", run_file]
     process = subprocess.Popen(
-        [sys.executable, "-m", "sdpbb", "solve", data, "--gap", "0", "--json", out],
+        [sys.executable, "-m", "sdpbb", "solve", data, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         env=os.environ | ONE_THREAD,
     )
     for line in process.stdout:
-        if line.startswith("K"):
+        if line[0] in "KS":  # a clustering, so the run has begun
             break
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -114,6 +115,13 @@ def test_ctrl_c_writes_what_was_found(tmp_path):
     result = json.loads(out.read_text())
     assert result["termination"] == "interrupted"
     assert len(result["labels"]) == 200
+    limit = result["wall_seconds"] + 3.0
+    assert run("resume", run_file, "--time-limit", limit, "--json", out) == ExitCode.LIMIT
+    later = json.loads(out.read_text())
+    assert later["termination"] == "time_limit"
+    assert limit <= later["wall_seconds"] < limit + 10
+    assert result["lower_bound"] < later["lower_bound"]
+    assert later["objective"] <= result["objective"]
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason=f"no published instances in {SHARED}")

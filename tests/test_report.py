@@ -1,6 +1,7 @@
 import io
 import json
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -9,7 +10,15 @@ from hypothesis import strategies as st
 
 from sdpbb.report import HEADING, ProgressTable, progress_line, result_json, rounded_down, summary
 from sdpbb.result import Result, SolutionStatus, Termination
-from sdpbb.search.events import Compiling, Finished, Progress, Started
+from sdpbb.search.events import (
+    CheckpointFailed,
+    Compiling,
+    Finished,
+    Progress,
+    Resumed,
+    Started,
+    WorkerLost,
+)
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 STARTED = Started("iris", 150, 4, 3, 19, 18, 131, 17)
@@ -36,6 +45,19 @@ def test_the_heading_states_version_instance_and_sizes():
     assert "K k-means++" in lines[3]
     assert lines[-1] == HEADING
     assert log(Compiling()) == ["Compiling kernels: once per machine and version"]
+
+
+def test_a_resumed_run_says_so():
+    lines = log(replace(STARTED, resumed=Resumed("run.ckpt", 12, 5, 34.49)))
+    assert "resumed from run.ckpt: 12 nodes done, 5 open, 34.5 s" in lines
+    assert len(lines) == len(log(STARTED)) + 1
+
+
+def test_trouble_is_one_line_each():
+    assert log(WorkerLost(7)) == ["node 7 ended its worker twice: it keeps its parent's bound"]
+    assert log(CheckpointFailed("a\nb", "full", False, None)) == [
+        r"checkpoint 'a\nb' not written (full): it is not there; it is tried again"
+    ]
 
 
 def test_a_name_of_two_lines_is_shown_on_one():

@@ -13,7 +13,7 @@ from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
 # Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
 # needed for correctness, so it stops after this much work, counted in common neighbours looked at.
-CLIQUE_BUDGET = 1_000_000
+CLIQUE_BUDGET = 100_000
 
 
 def forced_merges(

@@ -50,11 +50,15 @@ class Save(Protocol):
 
 @dataclass
 class Search:
-    """The state of a search: all that a checkpoint holds."""
+    """The state of a search: all that a checkpoint holds.
+
+    counted : nodes that are in the statistics
+    """
 
     tree: Tree
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
     pseudo_costs: PseudoCosts = field(default_factory=PseudoCosts)
+    counted: set[int] = field(default_factory=set)
 
 
 def _not_saved(search: Search, finished: bool) -> None:
@@ -131,7 +135,6 @@ class _Coordinator:
         self._n_tasks = 0
         self._ready: deque[int] = deque()  # running nodes whose next slice is due
         self._probings: dict[int, Probing] = {}
-        self._counted: set[int] = set()
         self._limit: Termination | None = None
 
     def run(self) -> Termination | None:
@@ -144,7 +147,7 @@ class _Coordinator:
                 self._submit()
             if not self._tasks:
                 break
-            for completion in self._pool.wait(None):
+            for completion in self._wait():
                 self._receive(completion)
             self._save(self._search, finished=False)
         self._put_back()
@@ -208,6 +211,16 @@ class _Coordinator:
 
     # -- work that comes back ----------------------------------------------------------------
 
+    def _wait(self) -> list[Completion]:
+        """What has come back; nothing more will when a task has found no memory."""
+        try:
+            return self._pool.wait(None)
+        except MemoryError:
+            # Nobody knows whose it was. All that is in flight stays in the tree as it is.
+            self._limit = Termination.MEMORY_LIMIT
+            self._tasks.clear()
+            return []
+
     def _receive(self, completion: Completion) -> None:
         task = self._tasks.pop(completion.key)
         if task.probed is not None:
@@ -262,14 +275,12 @@ class _Coordinator:
             self._finish_probing(number)
 
     def _finish_probing(self, number: int) -> None:
-        """Split the node, or bound it again if probing has fixed pairs."""
+        """Split the node, after what probing has fixed."""
         tree, probing = self._tree, self._probings.pop(number)
-        fixings = probing.fixings(tree.tolerances, tree.upper)
-        if len(fixings):
+        if self._context.search.fixing:
+            fixings = probing.fixings(tree.tolerances, tree.upper)
             self._statistics.n_fixed += len(fixings)
             tree.update(with_fixings(tree.running(number), fixings))
-            self._ready.append(number)
-            return
         cutoff = tree.tolerances.cutoff(tree.upper)
         pair, together, apart = probing.choose(self._search.pseudo_costs, cutoff)
         tree.split(number, pair, together, apart)
@@ -286,8 +297,8 @@ class _Coordinator:
 
     def _count(self, number: int) -> None:
         """The evaluation of a node is finished, for the first time unless pairs were fixed."""
-        if number not in self._counted:
-            self._counted.add(number)
+        if number not in self._search.counted:
+            self._search.counted.add(number)
             self._statistics.n_nodes += 1
         if number == 0:
             statistics, tree = self._statistics, self._tree

@@ -20,6 +20,7 @@ from sdpbb.search.branching import most_undecided_pairs
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeStatus, Outcome, Pair
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import with_fixings
 
 
 @dataclass(frozen=True)
@@ -105,22 +106,40 @@ def evaluate(
     on what it comes to.
     """
     clock = _Clock(allowance)
-    contraction = contract(context.instance, node.must_link, node.cannot_link, node.blocks)
-    if isinstance(contraction, Infeasibility):
+    contractions = _contractions(node, context.instance)
+    if contractions is None:
         return Outcome(NodeStatus.INFEASIBLE, node.lower)
-    feasible = known_labels(node, contraction)
+    decided, bounded = contractions
+    feasible = known_labels(node, decided)
     if feasible is None:
-        found = find_feasible(contraction, clock.seconds_left)
+        found = find_feasible(decided, clock.seconds_left)
         if isinstance(found, Infeasibility):
             return Outcome(NodeStatus.INFEASIBLE, node.lower)
         if found is None:
             return Outcome(NodeStatus.UNFINISHED, node.lower, state=node.state)
         feasible = found
-    search = _NodeSearch(node, Incumbent(upper), context, contraction, feasible, clock)
-    if has_one_cost(contraction):
-        search.raise_to(only_cost(contraction, feasible))
-        return search.outcome(NodeStatus.CLOSED)
-    return search.run()
+    search = _NodeSearch(node, Incumbent(upper), context, decided, bounded, feasible, clock)
+    only = only_clustering(bounded, feasible if bounded is decided else None)
+    return search.run() if only is None else search.closed_by(only)
+
+
+def _contractions(node: Node, instance: Instance) -> tuple[Contraction, Contraction] | None:
+    """The instance contracted by the node's decisions, in which clusterings are looked for, and by
+    its fixings too, which is bounded; None if there is no clustering.
+
+    The first does without fixings: these make so many cannot-links that finding clusterings becomes
+    hard, and there may be none that keeps them.
+    """
+    fixed = node.fixings
+    must_link = np.concatenate([_array(node.must_link), fixed.must_link])
+    cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
+    bounded = contract(instance, must_link, cannot_link, node.blocks)
+    if isinstance(bounded, Infeasibility):
+        return None
+    if not len(fixed):
+        return bounded, bounded
+    decided = contract(instance, node.must_link, node.cannot_link)
+    return None if isinstance(decided, Infeasibility) else (decided, bounded)
 
 
 @dataclass(frozen=True)
@@ -136,14 +155,13 @@ class Probe:
 
 def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
     """Bound a child of a node for a short while (see `BranchingParameters`)."""
-    contraction = contract(context.instance, child.must_link, child.cannot_link, child.blocks)
-    if isinstance(contraction, Infeasibility):
+    contractions = _contractions(child, context.instance)
+    if contractions is None:
         return Probe(None)
-    if has_one_cost(contraction):
-        labels = known_labels(child, contraction)
-        known = child.lower if labels is None else child.proven(only_cost(contraction, labels))
-        return Probe(known)
-    run = context.bounding.start(contraction, child.warm_start)
+    _, bounded = contractions
+    if only_clustering(bounded, None) is not None:
+        return Probe(child.lower)  # its evaluation will close it, and offer its clustering
+    run = context.bounding.start(bounded, child.warm_start)
     bound = child.lower
     for _ in range(context.search.branching.probe_steps):
         progress = run.advance(context.tolerances.cutoff(upper))
@@ -163,17 +181,19 @@ def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | Non
     return labels if keeps and not (labels[i] == labels[j]).any() else None
 
 
-def has_one_cost(contraction: Contraction) -> bool:
-    """Whether all clusterings of the blocks cost the same: one block per cluster (k = 1 included),
-    or blocks that all have the same mean."""
+def only_clustering(
+    contraction: Contraction, feasible: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Labels of the blocks where all clusterings cost the same: one block per cluster (k = 1
+    included), or blocks that all have the same mean, for which labels must be known."""
     if contraction.n_blocks == contraction.k:
-        return True
-    return not contraction.means.any()
+        return np.arange(contraction.k)
+    return None if contraction.means.any() else feasible
 
 
 def only_cost(contraction: Contraction, labels: NDArray[np.intp]) -> SafeBound:
-    """The cost of all clusterings of the blocks (see `has_one_cost`), less what rounding can have
-    added to it: sums of squares lose a small multiple of eps, relative to themselves."""
+    """The cost of all clusterings of the blocks (see `only_clustering`), less what rounding can
+    have added to it: sums of squares lose a small multiple of eps, relative to themselves."""
     eps = float(np.finfo(np.float64).eps)
     terms = 16 + contraction.means.shape[1] + np.log2(contraction.n_points)
     return SafeBound(contraction.cost(labels) * (1.0 - 4.0 * eps * float(terms)))
@@ -187,7 +207,8 @@ class _NodeSearch:
         node: Node,
         incumbent: Incumbent,
         context: EvaluationContext,
-        contraction: Contraction,
+        decided: Contraction,
+        bounded: Contraction,
         feasible: NDArray[np.intp],
         clock: _Clock,
     ) -> None:
@@ -195,7 +216,8 @@ class _NodeSearch:
         self._lower = node.lower
         self._incumbent = incumbent
         self._context = context
-        self._contraction = contraction
+        self._decided = decided
+        self._bounded = bounded
         self._feasible = feasible
         self._clock = clock
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
@@ -203,9 +225,15 @@ class _NodeSearch:
         self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(node.lower, False, 0, 0)
         self._iterations_before = 0
-        self._offer(feasible, contraction.cost(feasible), "colouring")
+        self._offer(decided, feasible, decided.cost(feasible), "colouring")
 
-    def raise_to(self, bound: SafeBound) -> None:
+    def closed_by(self, labels: NDArray[np.intp]) -> Outcome:
+        """The blocks have a clustering that costs as much as all others."""
+        self._offer(self._bounded, labels, self._bounded.cost(labels), "colouring")
+        self._raise_to(only_cost(self._bounded, labels))
+        return self._outcome(NodeStatus.CLOSED)
+
+    def _raise_to(self, bound: SafeBound) -> None:
         """Take a bound on the clusterings that keep the node's decisions."""
         self._lower = max(self._lower, self._node.proven(bound))
 
@@ -214,7 +242,7 @@ class _NodeSearch:
         schedule = self._context.search.heuristics
         before = schedule.before if self._node.number == 0 else None
         if self._clock.is_urgent():
-            return self.outcome(NodeStatus.UNFINISHED)
+            return self._outcome(NodeStatus.UNFINISHED)
         if self._n_heuristics == 0:
             if before is not None:
                 self._run_heuristic(before, None)
@@ -222,28 +250,28 @@ class _NodeSearch:
         run = self._begin()
         while not self._clock.is_urgent():
             self._progress = run.advance(self._cutoff)
-            self.raise_to(self._progress.bound)
+            self._raise_to(self._progress.bound)
             if self._is_closed:
-                return self.outcome(NodeStatus.CLOSED)
+                return self._outcome(NodeStatus.CLOSED)
             stalled = self._progress.stalled
             due = schedule.iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
-                self._run_heuristic(schedule.during, run.affinity())
+                self._run_heuristic(schedule.during, run)
                 self._n_heuristics += 1
                 if self._is_closed:
-                    return self.outcome(NodeStatus.CLOSED)
+                    return self._outcome(NodeStatus.CLOSED)
             if stalled:
                 return self._leave(run)
             if self._clock.is_over():
                 break
-        return self.outcome(NodeStatus.UNFINISHED)
+        return self._outcome(NodeStatus.UNFINISHED)
 
     def _begin(self) -> BoundRun[Any]:
         bounding, state = self._context.bounding, self._node.state
         if state is None or state.bounding is None:
-            self._run = bounding.start(self._contraction, self._node.warm_start)
+            self._run = bounding.start(self._bounded, self._node.warm_start)
         else:
-            self._run = bounding.resume(self._contraction, state.bounding)
+            self._run = bounding.resume(self._bounded, state.bounding)
             self._iterations_before = self._run.n_iterations
         return self._run
 
@@ -255,47 +283,65 @@ class _NodeSearch:
     def _is_closed(self) -> bool:
         return self._context.tolerances.closes(self._lower, self._incumbent.cost)
 
-    def _offer(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
+    def _offer(
+        self, contraction: Contraction, labels: NDArray[np.intp], cost: float, source: str
+    ) -> None:
         """Take a clustering of the blocks if it is better than the incumbent."""
         improves = self._context.tolerances.improves
         if improves(cost, self._incumbent.cost):
-            lifted = self._contraction.lift(labels)
+            lifted = contraction.lift(labels)
             # As it will be reported: sums over blocks are rounded differently.
             cost = Partition(lifted).sum_of_squares(self._context.instance.points)
             if improves(cost, self._incumbent.cost):
                 self._incumbent = Incumbent(cost, lifted, source)
 
-    def _run_heuristic(
-        self, parameters: IPCKMeansParameters, affinity: NDArray[np.float64] | None
-    ) -> None:
-        """Look for a better clustering, from an affinity or from k-means++ starts."""
+    def _run_heuristic(self, parameters: IPCKMeansParameters, run: BoundRun[Any] | None) -> None:
+        """Look for a better clustering, from the bounding's affinity or k-means++ starts."""
+        affinity = None if run is None else self._affinity(run)
         if self._descent is None:
-            self._descent = Descent(self._contraction, parameters, self._feasible)
+            self._descent = Descent(self._decided, parameters, self._feasible)
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
         found = IPCKMeans(parameters).run(
-            self._contraction, rng, affinity, self._descent, self._clock.is_urgent
+            self._decided, rng, affinity, self._descent, self._clock.is_urgent
         )
-        self._offer(found.labels, found.cost, found.source)
+        self._offer(self._decided, found.labels, found.cost, found.source)
+
+    def _affinity(self, run: BoundRun[Any]) -> NDArray[np.float64]:
+        """Of the blocks that clusterings are looked for in."""
+        Z = run.affinity()
+        if self._bounded is self._decided:
+            return Z
+        block = self._bounded.block_of[self._decided.representatives]
+        return Z[np.ix_(block, block)]
 
     def _leave(self, run: BoundRun[Any]) -> Outcome:
-        """The bound has stalled: fix what it allows, and branch unless that was worth it."""
+        """The bound has stalled: fix what it allows, and branch unless that changes the blocks."""
         search = self._context.search
         fixings = self._fixings(run) if search.fixing else Fixings()
-        outcome = {"warm_start": run.warm_start(), "fixings": fixings}
-        if len(fixings) >= search.worth_bounding_again * self._contraction.n_blocks:
-            return self.outcome(NodeStatus.FIXED, **outcome)
+        warm_start = run.warm_start()
+        if len(fixings) and self._changes_blocks(fixings):
+            return self._outcome(NodeStatus.FIXED, warm_start=warm_start, fixings=fixings)
         candidates = most_undecided_pairs(
-            self._contraction, run.affinity(), search.branching.n_candidates
+            self._bounded, run.affinity(), search.branching.n_candidates
         )
-        return self.outcome(NodeStatus.BRANCH, candidates=candidates, **outcome)
+        return self._outcome(
+            NodeStatus.BRANCH, warm_start=warm_start, fixings=fixings, candidates=candidates
+        )
 
     def _fixings(self, run: BoundRun[Any]) -> Fixings:
         together, apart = run.fixings(self._cutoff)
-        first = self._contraction.representatives
-        return Fixings(_points(first, together), _points(first, apart), self._cutoff)
+        first = self._bounded.representatives
+        return Fixings(first[together], first[apart], self._cutoff)
 
-    def outcome(self, status: NodeStatus, **more: Any) -> Outcome:
+    def _changes_blocks(self, fixings: Fixings) -> bool:
+        """Whether the pairs fixed, and what follows from them, merge blocks or leave no clustering:
+        then the bound is worth another try."""
+        node = with_fixings(self._node, fixings)
+        contractions = _contractions(node, self._context.instance)
+        return contractions is None or contractions[1].n_blocks < self._bounded.n_blocks
+
+    def _outcome(self, status: NodeStatus, **more: Any) -> Outcome:
         """What the evaluation has come to."""
         if status is NodeStatus.UNFINISHED:
             known = self._node.state or EvaluationState()
@@ -307,15 +353,13 @@ class _NodeSearch:
             labels=self._incumbent.labels,
             cost=self._incumbent.cost,
             source=self._incumbent.source,
-            blocks=self._contraction.block_of,
-            feasible=self._contraction.lift(self._feasible),
+            blocks=self._bounded.block_of,
+            feasible=self._decided.lift(self._feasible),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
             **more,
         )
 
 
-def _points(first: NDArray[np.intp], pairs: NDArray[np.intp]) -> tuple[Pair, ...]:
-    """Pairs of points that represent pairs of blocks."""
-    i, j = first[pairs].reshape(-1, 2).T
-    return tuple(zip(i.tolist(), j.tolist(), strict=True))
+def _array(pairs: tuple[Pair, ...]) -> NDArray[np.intp]:
+    return np.array(pairs, np.intp).reshape(-1, 2)

@@ -9,8 +9,22 @@ from sdpbb.result import Result
 
 
 @dataclass(frozen=True)
+class Resumed:
+    """Where a run goes on from.
+
+    path : the checkpoint
+    n_nodes, n_open, seconds : nodes evaluated, nodes open, and seconds spent until then
+    """
+
+    path: str
+    n_nodes: int
+    n_open: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Started:
-    """The instance has been contracted."""
+    """The instance has been contracted; resumed is None for a run from the beginning."""
 
     name: str
     n_points: int
@@ -20,6 +34,7 @@ class Started:
     n_cannot_link: int
     n_blocks: int
     n_block_cannot_link: int
+    resumed: Resumed | None = None
 
 
 @dataclass(frozen=True)
@@ -54,13 +69,29 @@ class WorkerLost:
 
 
 @dataclass(frozen=True)
+class CheckpointFailed:
+    """The state of the run could not be written; the run goes on and tries again. Told once, until
+    a checkpoint has been written again, and at the end if there is none of the end.
+
+    path, reason : where, and why not
+    finished : whether the run has ended, so that nothing is tried again
+    written : the seconds of the run in the checkpoint that is there, or None if none was written
+    """
+
+    path: str
+    reason: str
+    finished: bool
+    written: float | None
+
+
+@dataclass(frozen=True)
 class Finished:
     """The run has ended."""
 
     result: Result
 
 
-Event = Started | Compiling | Progress | WorkerLost | Finished
+Event = Started | Compiling | Progress | WorkerLost | CheckpointFailed | Finished
 Observer = Callable[[Event], None]
 
 

@@ -15,15 +15,40 @@ from sdpbb.bounds.bound import SafeBound
 Pair = tuple[int, int]
 
 
+def _no_pairs() -> NDArray[np.intp]:
+    return np.empty((0, 2), np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Fixings:
+    """Pairs of points, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering of a
+    node that costs less than `below`."""
+
+    must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
+    cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
+    below: float = math.inf
+
+    def __len__(self) -> int:
+        return len(self.must_link) + len(self.cannot_link)
+
+    def __add__(self, other: Fixings) -> Fixings:
+        return Fixings(
+            np.concatenate([self.must_link, other.must_link]),
+            np.concatenate([self.cannot_link, other.cannot_link]),
+            min(self.below, other.below),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
     """A set of clusterings: those of the instance that keep further must-links and cannot-links.
 
     number : in order of creation, 0 for the root
-    must_link, cannot_link : the decisions on the way here, and the pairs fixed, as pairs of points
-    ceiling : fixed pairs hold for the clusterings that cost less than this, so no bound of this
-        node or of its descendants proves more
-    blocks : (n,) the blocks of an ancestor, of which this node's are unions; None for the root
+    must_link, cannot_link : the decisions on the way here, as pairs of points
+    fixings : what is known about the clusterings worth looking for; no bound of this node or of its
+        descendants proves more than fixings.below
+    blocks : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
+        the root
     feasible : (n,) labels of a clustering of the instance, likely to keep the decisions too
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
@@ -33,7 +58,7 @@ class Node:
     number: int = 0
     must_link: tuple[Pair, ...] = ()
     cannot_link: tuple[Pair, ...] = ()
-    ceiling: float = math.inf
+    fixings: Fixings = field(default_factory=Fixings)
     blocks: NDArray[np.intp] | None = None
     feasible: NDArray[np.intp] | None = None
     lower: SafeBound = field(default_factory=lambda: SafeBound(0.0))
@@ -43,7 +68,7 @@ class Node:
     def proven(self, bound: SafeBound) -> SafeBound:
         """What a bound on the clusterings that keep this node's decisions says about all that the
         node stands for."""
-        return max(self.lower, min(bound, SafeBound(self.ceiling)))
+        return max(self.lower, min(bound, SafeBound(self.fixings.below)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,26 +93,6 @@ class NodeStatus(Enum):
     UNFINISHED = "its evaluation was left to be continued"
 
 
-@dataclass(frozen=True)
-class Fixings:
-    """Pairs of points that are linked one way in every clustering of a node that costs less than
-    `below`."""
-
-    must_link: tuple[Pair, ...] = ()
-    cannot_link: tuple[Pair, ...] = ()
-    below: float = math.inf
-
-    def __len__(self) -> int:
-        return len(self.must_link) + len(self.cannot_link)
-
-    def __add__(self, other: Fixings) -> Fixings:
-        return Fixings(
-            self.must_link + other.must_link,
-            self.cannot_link + other.cannot_link,
-            min(self.below, other.below),
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What evaluating a node gave.
@@ -95,11 +100,12 @@ class Outcome:
     lower : proven for every clustering of the node (its parent's at least)
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
-    blocks, feasible : the node's own blocks, and labels that keep its decisions, where known
+    blocks, feasible : the blocks that were bounded, and labels that keep the node's decisions,
+        where known
     state : for UNFINISHED, where the evaluation was left
     warm_start : for BRANCH and FIXED, what comes next starts from
     candidates : for BRANCH, the pairs of points to branch on, the most promising first
-    fixings : for BRANCH and FIXED, what was fixed
+    fixings : for BRANCH and FIXED, what was fixed besides what was before
     n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now
     """
 

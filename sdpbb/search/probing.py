@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.search.branching import product_score
 from sdpbb.search.node import Fixings, Node, Pair
@@ -59,18 +61,22 @@ class Probing:
     def fixings(self, tolerances: Tolerances, upper: float) -> Fixings:
         """What follows where one child of a pair holds no clustering, or none that is better: the
         pair is linked the other way."""
-        must_link: list[Pair] = []
-        cannot_link: list[Pair] = []
+        links: dict[bool, list[Pair]] = {True: [], False: []}
         below = math.inf
         for (pair, together), bound in self.bounds.items():
             if bound is None or tolerances.closes(bound, upper):
-                (cannot_link if together else must_link).append(pair)
+                links[not together].append(pair)
                 below = below if bound is None else min(below, bound.value)
-        return Fixings(tuple(must_link), tuple(cannot_link), below)
+        must_link, cannot_link = (
+            np.array(links[side], np.intp).reshape(-1, 2) for side in (True, False)
+        )
+        return Fixings(must_link, cannot_link, below)
 
-    def choose(self, known: PseudoCosts, cutoff: float) -> tuple[Pair, SafeBound, SafeBound]:
-        """The candidate with the best score, and what is proven for its two children; remembers
-        all gains."""
+    def choose(
+        self, known: PseudoCosts, cutoff: float
+    ) -> tuple[Pair, SafeBound | None, SafeBound | None]:
+        """The candidate with the best score, and what is proven for its two children (None: it
+        holds no clustering); remembers all gains."""
         for pair in self.candidates:
             if (pair, True) in self.bounds:
                 known.gains[pair] = self._gain(pair, True, cutoff), self._gain(pair, False, cutoff)
@@ -79,17 +85,14 @@ class Probing:
             return product_score(known.gains.get(pair, (0.0, 0.0)), LEAST_GAIN)
 
         best = max(self.candidates, key=score)  # the first of equals
-        together, apart = (self._bound(best, side) for side in (True, False))
+        together, apart = (self.bounds.get((best, side), self.node.lower) for side in (True, False))
         return best, together, apart
 
-    def _bound(self, pair: Pair, together: bool) -> SafeBound:
-        bound = self.bounds.get((pair, together))
-        return self.node.lower if bound is None else bound
-
     def _gain(self, pair: Pair, together: bool, cutoff: float) -> float:
-        distance = cutoff - self.node.lower.value
-        gain = self._bound(pair, together).value - self.node.lower.value
-        return min(1.0, gain / distance) if distance > 0 else 0.0
+        bound, lower = self.bounds[pair, together], self.node.lower.value
+        if bound is None or cutoff <= lower:
+            return 1.0
+        return min(1.0, (bound.value - lower) / (cutoff - lower))
 
     def tasks(self) -> Iterator[tuple[Pair, bool]]:
         """Children to probe, in order, as long as the caller takes them."""

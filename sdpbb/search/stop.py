@@ -11,11 +11,29 @@ from dataclasses import dataclass, field
 from sdpbb.result import Termination
 
 
+class Sampled:
+    """A measurement that takes a while itself: made again after `seconds` at the earliest, and the
+    last one until then."""
+
+    def __init__(self, measure: Callable[[], float], seconds: float = 1.0) -> None:
+        self._measure = measure
+        self._seconds = seconds
+        self._measured_at = -math.inf
+        self._last = math.nan
+
+    def __call__(self) -> float:
+        now = time.perf_counter()
+        if now - self._measured_at >= self._seconds:
+            self._last = self._measure()
+            self._measured_at = now
+        return self._last
+
+
 @dataclass(frozen=True)
 class Limits:
     """Time, nodes, memory, and the user's wish.
 
-    time_limit : seconds since `started`
+    time_limit : seconds since `started`, which for a resumed run lies as long ago as it has run
     node_limit : nodes evaluated, or None
     memory_limit : MiB of all processes of the run together, as `memory` measures them
     interrupt : set by whoever wants the run to end

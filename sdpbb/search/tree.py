@@ -141,7 +141,7 @@ class Tree:
     def drop(self, number: int) -> None:
         """No clustering keeps the decisions and fixings of a running node."""
         node = self._running.pop(number)
-        self._closed = min(self._closed, node.ceiling)
+        self._closed = min(self._closed, node.fixings.below)
 
     def put_back(self, number: int) -> None:
         """A running node is left unfinished: it is open again."""
@@ -159,7 +159,7 @@ class Tree:
         node = self._running.pop(number)
         for bound, is_together in ((together, True), (apart, False)):
             if bound is None:
-                self._closed = min(self._closed, node.ceiling)
+                self._closed = min(self._closed, node.fixings.below)
                 continue
             born = replace(child(node, pair, is_together), number=self._n_created)
             born = replace(born, lower=born.proven(bound))
@@ -203,13 +203,7 @@ def advanced(node: Node, outcome: Outcome) -> Node:
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:
     """A node with further pairs fixed; it starts again from its warm start."""
-    return replace(
-        node,
-        must_link=node.must_link + fixings.must_link,
-        cannot_link=node.cannot_link + fixings.cannot_link,
-        ceiling=min(node.ceiling, fixings.below),
-        state=None,
-    )
+    return replace(node, fixings=node.fixings + fixings, state=None)
 
 
 def child(node: Node, pair: Pair, together: bool) -> Node:

@@ -8,7 +8,7 @@ from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
-from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, has_one_cost, probe
+from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, only_clustering, probe
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
@@ -153,5 +153,7 @@ def test_a_probe_of_a_child_without_clusterings(context):
     ("points", "k", "one"),
     [(np.zeros((4, 1)), 2, True), (np.arange(4.0)[:, None], 4, True), (np.eye(4), 3, False)],
 )
-def test_has_one_cost(points, k, one):
-    assert has_one_cost(contract(Instance(points, k))) is one
+def test_only_clustering(points, k, one):
+    contraction = contract(Instance(points, k))
+    labels = np.arange(contraction.n_blocks) % k
+    assert (only_clustering(contraction, labels) is not None) is one

@@ -75,7 +75,7 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
     """Fixed pairs hold below 93 only: what is above has not been looked at."""
     tree.offer(LABELS, 100.0, "given")
     root = tree.next_node()
-    tree.update(with_fixings(root, Fixings(must_link=((0, 1),), below=93.0)))
+    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
     assert tree.running(0).proven(SafeBound(99.0)) == SafeBound(93.0)
     tree.split(0, PAIR, SafeBound(98.0), None)
     assert tree.n_open == 0

@@ -78,7 +78,10 @@ class Admm:
         """One iteration."""
         p = self.parameters
         residual = max(self.primal_residual, self.dual_residual)
-        self.projector.project(self._M, residual, out=self.Y)
+        M = self._M
+        if self.relaxation.kernel.shape[1]:
+            M = self.relaxation.deflated(M, -float(np.linalg.norm(M)))
+        self.projector.project(M, residual, out=self.Y)
         cuts = self.cuts
         primal, dual = kernels.polyhedral_step(
             self.Y,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart, pairs_together, tied_pairs
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
@@ -90,11 +91,9 @@ class SdpBounding:
 class SdpRun:
     """The bounding of one node."""
 
-    def __init__(
-        self, contraction: Contraction, parameters: SdpParameters, is_child: bool
-    ) -> None:
+    def __init__(self, contraction: Contraction, parameters: SdpParameters, is_child: bool) -> None:
         self.parameters = parameters
-        self._block_of = contraction.block_of
+        self._contraction = contraction
         self._relaxation = Relaxation.of(contraction)
         self._admm = Admm(self._relaxation, parameters.admm, parameters.spectrum)
         # The scatter inside blocks, less what rounding can have added to it.
@@ -147,14 +146,25 @@ class SdpRun:
         return self._relaxation.to_affinity(self._admm.W)
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
-        none = np.empty((0, 2), np.intp)
-        return none, none
+        relaxation, n_candidates = self._relaxation, self.parameters.together_candidates
+        dual = self._admm.dual_point()
+        # Not the best bound so far: that may belong to other dual values.
+        bound = safe_bound(relaxation, dual)
+        apart = np.concatenate(
+            [pairs_apart(relaxation, dual, bound, cutoff), far_apart(self._contraction, cutoff)]
+        )
+        together = np.empty((0, 2), np.intp)
+        if n_candidates:
+            tied = tied_pairs(relaxation, self.affinity())[:n_candidates]
+            state = self._admm.state()
+            together = pairs_together(relaxation, state, self.parameters, cutoff, tied)
+        return together, np.unique(apart, axis=0)
 
     def warm_start(self) -> SdpWarmStart:
         """The last iterate."""
         dual = self._admm.dual_point()
         return SdpWarmStart(
-            block_of=self._block_of,
+            block_of=self._contraction.block_of,
             scale=self._relaxation.scale,
             dual=DualPoint(dual.N.astype(np.float32), dual.cuts, dual.multipliers),
             Z=self.affinity().astype(np.float32),
@@ -162,9 +172,12 @@ class SdpRun:
         )
 
     def _separate_if_due(self) -> None:
-        if self._admm.n_iterations % self.parameters.round_period == 0:
-            found = separate(self._relaxation, self._admm.W, self.parameters.separation)
-            self._admm.replace_cuts(found)
+        if self._admm.n_iterations % self.parameters.round_period:
+            return
+        parameters = self.parameters.separation
+        if self._admm.n_iterations < self.parameters.pentagons_after and not self._is_child:
+            parameters = replace(parameters, pentagons=0)
+        self._admm.replace_cuts(separate(self._relaxation, self._admm.W, parameters))
 
     def _stalled(self, cutoff: float) -> bool:
         """Whether the distance to the cutoff hardly shrinks any more (see `Patience`)."""

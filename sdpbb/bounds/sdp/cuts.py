@@ -14,16 +14,30 @@ class CutSet:
     """Inequalities sum_p coefficient_p Z[row_p, column_p] >= rhs over the clustering matrix Z.
 
     Stored as compressed rows: the terms of cut c are start[c]:start[c + 1], with row <= column and
-    each unordered pair at most once per cut. The four families (i, j, h, l blocks, T a set of
+    each unordered pair at most once per cut. The families (i, j, h, l, p, q blocks, T a set of
     blocks without i, Q a set of k + 1 blocks):
 
     pair      Z_ii - Z_ij >= 0                                     PC-SOS-SDP, equation 8
     triangle  Z_ii + Z_jh - Z_ij - Z_ih >= 0                       equation 9
     clique    sum of Z_ij over i < j in Q >= 1 / (n - k + 1)       equation 10
     star      Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0
+    complement  Z_ij + Z_ih - Z_ii >= 0 where k = 2 and j, h are cannot-linked
+    pentagon  2 - sum of x_pq over the edges + sum of x_pq over the chords of a five-cycle >= 0
 
     (pair and triangle are stars with one and two leaves: i shares its cluster with a of the leaves,
     and 1 - a + a (a - 1) / 2 >= 0 for every integer a).
+
+    In a pentagon cut x_pq is 1 if p and q share a cluster, and 0 otherwise. The cut for x is the
+    2-chorded odd cycle inequality of Grötschel and Wakabayashi (1990), which is not a sum over
+    clusters of terms that are each nonnegative: clusters of different sizes are compared, and no
+    other family here does that. x is not linear in Z, but it has linear estimates. Summed over all
+    blocks s with their sizes e_s,
+
+        x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
+
+    z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
+    Z_ps + Z_qs - Z_ss. Any choice for every s is valid: lower ones on the edges, upper ones on the
+    chords.
 
     Attributes
     ----------
@@ -65,12 +79,33 @@ class CutSet:
         return cuts
 
     @classmethod
+    def pentagons(
+        cls,
+        start: NDArray[np.int64],
+        first: NDArray[np.int64],
+        second: NDArray[np.int64],
+        coefficient: NDArray[np.float64],
+    ) -> CutSet:
+        """The pentagon cuts with the given terms (see `kernels.pentagon_terms`)."""
+        row, column = np.minimum(first, second), np.maximum(first, second)
+        rhs = np.full(len(start) - 1, -2.0)
+        terms = cls(start, row.astype(np.int32), column.astype(np.int32), coefficient, rhs)
+        # Terms that meet in one entry are added up, as when blocks are merged.
+        return terms.merged(np.arange(int(column.max(initial=0)) + 1))
+
+    @classmethod
     def cliques(cls, members: NDArray[np.int32], n: int, k: int) -> CutSet:
         """The clique cuts of the rows of members, (number, k + 1)."""
         a, b = np.triu_indices(members.shape[1], 1)
         first, second = members[:, a], members[:, b]
         rhs = np.full(len(members), 1.0 / (n - k + 1))
         return cls._uniform(first, second, np.ones(len(a)), rhs)
+
+    @classmethod
+    def complements(cls, ijh: NDArray[np.int32]) -> CutSet:
+        """The complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
+        first = np.repeat(ijh[:, :1], 3, axis=1)
+        return cls._uniform(first, ijh, np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh)))
 
     @classmethod
     def triangles(cls, ijh: NDArray[np.int32]) -> CutSet:

@@ -1,4 +1,4 @@
-"""The compiled loops: dual sweeps over the cuts, and the exact separation of triangles and stars.
+"""The compiled loops: dual sweeps over the cuts, and the separation of cuts.
 
 Sequential by nature (each step reads what the last one wrote), which is why they are not NumPy.
 """
@@ -186,12 +186,15 @@ def violated_triangles(Z, r, tolerance, per_pair):
                 distance[count] = (Zij - Zii) / np.sqrt(rii * rii + 0.5 * rij * rij)
                 count += 1
             found = 0
+            shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
             for b in range(a + 1, n_reachable):
                 h = order[b]
                 Zih = Z[i, h]
                 over = Zij + Zih - Zii
                 if over <= slack:
                     break
+                if found == per_pair and over <= best_v[found - 1] * shortest:
+                    break  # Z_ih only falls, and Z_jh >= 0
                 v = over - Z[j, h]
                 if v > slack:
                     rjh = r[j] * r[h]
@@ -342,3 +345,254 @@ def violated_cliques(Z, order, threshold):
         if total < threshold:
             count += 1
     return members[:count]
+
+
+@njit(cache=True)
+def exclude_pairs(N, sizes, budget, apart):
+    """Set apart[i, j] for all pairs that the test of `fixing.pairs_apart` excludes, until a pass
+    over the pairs finds no more. N : (m, m) symmetric, >= 0 where not apart. Returns the number."""
+    m = len(sizes)
+    # Sums of m terms lose at most that share of the sum of their absolute values.
+    rounding = 4.0 * (m + 4) * np.finfo(np.float64).eps
+    near = np.empty(m, np.int64)
+    total = 0
+    while True:
+        found = 0
+        for i in range(m):
+            reach = 0
+            for p in range(m):
+                own = N[p, p] + 2.0 * N[i, p] - budget * sizes[p]
+                if p != i and own < 0.0 and not apart[i, p]:
+                    near[reach] = p
+                    reach += 1
+            for j in range(i):
+                if apart[i, j]:
+                    continue
+                paid = N[i, i] + N[j, j] + 2.0 * N[i, j]
+                spent = budget * (sizes[i] + sizes[j])
+                for a in range(reach):
+                    if not paid - spent > rounding * (paid + spent):
+                        break
+                    p = near[a]
+                    if p == j or apart[j, p]:
+                        continue
+                    others = N[p, p] + 2.0 * (N[i, p] + N[j, p])
+                    if others < budget * sizes[p]:
+                        paid += others
+                        spent += budget * sizes[p]
+                if paid - spent > rounding * (paid + spent):
+                    apart[i, j] = apart[j, i] = True
+                    found += 1
+        total += found
+        if found == 0:
+            return total
+
+
+@njit(cache=True)
+def tied_groups(Z, sizes, tie, at_most):
+    """Groups of blocks that share almost all of their clusters: each block is in the group of the
+    first one that it is tied to, i and j being tied when Z_ij >= tie max(Z_ii, Z_jj).
+
+    Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
+    of the group of every block, (m,)."""
+    m = Z.shape[0]
+    first_of = np.full(m, -1)
+    firsts = np.empty(m, np.int64)
+    weight = np.zeros(m)
+    count = 0
+    for i in range(m):
+        if first_of[i] < 0:
+            firsts[count] = i
+            count += 1
+            for j in range(i, m):
+                tied = j == i or Z[i, j] >= tie * max(Z[i, i], Z[j, j])
+                if tied and first_of[j] < 0:
+                    first_of[j] = i
+                    weight[i] += sizes[j]
+    chosen = firsts[:count]
+    _sort_descending(chosen, weight)
+    return chosen[:at_most], first_of
+
+
+@njit(cache=True)
+def together_estimates(Z, sizes, forbidden, blocks):
+    """Lower and upper linear estimates (g, g) of x_pq, 1 if p and q share a cluster, for pairs of
+    the given blocks: the values at Z of what `pentagon_terms` writes (see `CutSet`)."""
+    g = len(blocks)
+    m = len(sizes)
+    lower = np.zeros((g, g))
+    upper = np.zeros((g, g))
+    for a in range(g):
+        p = blocks[a]
+        for b in range(a):
+            q = blocks[b]
+            if forbidden[p, q]:
+                continue
+            z = Z[p, q]
+            low = high = (sizes[p] + sizes[q]) * z
+            for s in range(m):
+                if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
+                    continue
+                zp = Z[p, s]
+                zq = Z[q, s]
+                low += sizes[s] * max(0.0, z + zp - Z[p, p], z + zq - Z[q, q], zp + zq - Z[s, s])
+                high += sizes[s] * min(z, zp, zq)
+            lower[a, b] = lower[b, a] = low
+            upper[a, b] = upper[b, a] = high
+    return lower, upper
+
+
+@njit(cache=True)
+def violated_pentagons(lower, upper, tolerance, at_most):
+    """The `at_most` five-cycles with the largest sum of `lower` over edges less `upper` over chords
+    beyond 2 + tolerance; (c, 5) positions.
+
+    Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac, and a cycle is violated
+    when its five paths cost less than 1 together. From some path on, the first 1, 2, 3 paths cost
+    no more than 1, 2, 3 fifths of what all do, so the search is exact although it goes on from no
+    other.
+    """
+    g = lower.shape[0]
+    fifth = (1.0 - 2.0 * tolerance) / 5.0
+    best = np.empty((at_most, 5), np.int64)
+    value = np.full(at_most, 5.0 * fifth)
+    count = 0
+    cycle = np.empty(5, np.int64)
+    for a in range(g):
+        for b in range(g):
+            if b == a or lower[a, b] <= 0.0:
+                continue
+            for c in range(g):
+                abc = 1.0 - lower[a, b] - lower[b, c] + 2.0 * upper[a, c]
+                if c in (a, b) or abc >= fifth:
+                    continue
+                for d in range(g):
+                    bcd = 1.0 - lower[b, c] - lower[c, d] + 2.0 * upper[b, d]
+                    if d in (a, b, c) or abc + bcd >= 2.0 * fifth:
+                        continue
+                    for e in range(g):
+                        cde = 1.0 - lower[c, d] - lower[d, e] + 2.0 * upper[c, e]
+                        cost = abc + bcd + cde
+                        if e in (a, b, c, d) or cost >= 3.0 * fifth:
+                            continue
+                        cost += 2.0 - lower[d, e] - 2.0 * lower[e, a] - lower[a, b]
+                        cost += 2.0 * (upper[d, a] + upper[e, b])
+                        if cost >= value[at_most - 1]:
+                            continue
+                        # The cycle can come again, from another block or backwards: write it from
+                        # its first block, towards the smaller neighbour.
+                        cycle[0], cycle[1], cycle[2], cycle[3], cycle[4] = a, b, c, d, e
+                        first = np.argmin(cycle)
+                        step = 1 if cycle[(first + 1) % 5] < cycle[(first + 4) % 5] else 4
+                        known = False
+                        for s in range(count):
+                            same = True
+                            for x in range(5):
+                                same &= best[s, x] == cycle[(first + x * step) % 5]
+                            known |= same
+                        if known:
+                            continue
+                        s = min(count, at_most - 1)
+                        while s > 0 and value[s - 1] > cost:
+                            value[s] = value[s - 1]
+                            best[s] = best[s - 1]
+                            s -= 1
+                        value[s] = cost
+                        for x in range(5):
+                            best[s, x] = cycle[(first + x * step) % 5]
+                        count = min(count + 1, at_most)
+    return best[:count]
+
+
+@njit(cache=True)
+def pentagon_terms(Z, sizes, forbidden, cycles):
+    """The terms of the pentagon cuts (see `CutSet`) of the rows of cycles, (c, 5), with the
+    estimates that are sharpest at Z. Returns start, first, second, coefficient; an entry can occur
+    several times in a cut."""
+    m = len(sizes)
+    # Per edge at most 3 terms for each other block, per chord 1, and one for the pair itself.
+    capacity = len(cycles) * 5 * (4 * m)
+    start = np.zeros(len(cycles) + 1, np.int64)
+    first = np.empty(capacity, np.int64)
+    second = np.empty(capacity, np.int64)
+    coefficient = np.empty(capacity)
+    t = 0
+    for c in range(len(cycles)):
+        for a in range(5):
+            t = _edge_terms(
+                Z,
+                sizes,
+                forbidden,
+                cycles[c, a],
+                cycles[c, (a + 1) % 5],
+                first,
+                second,
+                coefficient,
+                t,
+            )
+            t = _chord_terms(
+                Z,
+                sizes,
+                forbidden,
+                cycles[c, a],
+                cycles[c, (a + 2) % 5],
+                first,
+                second,
+                coefficient,
+                t,
+            )
+        start[c + 1] = t
+    return start, first[:t], second[:t], coefficient[:t]
+
+
+@njit(cache=True)
+def _edge_terms(Z, sizes, forbidden, p, q, first, second, coefficient, t):
+    """Write minus the lower estimate of x_pq from position t on; returns the next position."""
+    if forbidden[p, q]:
+        return t
+    together = 0.0
+    for s in range(len(sizes)):
+        if s in (p, q):
+            together -= sizes[s]
+            continue
+        by_p = Z[p, q] + Z[p, s] - Z[p, p]
+        by_q = Z[p, q] + Z[q, s] - Z[q, q]
+        by_s = Z[p, s] + Z[q, s] - Z[s, s]
+        if forbidden[p, s] or forbidden[q, s] or max(by_p, by_q, by_s) <= 0.0:
+            continue
+        if by_s > max(by_p, by_q):
+            first[t : t + 3] = s
+            second[t], second[t + 1], second[t + 2] = p, q, s
+            coefficient[t : t + 2] = -sizes[s]
+            coefficient[t + 2] = sizes[s]
+            t += 3
+        else:
+            centre = p if by_p >= by_q else q
+            together -= sizes[s]
+            first[t : t + 2] = centre
+            second[t], second[t + 1] = centre, s
+            coefficient[t], coefficient[t + 1] = sizes[s], -sizes[s]
+            t += 2
+    first[t], second[t], coefficient[t] = p, q, together
+    return t + 1
+
+
+@njit(cache=True)
+def _chord_terms(Z, sizes, forbidden, p, q, first, second, coefficient, t):
+    """Write the upper estimate of x_pq from position t on; returns the next position."""
+    if forbidden[p, q]:
+        return t
+    together = 0.0
+    for s in range(len(sizes)):
+        if s in (p, q):
+            together += sizes[s]
+        elif not (forbidden[p, s] or forbidden[q, s]):
+            nearer = p if Z[p, s] <= Z[q, s] else q
+            # Where all are 0 the entry of the pair stands for all s: one term, not m.
+            if Z[p, q] <= Z[nearer, s]:
+                together += sizes[s]
+            else:
+                first[t], second[t], coefficient[t] = nearer, s, sizes[s]
+                t += 1
+    first[t], second[t], coefficient[t] = p, q, together
+    return t + 1

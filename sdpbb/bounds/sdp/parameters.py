@@ -45,14 +45,14 @@ class AdmmParameters:
     relaxation : over-relaxation in [1, 2)
     sweeps : dual coordinate ascent passes over the cuts per iteration
     balance : rho changes when the residuals differ by more than this factor ...
-    penalty_step : ... by this factor: tight and small beats loose and large
+    penalty_step : ... by this factor. 1.3 and 2 for both need 6 and 12 % more iterations
     """
 
     penalty: float = 0.5
     relaxation: float = 1.6
     sweeps: int = 4
-    balance: float = 1.1
-    penalty_step: float = 1.25
+    balance: float = 1.5
+    penalty_step: float = 1.5
 
     def __post_init__(self) -> None:
         positive = self.penalty > 0 and self.sweeps >= 1
@@ -71,6 +71,14 @@ class SeparationParameters:
     stars_per_block : at most that many star cuts per block and round. Separating them in every
         round, not only when triangles run out, halves the time on the hard instances
     star_neighbours, star_leaves : stars grow from so many nearest blocks, to so many leaves
+    complements_per_pair, complements_per_block : for k = 2, at most that many complement cuts per
+        cannot-linked pair, and per block and round; 0 for none
+    complement_tolerance : complement cuts count as violated beyond this part of Z_ii
+    pentagons : at most that many five-cycles of groups of blocks; 0 for none
+    pentagon_copies : at most that many pentagon cuts for each, through other members of the groups
+    pentagon_tie : blocks that share this part of their clusters are in one group
+    pentagon_groups : at most that many groups are looked at
+    pentagon_tolerance : pentagons count as violated beyond this; the right-hand side is 2
     tolerance : a cut counts as violated beyond tolerance * Z_ii
     """
 
@@ -80,6 +88,14 @@ class SeparationParameters:
     stars_per_block: int = 3
     star_neighbours: int = 40
     star_leaves: int = 14
+    complements_per_pair: int = 10
+    complements_per_block: int = 3
+    complement_tolerance: float = 1e-4
+    pentagons: int = 10
+    pentagon_copies: int = 40
+    pentagon_tie: float = 0.9
+    pentagon_groups: int = 48
+    pentagon_tolerance: float = 0.02
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
@@ -88,6 +104,16 @@ class SeparationParameters:
             raise ParameterError(f"separation parameters out of their domain: {self}")
         if self.star_leaves < 3 or self.star_neighbours < 1:
             raise ParameterError("stars need at least 3 leaves and 1 neighbour to grow from")
+        if min(self.complements_per_pair, self.complements_per_block) < 0:
+            raise ParameterError(f"the number of complement cuts must not be negative: {self}")
+        if not 0 <= self.complement_tolerance < 1:
+            raise ParameterError(f"separation parameters out of their domain: {self}")
+        if self.pentagons < 0:
+            raise ParameterError(f"the number of pentagons must not be negative: {self}")
+        if min(self.pentagon_copies, self.pentagon_groups) < 1:
+            raise ParameterError(f"pentagons need copies and groups: {self}")
+        if not (0 < self.pentagon_tie <= 1 and 0 <= self.pentagon_tolerance < 0.5):
+            raise ParameterError(f"separation parameters out of their domain: {self}")
 
 
 @dataclass(frozen=True)
@@ -115,6 +141,10 @@ class SdpParameters:
         patience two of 18 glass sets branched that close; with the root's, trees took 1.7 times as
         long on the five hardest sets of ecoli and accent
     max_iterations : the node is given up
+    together_candidates : pairs that are tried to be proven to share a cluster where a node is left.
+        0 because proving 20 of them takes longer than most trees do, see docs/relaxation.md
+    pentagons_after : iterations of a root before pentagon cuts are looked for. Most roots close
+        earlier, and separating them from the beginning takes half as much time again
     """
 
     admm: AdmmParameters = field(default_factory=AdmmParameters)
@@ -124,10 +154,16 @@ class SdpParameters:
     balance_period: int = 10
     bound_period: int = 20
     root: Patience = field(default_factory=lambda: Patience(iterations=200, progress=0.2))
-    child: Patience = field(default_factory=lambda: Patience(iterations=100, progress=0.4))
+    child: Patience = field(default_factory=lambda: Patience(iterations=40, progress=0.4))
     max_iterations: int = 3000
+    pentagons_after: int = 150
+    together_candidates: int = 0
 
     def __post_init__(self) -> None:
-        periods = (self.round_period, self.balance_period, self.bound_period)
+        periods = (
+            self.round_period,
+            self.balance_period,
+            self.bound_period,
+        )
         if min(periods) < 1 or self.max_iterations < self.bound_period:
             raise ParameterError(f"periods and max_iterations must be positive: {self}")

@@ -18,7 +18,7 @@ OUTLIER = 10.0
 class Relaxation:
     """minimise    total - scale <K, Y>
     subject to  Y = u u' + R,  0 <= R <= I (semidefinite),  R u = 0,  tr R = k - 1,
-                Y_ij >= 0,  Y_ij = 0 for cannot-links.
+                Y_ij >= 0,  Y_ij = 0 for cannot-links,  R V = 0 for the kernel V.
 
     With Z the clustering matrix over blocks (Z_ij = 1/|C| for two blocks of a cluster C, else 0),
     D = diag(e) and e the block sizes: Y = D^1/2 Z D^1/2, u = sqrt(e/n) a unit vector with Y u = u,
@@ -77,6 +77,46 @@ class Relaxation:
     def inverse_roots(self) -> NDArray[np.float64]:
         """(m,) 1/sqrt(e)."""
         return 1.0 / np.sqrt(self.sizes)
+
+    @cached_property
+    def kernel(self) -> NDArray[np.float64]:
+        """(m, p) orthonormal columns V, orthogonal to u, with Y V = 0 for every clustering.
+
+        For k = 2 each block shares its cluster with one of two cannot-linked ones, Z_ij + Z_ih =
+        Z_ii for any such pair (j, h). So two such pairs Q, Q' without common blocks have
+        Z (1_Q - 1_Q') = 0. No columns for k > 2: cannot-link cliques of k blocks are rare there.
+        """
+        used = np.zeros(self.m, dtype=bool)
+        pairs = []
+        for j, h in np.argwhere(np.triu(self.forbidden)).tolist() if self.k == 2 else ():
+            if not (used[j] or used[h]):
+                used[j] = used[h] = True
+                pairs.append((j, h))
+        if len(pairs) < 2:
+            return np.empty((self.m, 0))
+        # D^-1/2 1_Q of disjoint pairs are orthogonal; of their combinations sum_Q x_Q D^-1/2 1_Q
+        # with sum_Q x_Q = 0, a reflection of the coordinates has an orthonormal basis.
+        j, h = np.array(pairs).T
+        r = self.inverse_roots
+        norm = np.hypot(r[j], r[h])
+        columns = np.zeros((self.m, len(pairs)))
+        columns[j, np.arange(len(pairs))] = r[j] / norm
+        columns[h, np.arange(len(pairs))] = r[h] / norm
+        normal = 1.0 / norm
+        normal /= np.linalg.norm(normal)
+        normal[0] += 1.0
+        reflection = np.eye(len(pairs)) - np.outer(normal, normal / normal[0])
+        return columns @ reflection[:, 1:]
+
+    def deflated(self, M: NDArray[np.float64], value: float) -> NDArray[np.float64]:
+        """(I - V V') M (I - V V') + value V V' for the kernel V; M itself where there is none."""
+        V = self.kernel
+        if V.shape[1] == 0:
+            return M
+        MV = M @ V
+        half = MV - V @ (0.5 * (V.T @ MV + value * np.eye(V.shape[1])))
+        product = half @ V.T
+        return np.asarray(M - product - product.T)
 
     def to_affinity(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
         """Z = D^-1/2 Y D^-1/2."""

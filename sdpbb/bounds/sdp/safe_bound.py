@@ -56,22 +56,21 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
     For N >= 0 (free on cannot-links), multipliers t >= 0 of valid inequalities <B_c, Y> >= b_c and
     S = -K - N - sum_c t_c B_c,
 
-        min <S, Y> + b't  over  Y = u u' + R,  0 <= R <= I (semidefinite), R u = 0, tr R = k - 1
+        min <S, Y> + b't  over  Y = u u' + R,  0 <= R <= I (semidefinite), R [u V] = 0, tr R = k - 1
 
-    is b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of u); times
-    scale, and with total added, it is the bound. Every clustering matrix is such a Y, satisfies
-    the inequalities and has <N, Y> >= 0, so its cost is at least that. No dual feasibility is
-    assumed; entries of N and multipliers that have the wrong sign are set to 0 first.
+    is b't + u'S u + (the sum of the k - 1 smallest eigenvalues of S on the complement of u and of
+    the relaxation's kernel V); times scale, and with total added, it is the bound. Every clustering
+    matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its cost is at least
+    that. No dual feasibility is assumed; entries of N and multipliers that have the wrong sign are
+    set to 0 first.
 
     LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple of
     m eps ||S||. Krylov methods overestimate the sum of smallest eigenvalues and must not be used.
     """
     m, k, u = relaxation.m, relaxation.k, relaxation.u
     r = relaxation.inverse_roots
-    N = np.where(relaxation.forbidden, dual.N, np.maximum(dual.N, 0.0))
     t = np.maximum(dual.multipliers, 0.0)
-    S = N + N.T
-    S *= -0.5
+    S = -nonnegative_part(relaxation, dual)
     if len(dual.cuts):
         _subtract_cuts(S, dual.cuts, t)
     S *= r[:, None]
@@ -79,12 +78,19 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
     S -= relaxation.K
     Su = S @ u
     uSu = float(u @ Su)
-    eigenvalues = smallest_eigenvalues(_restricted(S, u, Su, uSu), k - 1)
-    dual_rhs = float(dual.cuts.rhs @ t)
     magnitude = float(np.linalg.norm(S))
-    margin = _EPS * (4 * k * m * magnitude + 16 * abs(dual_rhs))
+    restricted = relaxation.deflated(_restricted(S, u, Su, uSu), magnitude)
+    eigenvalues = smallest_eigenvalues(restricted, k - 1)
+    dual_rhs = float(dual.cuts.rhs @ t)
+    margin = _EPS * ((4 * k + 8) * m * magnitude + 16 * abs(dual_rhs))
     dual_value = dual_rhs + uSu + float(eigenvalues.sum()) - margin
     return SafeBound(relaxation.total + relaxation.scale * dual_value - relaxation.rounding)
+
+
+def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
+    """(m, m) the N that `safe_bound` uses: symmetric, and >= 0 off the cannot-links."""
+    N = np.where(relaxation.forbidden, dual.N, np.maximum(dual.N, 0.0))
+    return 0.5 * (N + N.T)
 
 
 def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float64]:

@@ -14,8 +14,8 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 def separate(
     relaxation: Relaxation, Y: NDArray[np.float64], parameters: SeparationParameters
 ) -> CutSet:
-    """The most violated pair, triangle, clique and star cuts at Y (PC-SOS-SDP, section 3.2, and
-    stars). Empty when none is violated by more than the tolerance.
+    """The most violated cuts of each family at Y (pair, triangle and clique: PC-SOS-SDP, section
+    3.2). Empty when none is violated by more than the tolerance.
 
     Violated is measured as the distance of Y to the cut's hyperplane, in the norm that the method
     projects in.
@@ -24,6 +24,10 @@ def separate(
     cuts = _triangles(Z, relaxation, parameters) + _cliques(Z, relaxation, parameters)
     if parameters.stars_per_block:
         cuts = cuts + _stars(Z, relaxation, parameters)
+    if parameters.complements_per_pair and relaxation.k == 2:
+        cuts = cuts + _complements(Z, relaxation, parameters)
+    if parameters.pentagons:
+        cuts = _pentagons(Z, relaxation, parameters) + cuts
     return cuts
 
 
@@ -63,3 +67,45 @@ def _stars(
     order = np.argsort(-distance, kind="stable")[: parameters.stars_per_block * relaxation.m]
     stars = CutSet.stars(centre[order], leaves[order], n_leaves[order])
     return stars.select(np.unique(stars.keys, return_index=True)[1])
+
+
+def _complements(
+    Z: NDArray[np.float64], relaxation: Relaxation, parameters: SeparationParameters
+) -> CutSet:
+    """For each cannot-linked pair the blocks that share least with both, the worst of all first."""
+    j, h = np.nonzero(np.triu(relaxation.forbidden))
+    diagonal = np.diag(Z)
+    lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
+    per_pair = min(parameters.complements_per_pair, relaxation.m)
+    i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
+    worst = np.take_along_axis(lacking, i, axis=1).ravel()
+    ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
+    order = np.argsort(-worst, kind="stable")[: parameters.complements_per_block * relaxation.m]
+    violated = order[worst[order] > parameters.complement_tolerance]
+    return CutSet.complements(ijh[violated].astype(np.int32))
+
+
+def _pentagons(
+    Z: NDArray[np.float64], relaxation: Relaxation, parameters: SeparationParameters
+) -> CutSet:
+    """Five-cycles through one block of each group of blocks that share almost all of their
+    clusters, and the same cycles through other members of the groups: a cut through one member
+    says little about the others."""
+    e, forbidden = relaxation.sizes, relaxation.forbidden
+    firsts, first_of = kernels.tied_groups(
+        Z, e, parameters.pentagon_tie, parameters.pentagon_groups
+    )
+    lower, upper = kernels.together_estimates(Z, e, forbidden, firsts)
+    cycles = kernels.violated_pentagons(
+        lower, upper, parameters.pentagon_tolerance, parameters.pentagons
+    )
+    members = [np.flatnonzero(first_of == first) for first in firsts]
+    copies = [
+        [members[v][copy % len(members[v])] for v in cycle]
+        for cycle in cycles
+        for copy in range(parameters.pentagon_copies)
+    ]
+    distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
+    terms = kernels.pentagon_terms(Z, e, forbidden, distinct)
+    cuts = CutSet.pentagons(*terms)
+    return cuts.select(cuts.rhs - cuts.values(Z) > parameters.pentagon_tolerance)

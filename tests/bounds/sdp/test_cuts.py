@@ -3,12 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.relaxation import Relaxation
 from tests.bounds.sdp.problems import small_problem
 
 
 def random_cuts(rng: np.random.Generator, m: int, n: int, k: int) -> CutSet:
-    """Cuts of all four families on random blocks."""
+    """Cuts of all families but pentagons on random blocks."""
     ijh = np.array([rng.permutation(m)[:3] for _ in range(6)], dtype=np.int32)
     ijh[:2, 2] = ijh[:2, 1]
     cuts = CutSet.triangles(ijh)
@@ -20,6 +22,13 @@ def random_cuts(rng: np.random.Generator, m: int, n: int, k: int) -> CutSet:
         size = rng.integers(3, m, size=6).astype(np.int32)
         cuts = cuts + CutSet.stars(leaves[:, 0], leaves[:, 1:], size)
     return cuts
+
+
+def random_pentagons(rng: np.random.Generator, relaxation: Relaxation, Z: np.ndarray) -> CutSet:
+    """Pentagon cuts through random blocks, with the estimates that are sharpest at Z."""
+    cycles = np.array([rng.permutation(relaxation.m)[:5] for _ in range(4)])
+    terms = kernels.pentagon_terms(Z, relaxation.sizes, relaxation.forbidden, cycles)
+    return CutSet.pentagons(*terms)
 
 
 def dense(cuts: CutSet, m: int) -> np.ndarray:
@@ -40,6 +49,35 @@ def test_every_cut_holds_at_every_clustering(seed):
     cuts = random_cuts(np.random.default_rng(seed), c.n_blocks, c.n_points, c.k)
     for Z in problem.matrices():
         assert (cuts.values(Z) >= cuts.rhs - 1e-12).all()
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3, 1.0]))
+def test_every_pentagon_holds_at_every_clustering(seed, noise):
+    problem = small_problem(seed, at_least=5)
+    rng = np.random.default_rng(seed)
+    relaxation = problem.relaxation
+    # Estimates that are sharp at one clustering, at none, and in between.
+    Z = noise * rng.random((relaxation.m, relaxation.m)) / relaxation.n
+    Z = Z + Z.T + (1.0 - noise) * problem.matrices()[rng.integers(len(problem.labels))]
+    Z[relaxation.forbidden] = 0.0
+    cuts = random_pentagons(rng, relaxation, Z)
+    for clustering in problem.matrices():
+        assert (cuts.values(clustering) >= cuts.rhs - 1e-12).all()
+
+
+@given(st.integers(0, 10**6))
+def test_estimates_are_those_that_the_terms_write(seed):
+    rng = np.random.default_rng(seed)
+    relaxation = small_problem(seed, at_least=5).relaxation
+    m, e, forbidden = relaxation.m, relaxation.sizes, relaxation.forbidden
+    Z = rng.random((m, m)) / relaxation.n
+    Z = np.where(forbidden, 0.0, Z + Z.T)
+    lower, upper = kernels.together_estimates(Z, e, forbidden, np.arange(m))
+    cycle = rng.permutation(m)[:5]
+    cut = CutSet.pentagons(*kernels.pentagon_terms(Z, e, forbidden, cycle[None]))
+    edges = sum(lower[cycle[a], cycle[(a + 1) % 5]] for a in range(5))
+    chords = sum(upper[cycle[a], cycle[(a + 2) % 5]] for a in range(5))
+    assert cut.values(Z)[0] == pytest.approx(chords - edges)
 
 
 @given(st.integers(0, 10**6))

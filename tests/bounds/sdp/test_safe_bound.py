@@ -1,3 +1,4 @@
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,7 @@ from sdpbb.bounds.sdp.cuts import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction, Instance, contract
-from tests.bounds.sdp.problems import small_problem
+from tests.bounds.sdp.problems import small_problem, two_clusters
 from tests.bounds.sdp.test_cuts import random_cuts
 
 
@@ -26,6 +27,27 @@ def test_any_dual_values_give_a_lower_bound(seed, spread):
     problem = small_problem(seed)
     dual = random_dual(np.random.default_rng(seed), problem.relaxation, spread)
     assert safe_bound(problem.relaxation, dual).value <= problem.optimum
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 100.0]))
+def test_any_dual_values_give_a_lower_bound_with_a_kernel(seed, spread):
+    problem = two_clusters(seed)
+    dual = random_dual(np.random.default_rng(seed), problem.relaxation, spread)
+    assert safe_bound(problem.relaxation, dual).value <= problem.optimum
+    run = SdpBounding().start(problem.contraction, None)
+    for _ in range(5):
+        assert run.advance(np.inf).bound.value <= problem.optimum
+
+
+def test_the_kernel_strengthens_the_bound():
+    gains = []
+    for seed in range(10):
+        relaxation = two_clusters(seed).relaxation
+        dual = DualPoint(np.zeros((relaxation.m, relaxation.m)), CutSet.empty(), np.zeros(0))
+        without = replace(relaxation, forbidden=np.zeros_like(relaxation.forbidden))
+        gains.append(safe_bound(relaxation, dual).value - safe_bound(without, dual).value)
+    assert min(gains) > -1e-12
+    assert max(gains) > 0.1
 
 
 @given(st.integers(0, 10**6))

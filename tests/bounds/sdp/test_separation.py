@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp import kernels
-from sdpbb.bounds.sdp.cuts import ScaledCuts
+from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import SeparationParameters
+from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.separation import separate
 from sdpbb.errors import ParameterError
-from tests.bounds.sdp.problems import small_problem
+from sdpbb.problem import Contraction, Instance, contract
+from tests.bounds.sdp.problems import small_problem, two_clusters
 
 
 def random_affinity(rng: np.random.Generator, m: int) -> np.ndarray:
@@ -83,6 +85,84 @@ def test_a_star_is_found_where_no_triangle_is_violated():
     assert distance[best] == pytest.approx((4 * 0.4 - 6 * 0.05 - 1) / norm)
 
 
+def five_groups(size: int) -> np.ndarray:
+    """Five blocks of that size; Z is half of each way to pair a block with one of its neighbours in
+    a circle. Every cluster is a pair, and each block is in two half clusters, but the five halves
+    are not two and a half clusterings."""
+    Z = np.zeros((5, 5))
+    for i in range(5):
+        pair = [i, (i + 1) % 5]
+        Z[np.ix_(pair, pair)] += 0.5 / (2.0 * size)
+    return Z
+
+
+def test_a_pentagon_is_found_where_nothing_else_is_violated():
+    size = 4.0
+    Z = five_groups(size)
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    chain = [(4 * b + a, 4 * b + a + 1) for b in range(5) for a in range(3)]
+    contraction = contract(Instance(points, 2, must_link=chain))
+    assert isinstance(contraction, Contraction)
+    relaxation = Relaxation.of(contraction)
+    np.testing.assert_allclose(Z @ relaxation.sizes, 1.0)
+    Y = size * Z
+    assert len(separate(relaxation, Y, SeparationParameters(pentagons=0))) == 0
+    cuts = separate(relaxation, Y, SeparationParameters())
+    assert len(cuts) == 1
+    assert cuts.values(Z)[0] == pytest.approx(-2.5)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 5))
+def test_the_most_violated_pentagons_are_found(seed, at_most):
+    rng = np.random.default_rng(seed)
+    g = int(rng.integers(5, 8))
+    lower = rng.random((g, g)) * (rng.random((g, g)) < 0.7)
+    lower = np.minimum(lower + lower.T, 1.0)
+    upper = np.maximum(lower, rng.random() * (lower > 0))
+    costs = {}
+    for cycle in permutations(range(g), 5):
+        edges = sum(lower[cycle[a], cycle[a - 1]] for a in range(5))
+        chords = sum(upper[cycle[a], cycle[a - 2]] for a in range(5))
+        if cycle[0] == min(cycle) and cycle[1] < cycle[4] and edges - chords > 2.02:
+            costs[cycle] = edges - chords
+    found = kernels.violated_pentagons(lower, upper, 0.02, at_most)
+    assert len({*map(tuple, found.tolist())}) == len(found) == min(at_most, len(costs))
+    expected = sorted(costs.values(), reverse=True)[:at_most]
+    np.testing.assert_allclose([costs[tuple(cycle)] for cycle in found.tolist()], expected)
+
+
+@given(st.integers(0, 10**6))
+def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
+    problem = two_clusters(seed)
+    relaxation = problem.relaxation
+    e = relaxation.sizes
+    Z = np.where(relaxation.forbidden, 0.0, random_affinity(np.random.default_rng(seed), len(e)))
+    Y = np.sqrt(e)[:, None] * Z * np.sqrt(e)
+    with_none = separate(relaxation, Y, SeparationParameters(complements_per_pair=0))
+    cuts = separate(relaxation, Y, SeparationParameters(complements_per_pair=2))
+    cuts = cuts.select(~np.isin(cuts.keys, with_none.keys))
+    for clustering in problem.matrices():
+        assert (cuts.values(clustering) >= cuts.rhs - 1e-12).all()
+    lacking = {
+        (int(i), int(j), int(h)): 1.0 - (Z[i, j] + Z[i, h]) / Z[i, i]
+        for j, h in np.argwhere(np.triu(relaxation.forbidden))
+        for i in range(len(e))
+    }
+    most = max(lacking, key=lambda ijh: lacking[ijh])
+    assert (len(cuts) > 0) == (lacking[most] > 1e-4)
+    assert len(cuts) <= 2 * relaxation.forbidden.sum() // 2
+    if len(cuts):
+        assert CutSet.complements(np.array([most], np.int32)).keys[0] in cuts.keys
+
+
+def test_groups_hold_blocks_of_the_same_clusters():
+    Z = np.kron(np.array([[1.0, 0.4], [0.4, 1.0]]), np.ones((3, 3)))[:5, :5]
+    firsts, first_of = kernels.tied_groups(Z, np.array([1.0, 1.0, 1.0, 2.0, 2.0]), 0.9, 9)
+    assert firsts.tolist() == [3, 0]
+    assert first_of.tolist() == [0, 0, 0, 3, 3]
+    assert kernels.tied_groups(Z, np.ones(5), 0.9, 1)[0].tolist() == [0]
+
+
 def test_distance_is_the_distance_to_the_hyperplane():
     rng = np.random.default_rng(5)
     problem = small_problem(11)
@@ -91,15 +171,23 @@ def test_distance_is_the_distance_to_the_hyperplane():
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
     ijh, distance = kernels.violated_triangles(Z, relaxation.inverse_roots, 1e-9, 9)
-    from sdpbb.bounds.sdp.cuts import CutSet
-
     cuts = CutSet.triangles(ijh)
     norm = ScaledCuts.of(cuts, relaxation.inverse_roots).norm
     np.testing.assert_allclose((cuts.rhs - cuts.values(Z)) / norm, distance, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"triangles_per_block": 0}, {"tolerance": -1.0}, {"star_leaves": 2}]
+    "wrong",
+    [
+        {"triangles_per_block": 0},
+        {"tolerance": -1.0},
+        {"star_leaves": 2},
+        {"pentagons": -1},
+        {"complements_per_pair": -1},
+        {"complement_tolerance": 1.0},
+        {"pentagon_copies": 0},
+        {"pentagon_tie": 0.0},
+    ],
 )
 def test_parameters_out_of_their_domain(wrong):
     with pytest.raises(ParameterError):

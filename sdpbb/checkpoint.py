@@ -1,0 +1,219 @@
+"""What a run is continued from: all that it was asked and has found out, and the file it is in."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from heuristics.parameters import IPCKMeansParameters
+from sdpbb import __version__
+from sdpbb.archive import ArchiveHeader, read_archive, write_archive
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.sdp.admm import AdmmState
+from sdpbb.bounds.sdp.bounding import SdpState, SdpWarmStart
+from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.parameters import (
+    AdmmParameters,
+    Patience,
+    SdpParameters,
+    SeparationParameters,
+    SpectrumParameters,
+)
+from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.bounds.sdp.spectrum import Subspace
+from sdpbb.errors import ArchiveError
+from sdpbb.files import remove_leftovers, shown_path
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
+from sdpbb.search.branch_and_bound import Search, SearchStatistics
+from sdpbb.search.events import CheckpointFailed, Observer
+from sdpbb.search.node import EvaluationState, Fixings, Node, Pair
+from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, SearchParameters
+from sdpbb.search.probing import PseudoCosts
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree, TreeState
+
+FilePath = str | os.PathLike[str]
+
+KIND = "checkpoint"
+# Seconds between two writes at least, and the part of the run that may be spent on them.
+INTERVAL, SHARE = 5.0, 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The state of a run.
+
+    instance, parameters : what it was asked
+    seconds : spent on it so far
+    infeasibility : the proof that there is no clustering, if that is known
+    tree : None before there is a first clustering
+    counted : nodes that are not finished but in the statistics already
+    gains : of `PseudoCosts`
+    """
+
+    instance: Instance
+    parameters: SolverParameters
+    seconds: float = 0.0
+    infeasibility: Infeasibility | None = None
+    tree: TreeState | None = None
+    statistics: SearchStatistics = field(default_factory=SearchStatistics)
+    counted: tuple[int, ...] = ()
+    gains: tuple[tuple[Pair, tuple[float, float]], ...] = ()
+
+    def __post_init__(self) -> None:
+        expected = {
+            "instance": Instance,
+            "parameters": SolverParameters,
+            "seconds": float,
+            "infeasibility": Infeasibility | None,
+            "tree": TreeState | None,
+            "statistics": SearchStatistics,
+        }
+        for name, kind in expected.items():
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
+
+    def after(self, search: Search, seconds: float) -> Checkpoint:
+        """The state with what a search has come to."""
+        tree = search.tree.state()
+        return replace(
+            self,
+            seconds=seconds,
+            tree=tree,
+            statistics=search.statistics,
+            counted=tuple(node.number for node in tree.nodes if node.number in search.counted),
+            gains=tuple(search.pseudo_costs.gains.items()),
+        )
+
+    def search(self, tolerances: Tolerances) -> Search | None:
+        """The search as it was, the nodes that were in flight open again; None if it has not
+        begun."""
+        if self.tree is None:
+            return None
+        return Search(
+            tree=Tree.restored(self.tree, tolerances),
+            statistics=replace(self.statistics),
+            pseudo_costs=PseudoCosts(dict(self.gains)),
+            counted=set(self.counted),
+        )
+
+
+# All that a checkpoint consists of, apart from plain values and arrays.
+STORED_TYPES = (
+    Checkpoint,
+    Instance,
+    Infeasibility,
+    InfeasibilityKind,
+    # what was asked
+    SolverParameters,
+    SdpParameters,
+    AdmmParameters,
+    SpectrumParameters,
+    SeparationParameters,
+    Patience,
+    SearchParameters,
+    HeuristicSchedule,
+    IPCKMeansParameters,
+    BranchingParameters,
+    # the tree
+    SearchStatistics,
+    TreeState,
+    Node,
+    EvaluationState,
+    Fixings,
+    SafeBound,
+    # the bounding of its nodes
+    SdpWarmStart,
+    SdpState,
+    AdmmState,
+    CutSet,
+    DualPoint,
+    Subspace,
+)
+
+
+def write_checkpoint(path: FilePath, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, wholly or not at all.
+
+    Raises
+    ------
+    OSError
+        See `sdpbb.files.replacement`. What was at path is still there.
+    """
+    write_archive(path, KIND, checkpoint, STORED_TYPES)
+
+
+def read_checkpoint(path: FilePath) -> Checkpoint:
+    """The checkpoint in a file.
+
+    Raises
+    ------
+    ArchiveError
+        If it is none, damaged, or of another version of sdpbb. One line that names the file.
+    """
+    found = read_archive(path, KIND, STORED_TYPES, accept=_of_this_version)
+    if not isinstance(found, Checkpoint):
+        raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a whole one")
+    return found
+
+
+def _of_this_version(header: ArchiveHeader) -> None:
+    # A state means what the methods of its version make of it.
+    if header.version != __version__:
+        raise ArchiveError(
+            f"was written by sdpbb {header.version}; expected one of sdpbb {__version__}, which "
+            f"this is (sdpbb {header.version} can resume it)"
+        )
+
+
+class CheckpointFile:
+    """Keeps the state of a run in a file (a `Save` of `sdpbb.search.branch_and_bound`).
+
+    Writes every INTERVAL, but seldom enough to spend no more than SHARE of the time on it, and at
+    the end. A disk that is full or a folder that has gone does not end the run: the observer is
+    told, and it is tried again. Without a path, nothing is done.
+    """
+
+    def __init__(
+        self,
+        path: FilePath | None,
+        begin: Checkpoint,
+        seconds: Callable[[], float],
+        observer: Observer,
+    ) -> None:
+        """begin : the run's state before it; seconds : of the run, now"""
+        self._path = path
+        self._begin = begin
+        self._seconds = seconds
+        self._observer = observer
+        self._due = time.perf_counter()
+        self._failing = False
+        self._written: float | None = None
+        if path is not None:
+            remove_leftovers(path)
+
+    def __call__(self, search: Search, finished: bool) -> None:
+        if finished or time.perf_counter() >= self._due:
+            self.write(self._begin.after(search, self._seconds()), finished)
+
+    def write(self, checkpoint: Checkpoint, finished: bool) -> None:
+        """Write a state now."""
+        if self._path is None:
+            return
+        started = time.perf_counter()
+        try:
+            write_checkpoint(self._path, checkpoint)
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", None) or str(error) or "out of memory"
+            if finished or not self._failing:
+                where = os.fspath(self._path)
+                self._observer(CheckpointFailed(where, reason, finished, self._written))
+            self._failing = True
+        else:
+            self._failing = False
+            self._written = checkpoint.seconds
+        ended = time.perf_counter()
+        self._due = ended + max(INTERVAL, (1.0 / SHARE - 1.0) * (ended - started))

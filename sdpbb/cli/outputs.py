@@ -1,0 +1,102 @@
+"""What the command writes besides its log."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sdpbb.cli.exit_codes import ExitCode, fail
+from sdpbb.cli.streams import discard
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.files import new_file_problem, output_problem, shown_path, write_atomically
+
+if TYPE_CHECKING:
+    from sdpbb.result import Result
+
+# What stands for standard output where a file to write is asked for.
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files to write, or STDOUT; None for those not asked for."""
+
+    json: str | None
+    labels: str | None
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path in (self.json, self.labels) if path is not None]
+
+    @property
+    def use_stdout(self) -> bool:
+        """Whether standard output is taken, so that the log must go elsewhere."""
+        return STDOUT in self.paths
+
+    def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
+        """Refuse, before a long run, outputs that could not be written or would destroy something.
+
+        resumed : the checkpoint of a run that goes on, which is written to as well without another
+        """
+        taken = inputs if resumed is None else [*inputs, resumed]
+        seen = {os.path.realpath(path): "an input" for path in taken}
+        for path in self.paths:
+            _register(path, seen)
+            _require(None if path == STDOUT else output_problem(path))
+        if checkpoint == STDOUT:
+            raise ParameterError(f"--checkpoint {STDOUT}: expected the name of a file")
+        if resumed is not None and (checkpoint is None or _is_same(checkpoint, resumed)):
+            _require(output_problem(resumed))
+        elif checkpoint is not None:
+            _register(checkpoint, seen)
+            _require(new_file_problem(checkpoint))
+
+    def write(self, result: Result) -> None:
+        """Write what there is of a result, and end with one line if something cannot be."""
+        from sdpbb.problem.formats import labels_text
+        from sdpbb.report import result_json
+
+        texts = []
+        if self.json is not None:
+            texts.append((self.json, result_json(result)))
+        if self.labels is not None and result.partition is not None:
+            texts.append((self.labels, labels_text(result.partition.labels)))
+        problems = []
+        for path, text in texts:
+            try:
+                _write(path, text)
+            except OSError as error:  # the other one may still be written
+                name = "standard output" if path == STDOUT else shown_path(path)
+                problems.append(f"{name}: could not be written ({error.strerror or error})")
+        if problems:
+            fail(ExitCode.BAD_INPUT, "; ".join(problems))
+
+
+def _register(path: str, seen: dict[str, str]) -> None:
+    real = path if path == STDOUT else os.path.realpath(path)
+    if real in seen:
+        raise ParameterError(f"{shown_path(path)}: is {seen[real]} already; expected another file")
+    seen[real] = "an output"
+
+
+def _is_same(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _require(problem: str | None) -> None:
+    if problem:
+        raise InstanceError(problem)
+
+
+def _write(path: str, text: str) -> None:
+    if path != STDOUT:
+        write_atomically(path, text)
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        discard(sys.stdout)
+        raise

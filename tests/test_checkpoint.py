@@ -1,0 +1,317 @@
+"""The file that a run is continued from."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+
+from sdpbb import __version__
+from sdpbb.archive import write_archive
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.checkpoint import (
+    STORED_TYPES,
+    Checkpoint,
+    CheckpointFile,
+    read_checkpoint,
+    write_checkpoint,
+)
+from sdpbb.errors import ArchiveError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
+from sdpbb.result import SolutionStatus
+from sdpbb.search.branch_and_bound import Search
+from sdpbb.search.events import CheckpointFailed
+from sdpbb.search.node import Node
+from sdpbb.search.parameters import STRONG_BRANCHING, SearchParameters
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree
+from sdpbb.solver import solve
+from tests.trees import HASTY, LONG, SMALL
+
+TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
+
+
+@pytest.fixture
+def busy(monkeypatch, tmp_path):
+    """Every state of a run that slices its nodes, probes and fixes: written, and read again."""
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
+    monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
+    states = []
+
+    def write(path, checkpoint):
+        write_checkpoint(path, checkpoint)
+        # The statistics go on to change.
+        statistics = dataclasses.replace(checkpoint.statistics)
+        kept = dataclasses.replace(checkpoint, statistics=statistics)
+        states.append((kept, read_checkpoint(path)))
+
+    monkeypatch.setattr("sdpbb.checkpoint.write_checkpoint", write)
+    parameters = SolverParameters(
+        sdp=dataclasses.replace(HASTY.sdp, max_iterations=60),
+        search=SearchParameters(branching=STRONG_BRANCHING),
+    )
+    result = solve(SMALL, parameters, checkpoint=tmp_path / "run")
+    assert result.status is SolutionStatus.OPTIMAL
+    return states
+
+
+def test_what_is_read_is_what_was_written(busy):
+    assert len(busy) > 10
+    for written, read in busy:
+        assert_same(written, read)
+    nodes = [node for written, _ in busy for node in written.tree.nodes]
+    assert any(node.state is not None and node.state.bounding is not None for node in nodes)
+    assert any(node.warm_start is not None for node in nodes)
+    assert busy[-1][1].statistics.n_fixed > 0
+    assert busy[-1][1].gains
+    assert busy[-1][1].seconds > busy[0][1].seconds > 0
+
+
+def assert_same(one, two):
+    assert type(one) is type(two)
+    if dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            assert_same(getattr(one, field.name), getattr(two, field.name))
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == two.dtype
+        np.testing.assert_array_equal(one, two)
+    elif isinstance(one, tuple):
+        assert len(one) == len(two)
+        for first, second in zip(one, two, strict=True):
+            assert_same(first, second)
+    else:
+        assert one == two
+
+
+def test_a_search_is_restored(busy):
+    written, read = busy[len(busy) // 2]
+    tolerances = Tolerances(1e-4, 0.0)
+    search = read.search(tolerances)
+    assert_same(search.tree.lower, min(node.lower.value for node in written.tree.nodes))
+    assert search.tree.upper == written.tree.upper
+    assert search.statistics == written.statistics
+    assert search.statistics is not read.statistics
+    again = Checkpoint(SMALL, HASTY).after(search, 1.0)
+    assert sorted(node.number for node in again.tree.nodes) == sorted(
+        node.number for node in written.tree.nodes
+    )
+    assert again.gains == written.gains
+    assert again.counted == written.counted
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
+    """Also in those that workers are at: none is closed yet, so none may be missing."""
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
+    monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
+    states = []
+    monkeypatch.setattr(
+        "sdpbb.checkpoint.write_checkpoint", lambda path, state: states.append(state.tree)
+    )
+    parameters = dataclasses.replace(LONG, workers=workers, gap=1e-9)
+    solve(SMALL, parameters, checkpoint=tmp_path / "run")
+    open_states = [state for state in states if state.closed == np.inf and not state.lost]
+    assert len(open_states) > 5
+    rng = np.random.default_rng(0)
+    clusterings = [states[-1].labels, *rng.integers(0, SMALL.k, (50, SMALL.n_points))]
+    for state in open_states:
+        for labels in clusterings:
+            assert sum(holds(node, labels) for node in state.nodes) == 1
+
+
+def holds(node, labels):
+    together = all(labels[i] == labels[j] for i, j in node.must_link)
+    return together and all(labels[i] != labels[j] for i, j in node.cannot_link)
+
+
+def test_nodes_are_counted_once():
+    tree = Tree(Node(), Tolerances(0.0, 0.0))
+    search = Search(tree, counted={0, 1, 2})
+    checkpoint = Checkpoint(TINY, HASTY).after(search, 0.0)
+    assert checkpoint.counted == (0,)
+    assert checkpoint.search(tree.tolerances).counted == {0}
+
+
+def test_a_run_without_a_tree(tmp_path):
+    proof = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
+    write_checkpoint(tmp_path / "run", Checkpoint(TINY, HASTY, 2.5, proof))
+    read = read_checkpoint(tmp_path / "run")
+    assert (read.seconds, read.infeasibility, read.tree) == (2.5, proof, None)
+    assert read.search(Tolerances(0.0, 0.0)) is None
+    assert read.instance.name == "tiny"
+    assert not read.instance.points.flags.writeable
+
+
+# -- when it is written ----------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes when it is told to, and while a checkpoint is written."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        self.writing = 0.0
+        self.error = None
+        self.written = []
+        monkeypatch.setattr("sdpbb.checkpoint.time.perf_counter", lambda: self.now)
+        monkeypatch.setattr("sdpbb.checkpoint.write_checkpoint", self.write)
+
+    def write(self, path, checkpoint):
+        self.now += self.writing
+        if self.error is not None:
+            raise self.error
+        self.written.append(checkpoint.seconds)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def events():
+    return []
+
+
+@pytest.fixture
+def save(clock, events):
+    file = CheckpointFile("run", Checkpoint(TINY, HASTY), lambda: clock.now, events.append)
+    search = Search(Tree(Node(), Tolerances(0.0, 0.0)))
+
+    def save(seconds=0.0, finished=False):
+        clock.now += seconds
+        file(search, finished=finished)
+
+    return save
+
+
+def test_it_is_written_every_few_seconds_and_at_the_end(save, clock):
+    for seconds in (0.0, 1.0, 3.9, 0.2, 4.9, 0.2):
+        save(seconds)
+    assert clock.written == pytest.approx([100.0, 105.1, 110.2])
+    save(finished=True)
+    assert clock.written[3:] == pytest.approx([110.2])
+
+
+def test_writing_takes_a_small_part_of_the_run(save, clock):
+    clock.writing = 2.0
+    began = clock.now
+    for _ in range(1000):
+        save(0.5)
+    assert 2.0 * len(clock.written) <= 0.05 * (clock.now - began) + 2.0
+    assert 2.0 * len(clock.written) >= 0.03 * (clock.now - began)
+
+
+def test_failures_are_told_once_and_it_is_tried_again(save, clock, events):
+    save()
+    clock.error = OSError(28, "No space left on device")
+    for _ in range(4):
+        save(6.0)
+    failed = CheckpointFailed("run", "No space left on device", False, 100.0)
+    assert events == [failed]
+    clock.error = None
+    save(6.0)
+    assert clock.written == [100.0, 130.0]
+    clock.error = MemoryError()
+    save(6.0)
+    assert events == [failed, CheckpointFailed("run", "out of memory", False, 130.0)]
+    save(1.0, finished=True)
+    assert events[2:] == [CheckpointFailed("run", "out of memory", True, 130.0)]
+
+
+def test_other_errors_are_not_hidden(save, clock):
+    clock.error = TypeError("an archive cannot hold a socket")
+    with pytest.raises(TypeError):
+        save()
+
+
+def test_a_folder_that_vanishes_does_not_end_the_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    folder, events = tmp_path / "folder", []
+    folder.mkdir()
+
+    def observer(event):
+        events.append(event)
+        if len(events) == 8:
+            assert list(folder.iterdir())
+            shutil.rmtree(folder)
+
+    result = solve(SMALL, HASTY, observer, checkpoint=folder / "run")
+    assert result.status is SolutionStatus.OPTIMAL
+    failures = [event for event in events if isinstance(event, CheckpointFailed)]
+    assert [failure.finished for failure in failures] == [False, True]
+    assert "there is no folder" in failures[0].reason
+    assert failures[0].written > 0
+
+
+def test_what_a_killed_run_has_left_is_removed(good, monkeypatch):
+    folder = good.parent
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", lambda old, new: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("pathlib.Path.unlink", lambda path: None)
+        for path in (good, folder / "other"):
+            with pytest.raises(KeyboardInterrupt):
+                write_checkpoint(path, Checkpoint(TINY, HASTY))
+    assert len(list(folder.iterdir())) == 3
+    CheckpointFile(good, Checkpoint(TINY, HASTY), float, print)
+    assert len(list(folder.iterdir())) == 2
+    CheckpointFile(folder / "other", Checkpoint(TINY, HASTY), float, print)
+    assert list(folder.iterdir()) == [good]
+
+
+# -- files that are none ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def good(tmp_path):
+    write_checkpoint(tmp_path / "run", Checkpoint(TINY, HASTY))
+    return tmp_path / "run"
+
+
+def reason(path):
+    with pytest.raises(ArchiveError) as caught:
+        read_checkpoint(path)
+    line = str(caught.value)
+    assert line.startswith(f"{path}: ")
+    assert "\n" not in line
+    return line.removeprefix(f"{path}: ")
+
+
+def test_every_truncation_is_told(good):
+    content = good.read_bytes()
+    for length in {*range(0, len(content), 37), len(content) - 1}:
+        good.write_bytes(content[:length])
+        assert "expected" in reason(good)
+
+
+def test_what_is_no_checkpoint_is_told(good, tmp_path):
+    assert reason(tmp_path) == "is a folder; expected an sdpbb checkpoint"
+    missing = "there is no such file; expected an sdpbb checkpoint"
+    assert reason(tmp_path / "missing") == missing
+    good.write_text("3 1 2\n0\n1\n5\n")
+    assert reason(good).startswith("is not an sdpbb checkpoint")
+    write_archive(good, "result", (1, 2), ())
+    assert reason(good) == "is an sdpbb result; expected an sdpbb checkpoint"
+    write_archive(good, "checkpoint", (1, 2), ())
+    assert "holds no state of a run" in reason(good)
+
+
+def test_other_versions_are_refused(good, monkeypatch):
+    monkeypatch.setattr("sdpbb.archive.file._version", lambda: "0.0.9")
+    write_checkpoint(good, Checkpoint(TINY, HASTY))
+    assert reason(good) == (
+        f"was written by sdpbb 0.0.9; expected one of sdpbb {__version__}, which this is "
+        "(sdpbb 0.0.9 can resume it)"
+    )
+
+
+def test_values_of_the_wrong_types_are_refused(good):
+    broken = Checkpoint(TINY, HASTY)
+    object.__setattr__(broken, "instance", SafeBound(0.0))
+    write_archive(good, "checkpoint", broken, STORED_TYPES)
+    assert "holds what is no Checkpoint" in reason(good)

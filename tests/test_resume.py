@@ -1,0 +1,425 @@
+"""Runs that were left, and go on."""
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from sdpbb.cli import ExitCode, main
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.problem.formats import write_points
+from sdpbb.report import ProgressTable
+from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.events import Progress, Resumed, Started
+from sdpbb.solver import _changed, resume, solve
+from tests.enumeration import optimum, random_instance
+from tests.graphs import cycle, mycielski
+from tests.trees import HASTY, LARGE, LARGE_OPTIMUM, LONG, SMALL, SMALL_OPTIMUM, Broken
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run"
+
+
+def test_a_larger_node_limit_goes_on_from_the_smaller(path):
+    whole = solve(SMALL, HASTY)
+    result = solve(SMALL, replace(HASTY, node_limit=5), checkpoint=path)
+    assert (result.termination, result.statistics.n_nodes) == (Termination.NODE_LIMIT, 5)
+    again = resume(path)
+    assert (again.termination, again.statistics.n_nodes) == (Termination.NODE_LIMIT, 5)
+    assert again.lower_bound == result.lower_bound
+    events = []
+    more = resume(path, events.append, node_limit=9)
+    assert (more.termination, more.statistics.n_nodes) == (Termination.NODE_LIMIT, 9)
+    assert more.lower_bound >= result.lower_bound
+    assert more.statistics.root_lower_bound == result.statistics.root_lower_bound
+    (started,) = (event for event in events if isinstance(event, Started))
+    assert started.resumed.path == str(path)
+    assert (started.resumed.n_nodes, started.resumed.seconds > 0) == (5, True)
+    assert started.resumed.n_open > 1
+    done = resume(path, node_limit=None)
+    assert done.status is SolutionStatus.OPTIMAL
+    assert done.objective == pytest.approx(whole.objective, rel=1e-12)
+    assert done.statistics.n_nodes == whole.statistics.n_nodes
+    assert done.statistics.n_iterations == whole.statistics.n_iterations
+
+
+def test_a_finished_run_is_reported_again(path, monkeypatch):
+    result = solve(SMALL, HASTY, checkpoint=path)
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", None)  # nothing is evaluated
+    again = resume(path)
+    assert again.partition == result.partition
+    assert (again.lower_bound, again.gap) == (result.lower_bound, result.gap)
+    assert again.statistics.n_nodes == result.statistics.n_nodes
+    took = result.statistics.wall_seconds
+    assert again.statistics.wall_seconds == pytest.approx(took, abs=1.0)
+    assert again.parameters == result.parameters
+
+
+def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
+    graph = mycielski(cycle(5))  # only an integer programme tells that three colours are too few
+    instance = Instance(np.arange(11.0)[:, None], 3, cannot_link=np.argwhere(np.triu(graph)))
+    result = solve(instance, checkpoint=path)
+    assert result.status is SolutionStatus.INFEASIBLE
+    monkeypatch.setattr("sdpbb.solver.find_feasible", None)  # not sought again
+    again = resume(path)
+    assert again.infeasibility == result.infeasibility
+    assert again.statistics.n_blocks == 11
+
+
+def test_what_had_no_clustering_yet_is_begun_again(path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdpbb.solver.find_feasible", lambda contraction, seconds: None)
+        result = solve(SMALL, replace(HASTY, time_limit=1.0), checkpoint=path)
+    assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
+    result = resume(path, time_limit=math.inf)
+    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+
+
+def test_time_counts_on(path):
+    write_checkpoint(path, Checkpoint(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
+    result = resume(path)
+    assert result.termination is Termination.TIME_LIMIT
+    assert 100.0 <= result.statistics.wall_seconds < 105.0
+    result = resume(path, time_limit=200.0)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert 100.0 < result.statistics.wall_seconds < 150.0
+    assert result.statistics.root_seconds > 100.0
+    assert read_checkpoint(path).seconds > 100.0
+
+
+def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
+    """To the last bit, however often it is left."""
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    parameters = SolverParameters(gap=1e-12, sdp=LONG.sdp, search=HASTY.search, node_limit=1)
+    whole = solve(LARGE, parameters)
+    interrupt = threading.Event()
+
+    def after_a_slice(event):
+        if isinstance(event, Progress):
+            interrupt.set()
+
+    result = solve(LARGE, parameters, after_a_slice, interrupt, path)
+    n_times = 0
+    while result.termination is Termination.INTERRUPTED:
+        (root,) = read_checkpoint(path).tree.nodes
+        assert root.state.bounding.admm.n_iterations == 20 * (n_times + 1)
+        interrupt = threading.Event()
+        result = resume(path, after_a_slice, interrupt)
+        n_times += 1
+    assert n_times == 2
+    assert result.statistics.n_iterations == whole.statistics.n_iterations == 60
+    assert result.lower_bound == whole.lower_bound
+    assert result.partition == whole.partition
+
+
+def test_runs_left_after_every_node_agree_with_enumeration(path):
+    rng = np.random.default_rng(11)
+    n_resumed = 0
+    for _ in range(25):
+        instance = random_instance(rng, n_min=8)
+        if optimum(instance) is None:
+            continue
+        path.unlink(missing_ok=True)
+        result = solve(instance, replace(HASTY, gap=1e-9, node_limit=1), checkpoint=path)
+        while result.status is not SolutionStatus.OPTIMAL:
+            result = resume(path, node_limit=result.statistics.n_nodes + 1)
+            n_resumed += 1
+        assert result.objective == pytest.approx(optimum(instance), rel=1e-8, abs=1e-11)
+        assert result.lower_bound <= optimum(instance) + 1e-11
+    assert n_resumed > 10
+
+
+def test_workers_go_on_with_what_one_has_begun(path, monkeypatch):
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    solve(SMALL, replace(HASTY, node_limit=5), checkpoint=path)
+    result = resume(path, node_limit=12, workers=2)
+    assert 12 <= result.statistics.n_nodes <= 13
+    assert result.parameters["workers"] == 2
+    result = resume(path, node_limit=None)
+    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+
+
+def test_another_checkpoint(path, tmp_path):
+    solve(SMALL, replace(HASTY, node_limit=5), checkpoint=path)
+    before = path.read_bytes()
+    resume(path, node_limit=7, checkpoint=tmp_path / "other")
+    assert path.read_bytes() == before
+    assert read_checkpoint(tmp_path / "other").statistics.n_nodes == 7
+    with pytest.raises(ParameterError, match="is there already"):
+        resume(path, node_limit=7, checkpoint=tmp_path / "other")
+
+
+def test_what_a_run_can_be_asked_anew(path):
+    here = SolverParameters(workers=3)
+    there = SolverParameters(dask="tcp://there:1")
+    assert _changed(here, {"dask": "tcp://there:1"}) == there
+    assert _changed(there, {"workers": 3}) == here
+    assert _changed(here, {"time_limit": 5.0}) == replace(here, time_limit=5.0)
+    with pytest.raises(ParameterError, match="no workers besides"):
+        _changed(here, {"workers": 2, "dask": "tcp://there:1"})
+    with pytest.raises(TypeError, match="cannot change gap, sdp"):
+        resume(path, sdp=HASTY.sdp, gap=1e-9)
+
+
+def test_a_checkpoint_is_not_overwritten_by_a_new_run(path):
+    path.write_text("hours")
+    with pytest.raises(ParameterError) as caught:
+        solve(SMALL, HASTY, checkpoint=path)
+    expected = f"checkpoint = {path}: is there already; give the name of a new file"
+    assert str(caught.value) == expected
+    assert path.read_text() == "hours"
+    with pytest.raises(ParameterError, match="there is no folder"):
+        solve(SMALL, HASTY, checkpoint=path / "in" / "a" / "file")
+
+
+def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("sdpbb.solver.SdpBounding", Broken)
+        with pytest.raises(BackendFailure, match="no licence"):
+            solve(SMALL, HASTY, checkpoint=path)
+    assert read_checkpoint(path).statistics.n_nodes == 5  # the last state, not the last due
+    assert resume(path).objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+
+
+def test_resume_is_public():
+    assert sdpbb.resume is resume
+
+
+# -- the command -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return int(exited.value.code or 0), out, err
+
+    return run
+
+
+def test_the_command_goes_on(run, path, tmp_path):
+    write_points(tmp_path / "points.txt", SMALL.points, SMALL.k)
+    options = ["--no-fixing", "--branching", "most-undecided", "--node-limit", 2]
+    status, _, err = run("solve", tmp_path / "points.txt", *options, "--checkpoint", path)
+    assert (status, err) == (ExitCode.LIMIT, "")
+    assert run("resume", path, "--quiet") == (ExitCode.LIMIT, "", "")
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    status, out, err = run("resume", path, "--node-limit", 10**6, *outputs)
+    assert (status, err) == (ExitCode.OPTIMAL, "")
+    assert f"resumed from {path}: 2 nodes done, " in out
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["objective"] == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+    assert written["parameters"]["node_limit"] == 10**6
+    assert len((tmp_path / "labels.txt").read_text().split()) == 60
+
+
+def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
+    calls = []
+
+    def engine(*arguments, **changes):
+        calls.append((arguments[0], arguments[3], changes))
+        raise ParameterError("time_limit = 0.0: expected seconds > 0")
+
+    monkeypatch.setattr("sdpbb.solver.resume", engine)
+    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    limits = ["--time-limit", 5, "--node-limit", 6, "--memory-limit", 7]
+    others = ["--workers", 2, "--dask", "x", "--checkpoint", tmp_path / "new"]
+    message = "error: --time-limit 0.0: expected seconds > 0\n"
+    assert run("resume", path, *limits, *others) == (ExitCode.USAGE, "", message)
+    assert run("resume", path)[0] == ExitCode.USAGE
+    asked = {"time_limit": 5, "node_limit": 6, "memory_limit": 7, "workers": 2, "dask": "x"}
+    assert calls == [
+        (str(path), str(tmp_path / "new"), asked),
+        (str(path), None, {}),
+    ]
+
+
+def make_missing(path):
+    return "there is no such file; expected an sdpbb checkpoint"
+
+
+def make_folder(path):
+    path.mkdir()
+    return "is a folder; expected an sdpbb checkpoint"
+
+
+def make_foreign(path):
+    path.write_text("3 1 2\n0\n1\n5\n")
+    return "is not an sdpbb checkpoint, or not all of it; expected a whole one"
+
+
+def make_empty(path):
+    path.touch()
+    return "the file is empty; expected an sdpbb checkpoint"
+
+
+def make_truncated(path):
+    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    content = path.read_bytes()
+    path.write_bytes(content[:-100])
+    n = len(content)
+    return f"is incomplete: it has {n - 100:,} bytes; expected {n:,}, as it was written"
+
+
+def make_damaged(path):
+    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(content)
+    return "is damaged; expected the file as it was written"
+
+
+def make_of_another_version(path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdpbb.archive.file._version", lambda: "9.9.9")
+        write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    return (
+        f"was written by sdpbb 9.9.9; expected one of sdpbb {sdpbb.__version__}, which this is "
+        "(sdpbb 9.9.9 can resume it)"
+    )
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_missing,
+        make_folder,
+        make_foreign,
+        make_empty,
+        make_truncated,
+        make_damaged,
+        make_of_another_version,
+    ],
+)
+def test_what_cannot_be_resumed_is_told_and_left_alone(run, path, tmp_path, make):
+    message = make(path)
+    (tmp_path / "out.json").write_text("old")
+    before = path.read_bytes() if path.is_file() else None
+    status, out, err = run("resume", path, "--json", tmp_path / "out.json")
+    assert (status, out, err) == (ExitCode.BAD_INPUT, "", f"error: {path}: {message}\n")
+    assert (tmp_path / "out.json").read_text() == "old"
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_checkpoint_is_not_replaced_by_a_result(run, path):
+    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    before = path.read_bytes()
+    status, _, err = run("resume", path, "--json", path)
+    assert status == ExitCode.USAGE
+    assert err == f"error: {path}: is an input already; expected another file\n"
+    assert path.read_bytes() == before
+
+
+def test_the_log_says_where_a_run_goes_on(capsys):
+    resumed = Resumed("run.ckpt", 12, 5, 34.5)
+    ProgressTable(sys.stdout, "1")(Started("x", 4, 2, 2, 0, 0, 4, 0, resumed))
+    assert "\nresumed from run.ckpt: 12 nodes done, 5 open, 34.5 s\n" in capsys.readouterr().out
+
+
+# -- runs that are killed --------------------------------------------------------------------
+
+# The command, but with checkpoints as often as there is something to write.
+SCRIPT = """
+import sdpbb.checkpoint
+import sdpbb.search.branch_and_bound
+from sdpbb.__main__ import main
+sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
+sdpbb.search.branch_and_bound.SHORTEST_SLICE = 0.05
+sdpbb.search.branch_and_bound.ALONE = 0.0
+if __name__ == "__main__":
+    main()
+"""
+
+
+def kill_and_resume(folder, workers, n_kills, rng, life):
+    """The seconds, nodes and bounds of the checkpoints after each kill, until the run is finished.
+
+    A process lives for up to `life` seconds after the log has begun.
+    """
+    path, script = folder / "run", folder / "script.py"
+    script.write_text(SCRIPT)
+    # What the command has no options for is in the checkpoint.
+    if not path.exists():
+        write_checkpoint(path, Checkpoint(LARGE, replace(LONG, workers=workers)))
+    states = []
+    while True:
+        process = subprocess.Popen(
+            [sys.executable, script, "resume", path],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )
+        with process:
+            if len(states) < n_kills:
+                process.stdout.readline()
+                time.sleep(rng.uniform(0.0, life))
+                process.kill()
+            out, err = process.communicate(timeout=120)
+        left = read_checkpoint(path)
+        lower = 0.0
+        if left.tree is not None:
+            lowers = [node.lower.value for node in left.tree.nodes]
+            lower = min([left.tree.upper, left.tree.closed, *lowers])
+        states.append((left.seconds, left.statistics.n_nodes, lower))
+        if process.returncode != -9:
+            assert (process.returncode, err) == (0, "")
+            assert "proven optimal" in out
+            return states
+
+
+def assert_survived(states, n_kills, folder):
+    assert {path.name for path in folder.iterdir()} == {"run", "script.py"}
+    assert len(states) == n_kills + 1
+    for column in zip(*states, strict=True):
+        assert list(column) == sorted(column)  # nothing is ever taken back
+    _, n_nodes, lower = states[-1]
+    assert n_nodes > states[0][1]
+    assert lower <= LARGE_OPTIMUM
+    assert lower >= LARGE_OPTIMUM * (1 - 1e-4 - 1e-6)
+
+
+@pytest.fixture(scope="module")
+def n_nodes():
+    """Of the run with one worker that nobody disturbs."""
+    return solve(LARGE, LONG).statistics.n_nodes
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_that_is_killed_goes_on(tmp_path, workers, n_nodes):
+    states = kill_and_resume(tmp_path, workers, 3, random.Random(workers), 1.0)
+    assert_survived(states, 3, tmp_path)
+    if workers == 1:
+        assert states[-1][1] == n_nodes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("seed", range(2))
+def test_runs_that_are_killed_again_and_again_go_on(tmp_path, workers, seed, n_nodes):
+    states = kill_and_resume(tmp_path, workers, 10, random.Random(seed), 0.8)
+    assert_survived(states, 10, tmp_path)
+    if workers == 1:
+        assert states[-1][1] == n_nodes

@@ -1,0 +1,291 @@
+"""The optimum does not depend on who evaluates the nodes, nor on what happens to them."""
+
+import contextlib
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from sdpbb import read_instance
+from sdpbb.bounds.sdp.parameters import SdpParameters, SeparationParameters
+from sdpbb.cli import ExitCode
+from sdpbb.executors.pool import TaskPool
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem.formats import write_points
+from sdpbb.report import ProgressTable
+from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.events import WorkerLost
+from sdpbb.search.parameters import BranchingParameters, SearchParameters
+from sdpbb.solver import solve
+from tests.enumeration import optimum, random_instance
+from tests.trees import (
+    HASTY,
+    LARGE,
+    LARGE_OPTIMUM,
+    LONG,
+    SMALL,
+    SMALL_OPTIMUM,
+    SMALLER,
+    SMALLER_OPTIMUM,
+    Deadly,
+)
+
+INSTANCES = Path(__file__).resolve().parents[1] / "instances"
+OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Other processes are started as soon as there is work for two."""
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+
+
+@pytest.fixture
+def pools(monkeypatch):
+    """The pools that runs have made."""
+    made = []
+
+    def pool(executor):
+        made.append(TaskPool(executor))
+        return made[-1]
+
+    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
+    return made
+
+
+def variant(fixing, n_candidates, stars, **more):
+    return SolverParameters(
+        sdp=SdpParameters(
+            max_iterations=20,
+            separation=SeparationParameters(stars_per_block=3 if stars else 0),
+        ),
+        search=SearchParameters(
+            branching=BranchingParameters(n_candidates=n_candidates), fixing=fixing
+        ),
+        **more,
+    )
+
+
+VARIANTS = list(itertools.product([True, False], [1, 10], [True, False]))
+
+
+@pytest.mark.parametrize(("fixing", "n_candidates", "stars"), VARIANTS)
+def test_every_variant_agrees_with_enumeration(fixing, n_candidates, stars):
+    rng = np.random.default_rng(7)
+    for _ in range(12):
+        instance = random_instance(rng, n_min=6)
+        truth = optimum(instance)
+        result = solve(instance, variant(fixing, n_candidates, stars, gap=1e-9))
+        if truth is None:
+            assert result.status is SolutionStatus.INFEASIBLE
+        else:
+            assert result.status is SolutionStatus.OPTIMAL
+            assert result.objective == pytest.approx(truth, rel=1e-8, abs=1e-11)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("fixing", "n_candidates", "stars"), VARIANTS)
+def test_every_variant_has_the_same_optimum(workers, fixing, n_candidates, stars, at_once, pools):
+    """Without stars trees are many times as large."""
+    instance, truth = (SMALL, SMALL_OPTIMUM) if stars else (SMALLER, SMALLER_OPTIMUM)
+    result = solve(instance, variant(fixing, n_candidates, stars, workers=workers))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(truth, rel=1e-4)
+    assert result.lower_bound <= truth * (1 + 1e-6)
+    assert not result.statistics.n_fixed or fixing or n_candidates > 1
+    if stars or (n_candidates == 1 and not fixing):  # otherwise the root may have closed
+        assert result.statistics.n_nodes > 1
+        assert len(pools) == workers
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_agree_with_enumeration(seed, at_once, pools):
+    """On instances whose root does not close at once."""
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n_min=9)
+    while optimum(instance) is None or solve(instance, HASTY).statistics.n_nodes < 3:
+        instance = random_instance(rng, n_min=9)
+    pools.clear()
+    result = solve(instance, replace(HASTY, workers=2, gap=1e-9))
+    assert len(pools) == 2
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(optimum(instance), rel=1e-8)
+
+
+@pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
+def test_bundled_optima_by_other_ways(case):
+    constraints = INSTANCES / case["constraints"] if case["constraints"] else None
+    instance = read_instance(INSTANCES / case["data"], case["k"], constraints)
+    parameters = variant(fixing=True, n_candidates=1, stars=False)
+    result = solve(instance, replace(parameters, sdp=replace(parameters.sdp, max_iterations=100)))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(case["value"], rel=1e-4)
+    assert result.lower_bound <= case["value"]
+
+
+def busy_workers(process=None):
+    """Processes below this one that have begun to work."""
+    found = []
+    for child in (process or psutil.Process()).children(recursive=True):
+        try:
+            is_tracker = "resource_tracker" in " ".join(child.cmdline())
+            if not is_tracker and child.cpu_times().user > 1.0:
+                found.append(child)
+        except psutil.Error:
+            pass
+    return found
+
+
+def eventually(holds, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.slow
+def test_killed_workers_cost_no_node(at_once, pools):
+    """The killer leaves the others time to evaluate again what the victim was at."""
+    over, rng = threading.Event(), random.Random(0)
+
+    def kill_now_and_then():
+        while not over.wait(1.5):
+            if workers := busy_workers():
+                rng.choice(workers).kill()
+
+    killer = threading.Thread(target=kill_now_and_then)
+    killer.start()
+    try:
+        result = solve(LARGE, replace(LONG, workers=2))
+    finally:
+        over.set()
+        killer.join()
+    assert sum(pool.n_deaths for pool in pools) >= 2
+    assert result.statistics.n_lost == 0
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
+
+
+def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, capsys):
+    monkeypatch.setattr("sdpbb.solver.SdpBounding", Deadly)
+    events = []
+    table = ProgressTable(sys.stdout, "")
+    result = solve(
+        SMALL, replace(HASTY, workers=2), lambda event: (events.append(event), table(event))
+    )
+    assert (result.status, result.termination) == (
+        SolutionStatus.FEASIBLE,
+        Termination.WORKERS_LOST,
+    )
+    assert result.statistics.n_lost == 1
+    assert sum(pool.n_deaths for pool in pools) == 2
+    assert result.statistics.root_lower_bound <= result.lower_bound < SMALL_OPTIMUM
+    assert result.objective >= SMALL_OPTIMUM * (1 - 1e-8)
+    assert result.statistics.n_nodes > 3  # the others were evaluated
+    (lost,) = (event for event in events if isinstance(event, WorkerLost))
+    assert f"node {lost.node} ended its worker twice" in capsys.readouterr().out
+
+
+def test_a_dask_cluster_solves_a_tree(at_once, pools):
+    pytest.importorskip("distributed")
+    from tests.executors.test_dask import started
+
+    with started(2) as cluster:
+        result = solve(SMALL, replace(HASTY, dask=cluster.address))
+        assert result.status is SolutionStatus.OPTIMAL
+        assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+        assert len(pools) == 2
+
+
+def test_an_interrupt_ends_a_run_with_workers(at_once):
+    interrupt = threading.Event()
+    pressed = []
+
+    def press():
+        assert eventually(lambda: len(busy_workers()) == 2)
+        pressed.append(time.monotonic())
+        interrupt.set()
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    result = solve(LARGE, replace(LONG, gap=0.0, workers=2), interrupt=interrupt)
+    thread.join()
+    assert result.termination is Termination.INTERRUPTED
+    assert time.monotonic() - pressed[0] < 10.0
+    assert result.lower_bound <= LARGE_OPTIMUM <= result.objective * (1 + 1e-8)
+    assert not busy_workers()
+
+
+SCRIPT = """
+import sdpbb.search.branch_and_bound
+from sdpbb.__main__ import main
+sdpbb.search.branch_and_bound.ALONE = 0.0
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """The command with two workers on a long run; whatever is left of it ends with the test."""
+    write_points(tmp_path / "points.txt", LARGE.points, LARGE.k)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    options = ["--gap", "0", "--no-fixing", "--branching", "most-undecided", "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "script.py", "solve", "points.txt", *options, "--json", "out.json"],
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(INSTANCES.parent)},
+        start_new_session=True,
+    )
+    yield process
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stderr.close()
+
+
+def workers_of(process):
+    return partial(busy_workers, psutil.Process(process.pid))
+
+
+def test_ctrl_c_once_with_workers(command, tmp_path):
+    workers = workers_of(command)
+    assert eventually(lambda: len(workers()) == 2)
+    left = workers()
+    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
+    assert command.wait(timeout=30) == ExitCode.INTERRUPTED
+    assert '"termination": "interrupted"' in (tmp_path / "out.json").read_text()
+    assert command.stderr.read().count("\n") == 2
+    assert eventually(lambda: not any(worker.is_running() for worker in left), 10)
+
+
+def test_ctrl_c_twice_with_workers(command, tmp_path):
+    workers = workers_of(command)
+    assert eventually(lambda: len(workers()) == 2)
+    left = psutil.Process(command.pid).children(recursive=True)
+    os.killpg(command.pid, signal.SIGINT)
+    command.stderr.readline()
+    command.stderr.readline()
+    os.killpg(command.pid, signal.SIGINT)
+    assert command.wait(timeout=10) in (-signal.SIGINT, ExitCode.INTERRUPTED)
+    assert eventually(lambda: not any(child.is_running() for child in left), 10)
+    assert "Traceback" not in command.stderr.read()

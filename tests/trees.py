@@ -1,0 +1,71 @@
+"""Runs that branch, for the tests of all that happens to trees, and what happens to them there.
+
+Nodes are given up early and split by the simplest rule, so that trees come cheap.
+"""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.errors import BackendFailure
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.search.parameters import BranchingParameters, SearchParameters
+
+PLAIN = SearchParameters(branching=BranchingParameters(n_candidates=1), fixing=False)
+HASTY = SolverParameters(sdp=SdpParameters(max_iterations=20), search=PLAIN)
+
+# Some 30 nodes and less than a second when HASTY.
+SMALL = Instance(np.random.default_rng(1).normal(size=(60, 10)), 6, name="small")
+SMALL_OPTIMUM = 327.11817
+# A handful of nodes.
+SMALLER = Instance(np.random.default_rng(2).normal(size=(34, 6)), 4, name="smaller")
+SMALLER_OPTIMUM = 105.98433
+# Some 150 nodes and ten seconds.
+LARGE = Instance(np.random.default_rng(1).normal(size=(80, 10)), 8, name="large")
+LARGE_OPTIMUM = 455.97544
+LONG = replace(HASTY, sdp=SdpParameters(max_iterations=60))
+# Minutes in the root alone.
+HUGE = Instance(np.random.default_rng(0).normal(size=(400, 4)), 12, name="huge")
+
+
+class Deadly(SdpBounding):
+    """Ends its process at the first child with a must-link, but not the process it was made in."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters)
+        self.home = os.getpid()
+
+    def start(self, contraction, warm_start):
+        if is_first_child(contraction) and os.getpid() != self.home:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().start(contraction, warm_start)
+
+
+class Hungry(SdpBounding):
+    """Finds no memory for the first child with a must-link."""
+
+    def start(self, contraction, warm_start):
+        if is_first_child(contraction):
+            raise MemoryError
+        return super().start(contraction, warm_start)
+
+
+class Broken(SdpBounding):
+    """Fails at the sixth node."""
+
+    n_started = 0
+
+    def start(self, contraction, warm_start):
+        self.n_started += 1
+        if self.n_started == 6:
+            raise BackendFailure("no licence")
+        return super().start(contraction, warm_start)
+
+
+def is_first_child(contraction):
+    return contraction.n_blocks == contraction.n_points - 1 and not len(contraction.cannot_link)
