@@ -20,8 +20,9 @@ from sdpbb.search.tree import Tree, advanced, child, with_fixings
 # next one needs. Between two, incumbents are exchanged, limits are kept, the user is told, and
 # the state can be saved. They grow with the run.
 SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
-# Seconds before other processes are started: most runs end earlier than a process has begun.
-ALONE = 2.0
+# Other processes are started after so many seconds, or when so many nodes are finished and there is
+# work for two: most runs end before a process has begun, which takes it a second.
+ALONE, ALONE_NODES = 2.0, 3
 
 
 @dataclass
@@ -104,6 +105,10 @@ def branch_and_bound(
         coordinator.shutdown()
 
 
+def _begun() -> None:
+    """The first task of another process: done when that has begun."""
+
+
 @dataclass(frozen=True)
 class _Task:
     """What is in flight: the evaluation of a node, or the probe of one of its children."""
@@ -130,6 +135,7 @@ class _Coordinator:
         self._observer = observer
         self._workforce = workforce
         self._pool = workforce.here
+        self._others: TaskPool | None = None
         self._save = save
         self._tasks: dict[int, _Task] = {}
         self._n_tasks = 0
@@ -157,19 +163,29 @@ class _Coordinator:
         return self._limit
 
     def shutdown(self) -> None:
-        self._pool.shutdown()
+        self._workforce.here.shutdown()
+        if self._others is not None:
+            self._others.shutdown()
 
     # -- work handed out ---------------------------------------------------------------------
 
     def _choose_pool(self) -> None:
-        """Go over to other processes once there is work for two."""
+        """Start other processes when it is time to, work on here until they have begun, and go over
+        to them once there is work for two."""
         if self._pool is not self._workforce.here or self._workforce.others is None:
             return
         n_probes = sum(len(probing.waiting) for probing in self._probings.values())
         n_due = len(self._ready) + self._tree.n_waiting + n_probes
-        if n_due > 1 and self._limits.seconds >= ALONE and not self._tasks:
-            self._pool.shutdown()
-            self._pool = self._workforce.others()
+        if self._others is None:
+            grown = self._statistics.n_nodes >= ALONE_NODES and n_due > 1
+            if not grown and self._limits.seconds < ALONE:
+                return
+            self._others = self._workforce.others()
+            for key in range(self._others.n_free):
+                self._others.submit(key, _begun)
+        self._others.wait(0.0)
+        if n_due > 1 and not self._others.n_under_way:
+            self._pool = self._others
 
     def _submit(self) -> None:
         while self._pool.n_free:
