@@ -27,7 +27,7 @@ from sdpbb.search.parameters import STRONG_BRANCHING, SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.solver import solve
-from tests.trees import HASTY, LONG, SMALL
+from tests.trees import CHOICE, HASTY, LONG, SMALL, go_over_at_once
 
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
 
@@ -104,7 +104,7 @@ def test_a_search_is_restored(busy):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
     """Also in those that workers are at: none is closed yet, so none may be missing."""
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    monkeypatch.setattr(CHOICE, go_over_at_once)
     monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)

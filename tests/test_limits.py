@@ -16,13 +16,24 @@ from sdpbb.problem.formats import write_points
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.stop import Sampled
 from sdpbb.solver import resume, solve
-from tests.trees import HASTY, HUGE, LARGE, LARGE_OPTIMUM, LONG, SMALL, SMALL_OPTIMUM, Hungry
+from tests.trees import (
+    CHOICE,
+    HASTY,
+    HUGE,
+    LARGE,
+    LARGE_OPTIMUM,
+    LONG,
+    SMALL,
+    SMALL_OPTIMUM,
+    Hungry,
+    go_over_at_once,
+)
 
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    """Other processes are started as soon as there is work for two."""
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    """Other processes do all of the work."""
+    monkeypatch.setattr(CHOICE, go_over_at_once)
 
 
 def assert_stopped(result, instance, termination):

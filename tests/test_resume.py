@@ -27,7 +27,17 @@ from sdpbb.search.events import Progress, Resumed, Started
 from sdpbb.solver import _changed, resume, solve
 from tests.enumeration import optimum, random_instance
 from tests.graphs import cycle, mycielski
-from tests.trees import HASTY, LARGE, LARGE_OPTIMUM, LONG, SMALL, SMALL_OPTIMUM, Broken
+from tests.trees import (
+    CHOICE,
+    HASTY,
+    LARGE,
+    LARGE_OPTIMUM,
+    LONG,
+    SMALL,
+    SMALL_OPTIMUM,
+    Broken,
+    go_over_at_once,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -147,7 +157,7 @@ def test_runs_left_after_every_node_agree_with_enumeration(path):
 
 
 def test_workers_go_on_with_what_one_has_begun(path, monkeypatch):
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    monkeypatch.setattr(CHOICE, go_over_at_once)
     solve(SMALL, replace(HASTY, node_limit=5), checkpoint=path)
     result = resume(path, node_limit=12, workers=2)
     assert 12 <= result.statistics.n_nodes <= 13
@@ -347,7 +357,14 @@ import sdpbb.search.branch_and_bound
 from sdpbb.__main__ import main
 sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
 sdpbb.search.branch_and_bound.SHORTEST_SLICE = 0.05
-sdpbb.search.branch_and_bound.ALONE = 0.0
+
+
+def go_over_at_once(coordinator):
+    if coordinator._others is None and coordinator._workforce.others is not None:
+        coordinator._others = coordinator._pool = coordinator._workforce.others()
+
+
+sdpbb.search.branch_and_bound._Coordinator._choose_pool = go_over_at_once
 if __name__ == "__main__":
     main()
 """

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 import tomllib
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from sdpbb.search.parameters import BranchingParameters, SearchParameters
 from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance
 from tests.trees import (
+    CHOICE,
     HASTY,
     LARGE,
     LARGE_OPTIMUM,
@@ -40,6 +42,7 @@ from tests.trees import (
     SMALLER,
     SMALLER_OPTIMUM,
     Deadly,
+    go_over_at_once,
 )
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
@@ -50,8 +53,8 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed b
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Other processes are started as soon as there is work for two."""
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    """Other processes do all of the work."""
+    monkeypatch.setattr(CHOICE, go_over_at_once)
 
 
 @pytest.fixture
@@ -182,6 +185,23 @@ def test_killed_workers_cost_no_node(at_once, pools):
     assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
 
 
+def test_workers_begin_while_this_process_goes_on(monkeypatch):
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    evaluated = Counter()
+    submit = TaskPool.submit
+
+    def counting(pool, key, function, *args):
+        evaluated[id(pool)] += bool(args)
+        submit(pool, key, function, *args)
+
+    monkeypatch.setattr(TaskPool, "submit", counting)
+    result = solve(LARGE, replace(LONG, workers=2))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
+    assert len(evaluated) == 2
+    assert min(evaluated.values()) >= 2
+
+
 def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, capsys):
     monkeypatch.setattr("sdpbb.solver.SdpBounding", Deadly)
     events = []
@@ -235,7 +255,14 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
 SCRIPT = """
 import sdpbb.search.branch_and_bound
 from sdpbb.__main__ import main
-sdpbb.search.branch_and_bound.ALONE = 0.0
+
+
+def go_over_at_once(coordinator):
+    if coordinator._others is None and coordinator._workforce.others is not None:
+        coordinator._others = coordinator._pool = coordinator._workforce.others()
+
+
+sdpbb.search.branch_and_bound._Coordinator._choose_pool = go_over_at_once
 if __name__ == "__main__":
     main()
 """

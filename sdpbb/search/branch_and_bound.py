@@ -267,6 +267,7 @@ class _Coordinator:
         elif status is NodeStatus.BRANCH:
             self._begin_probing(number, outcome.candidates)
         else:
+            assert status is not NodeStatus.CLOSED, "a closed node whose bound does not close it"
             self._ready.append(number)
         if status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
             self._count(number)

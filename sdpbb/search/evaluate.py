@@ -191,12 +191,13 @@ def only_clustering(
     return None if contraction.means.any() else feasible
 
 
-def only_cost(contraction: Contraction, labels: NDArray[np.intp]) -> SafeBound:
-    """The cost of all clusterings of the blocks (see `only_clustering`), less what rounding can
-    have added to it: sums of squares lose a small multiple of eps, relative to themselves."""
+def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> SafeBound:
+    """The sum of squares of labels of the points, less what rounding can have added to it: pairwise
+    sums of squares lose a small multiple of eps and of the logarithm of their number, relative to
+    themselves."""
     eps = float(np.finfo(np.float64).eps)
-    terms = 16 + contraction.means.shape[1] + np.log2(contraction.n_points)
-    return SafeBound(contraction.cost(labels) * (1.0 - 4.0 * eps * float(terms)))
+    terms = 16.0 + float(np.log2(points.size))
+    return SafeBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))
 
 
 class _NodeSearch:
@@ -230,7 +231,7 @@ class _NodeSearch:
     def closed_by(self, labels: NDArray[np.intp]) -> Outcome:
         """The blocks have a clustering that costs as much as all others."""
         self._offer(self._bounded, labels, self._bounded.cost(labels), "colouring")
-        self._raise_to(only_cost(self._bounded, labels))
+        self._raise_to(only_cost(self._bounded.lift(labels), self._context.instance.points))
         return self._outcome(NodeStatus.CLOSED)
 
     def _raise_to(self, bound: SafeBound) -> None:
