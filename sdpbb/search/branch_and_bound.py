@@ -142,6 +142,7 @@ class _Coordinator:
         self._ready: deque[int] = deque()  # running nodes whose next slice is due
         self._probings: dict[int, Probing] = {}
         self._limit: Termination | None = None
+        self._n_cuts = 0  # of the node last evaluated
 
     def run(self) -> Termination | None:
         """Until every node is finished or a limit is reached."""
@@ -271,7 +272,8 @@ class _Coordinator:
             self._ready.append(number)
         if status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
             self._count(number)
-        self._report(outcome.n_cuts, improved)
+        self._n_cuts = outcome.n_cuts
+        self._report(improved)
 
     def _begin_probing(self, number: int, candidates: tuple[Pair, ...]) -> None:
         node = self._tree.running(number)
@@ -301,7 +303,7 @@ class _Coordinator:
         cutoff = tree.tolerances.cutoff(tree.upper)
         pair, together, apart = probing.choose(self._search.pseudo_costs, cutoff)
         tree.split(number, pair, together, apart)
-        self._report(0, improved=False)
+        self._report(improved=False)
 
     def _put_back(self) -> None:
         """What was begun is open again."""
@@ -323,7 +325,7 @@ class _Coordinator:
             statistics.root_gap = tree.gap
             statistics.root_seconds = self._limits.seconds
 
-    def _report(self, n_cuts: int, improved: bool) -> None:
+    def _report(self, improved: bool) -> None:
         tree = self._tree
         self._observer(
             Progress(
@@ -333,7 +335,7 @@ class _Coordinator:
                 lower=tree.lower,
                 upper=tree.upper,
                 gap=tree.gap,
-                n_cuts=n_cuts,
+                n_cuts=self._n_cuts,
                 source=tree.source if improved else "",
             )
         )
