@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from sdpbb.cache_folder import ensure_cache_folder
+from sdpbb.version import installed_version
 
 TYPE_CHECKING = False  # the typing module takes longer to import than all that is imported here
 if TYPE_CHECKING:
@@ -77,9 +78,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # slower to import than the rest of this module
-
-        return version("sdpbb")
+        return installed_version()
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

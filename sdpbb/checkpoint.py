@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from heuristics.parameters import IPCKMeansParameters
-from sdpbb import __version__
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.admm import AdmmState
@@ -34,6 +33,7 @@ from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, Sear
 from sdpbb.search.probing import PseudoCosts
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, TreeState
+from sdpbb.version import installed_version
 
 FilePath = str | os.PathLike[str]
 
@@ -162,10 +162,10 @@ def read_checkpoint(path: FilePath) -> Checkpoint:
 
 def _of_this_version(header: ArchiveHeader) -> None:
     # A state means what the methods of its version make of it.
-    if header.version != __version__:
+    if header.version != installed_version():
         raise ArchiveError(
-            f"was written by sdpbb {header.version}; expected one of sdpbb {__version__}, which "
-            f"this is (sdpbb {header.version} can resume it)"
+            f"was written by sdpbb {header.version}; expected one of sdpbb {installed_version()}, "
+            f"which this is (sdpbb {header.version} can resume it)"
         )
 
 

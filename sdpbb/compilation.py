@@ -47,3 +47,8 @@ def _exercise() -> None:
     run.fixings(contraction.total)
     IPCKMeans().run(contraction, rng)
     IPCKMeans().run(contraction, rng, run.affinity())
+
+
+def load_kernels() -> None:
+    """What another process does before its first task: import the engine and make kernels ready."""
+    prepare_kernels(lambda: None)

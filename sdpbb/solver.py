@@ -12,17 +12,15 @@ from typing import Any, TypedDict, Unpack
 
 from threadpoolctl import threadpool_limits
 
-from sdpbb import __version__
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
-from sdpbb.compilation import prepare_kernels
+from sdpbb.compilation import load_kernels, prepare_kernels
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
-from sdpbb.executors.warm_up import load_kernels
 from sdpbb.feasibility import find_feasible
 from sdpbb.files import new_file_problem, output_problem
 from sdpbb.parameters import SolverParameters
@@ -35,6 +33,7 @@ from sdpbb.search.node import Node
 from sdpbb.search.stop import Limits, Sampled
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
+from sdpbb.version import installed_version
 
 
 def solve(
@@ -326,6 +325,6 @@ def _result(
     return Result(
         statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **taken),
         parameters=begin.parameters.to_dict(),
-        version=__version__,
+        version=installed_version(),
         **(without_clustering | proven),
     )

@@ -26,7 +26,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,7 @@ from sdpbb.archive.encoder import Encoder
 from sdpbb.archive.items import contiguous_bytes
 from sdpbb.errors import ArchiveError
 from sdpbb.files import name_problem, replacement, shown_path
+from sdpbb.version import installed_version
 
 FilePath = str | os.PathLike[str]
 
@@ -224,8 +224,5 @@ def _packed(checksum: int) -> bytes:
     return checksum.to_bytes(_CHECKSUM, "little")
 
 
-@cache
 def _version() -> str:
-    from sdpbb import __version__  # slow to find out, and seldom needed
-
-    return __version__
+    return installed_version()

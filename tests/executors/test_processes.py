@@ -10,12 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from sdpbb.compilation import load_kernels
 from sdpbb.errors import BackendFailure
 from sdpbb.executors import processes
 from sdpbb.executors.executor import TaskDropped, WorkerDied
 from sdpbb.executors.pool import Completion, TaskPool
 from sdpbb.executors.processes import LocalProcesses
-from sdpbb.executors.warm_up import load_kernels
 from tests.executors import tasks
 
 ROOT = Path(__file__).resolve().parents[2]
