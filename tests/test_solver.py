@@ -239,6 +239,17 @@ def test_extreme_units(scale):
         assert result.objective / scale**2 == pytest.approx(truth, rel=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("gap", [1e-4, 0.0])
+def test_what_is_rounding_is_no_gap(seed, gap):
+    """Costs of the size of squared rounding errors of the coordinates."""
+    rng = np.random.default_rng(seed)
+    points = np.repeat([[0.0], [1.0]], 3, axis=0) + 10.0 ** rng.uniform(-15, -11) * rng.normal(
+        size=(6, 1)
+    )
+    assert solve(Instance(points, 2), SolverParameters(gap=gap)).status is SolutionStatus.OPTIMAL
+
+
 def test_differences_at_the_edge_of_precision():
     for step in (3.8e-13, 1e-14, 3e-16):
         points = [[0.0], [1.0], [2.0 + step]]

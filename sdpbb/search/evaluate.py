@@ -354,7 +354,8 @@ class _NodeSearch:
             labels=self._incumbent.labels,
             cost=self._incumbent.cost,
             source=self._incumbent.source,
-            blocks=self._bounded.block_of,
+            # A state belongs to the contraction that the node's present blocks give again.
+            blocks=None if status is NodeStatus.UNFINISHED else self._bounded.block_of,
             feasible=self._decided.lift(self._feasible),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,

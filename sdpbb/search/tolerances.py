@@ -48,4 +48,5 @@ class Tolerances:
 
     def relative_gap(self, lower: float, upper: float) -> float:
         """(upper - lower) / upper, and 0 where the difference is rounding."""
-        return 0.0 if upper - lower <= self.zero else relative_gap(lower, upper)
+        # The same expression as in `cutoff`: the two differences may round differently.
+        return 0.0 if lower >= upper - self.zero else relative_gap(lower, upper)

@@ -187,7 +187,9 @@ def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
     # Means are known to a few units in their last places, sums over r terms to r more.
     known = 1.0 - 4.0 * (c.shape[1] + 16) * _EPS
     length = np.linalg.norm(c, axis=1)
-    own = float(contraction.scatter.sum()) * known
+    scatter = float(contraction.scatter.sum())
+    # Sums inside of blocks have as many terms as the block has points.
+    own = scatter * (known - float(contraction.sizes.max()) * _EPS)
     pairs = []
     for i in range(len(e) - 1):
         rest = slice(i + 1, None)

@@ -362,7 +362,8 @@ def exclude_pairs(N, sizes, budget, apart):
             reach = 0
             for p in range(m):
                 own = N[p, p] + 2.0 * N[i, p] - budget * sizes[p]
-                if p != i and own < 0.0 and not apart[i, p]:
+                # What rounds to 0 or a little more may be less.
+                if p != i and own < rounding * budget * sizes[p] and not apart[i, p]:
                     near[reach] = p
                     reach += 1
             for j in range(i):

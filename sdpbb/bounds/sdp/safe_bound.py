@@ -65,24 +65,32 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
     set to 0 first.
 
     LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple of
-    m eps ||S||. Krylov methods overestimate the sum of smallest eigenvalues and must not be used.
+    m eps ||S||. The sums behind S lose a small multiple of eps times the sums of the absolute
+    values of their terms, which can be far larger than S where cuts and entries of N cancel. Krylov
+    methods overestimate the sum of smallest eigenvalues and must not be used.
     """
     m, k, u = relaxation.m, relaxation.k, relaxation.u
     r = relaxation.inverse_roots
     t = np.maximum(dual.multipliers, 0.0)
     S = -nonnegative_part(relaxation, dual)
+    terms = np.abs(S)  # the absolute values of what S is the sum of
     if len(dual.cuts):
-        _subtract_cuts(S, dual.cuts, t)
-    S *= r[:, None]
-    S *= r
+        total, absolute = _cut_sums(dual.cuts, t, m)
+        S -= total
+        terms += absolute
+    for sums in (S, terms):
+        sums *= r[:, None]
+        sums *= r
     S -= relaxation.K
+    terms += np.abs(relaxation.K)
     Su = S @ u
     uSu = float(u @ Su)
     magnitude = float(np.linalg.norm(S))
     restricted = relaxation.deflated(_restricted(S, u, Su, uSu), magnitude)
     eigenvalues = smallest_eigenvalues(restricted, k - 1)
     dual_rhs = float(dual.cuts.rhs @ t)
-    margin = _EPS * ((4 * k + 8) * m * magnitude + 16 * abs(dual_rhs))
+    rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
+    margin = _EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms)
     dual_value = dual_rhs + uSu + float(eigenvalues.sum()) - margin
     return SafeBound(relaxation.total + relaxation.scale * dual_value - relaxation.rounding)
 
@@ -119,15 +127,22 @@ def _restricted(
     return restricted
 
 
-def _subtract_cuts(S: NDArray[np.float64], cuts: CutSet, t: NDArray[np.float64]) -> None:
-    """S -= sum_c t_c B_c, both in the coordinates of Z."""
+def _cut_sums(
+    cuts: CutSet, t: NDArray[np.float64], m: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(m, m) sum_c t_c B_c in the coordinates of Z, and the same of absolute values."""
     weight = cuts.coefficient * t[cuts.owner]
-    weight[cuts.row != cuts.column] *= 0.5
-    flat = S.reshape(-1)
-    m = S.shape[0]
-    upper = cuts.row.astype(np.int64) * m + cuts.column
-    lower = cuts.column.astype(np.int64) * m + cuts.row
-    total = np.bincount(upper, weights=weight, minlength=m * m)
     off = cuts.row != cuts.column
-    total += np.bincount(lower[off], weights=weight[off], minlength=m * m)
-    flat -= total
+    weight[off] *= 0.5
+    position = np.concatenate(
+        [
+            cuts.row.astype(np.int64) * m + cuts.column,
+            cuts.column[off].astype(np.int64) * m + cuts.row[off],
+        ]
+    )
+    weight = np.concatenate([weight, weight[off]])
+    total, absolute = (
+        np.bincount(position, weights=w, minlength=m * m).astype(np.float64).reshape(m, m)
+        for w in (weight, np.abs(weight))
+    )
+    return total, absolute

@@ -12,6 +12,7 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.sdp.problems import small_problem, two_clusters
 from tests.bounds.sdp.test_cuts import random_cuts
+from tests.enumeration import optimum
 
 
 def random_dual(rng: np.random.Generator, relaxation: Relaxation, spread: float) -> DualPoint:
@@ -37,6 +38,25 @@ def test_any_dual_values_give_a_lower_bound_with_a_kernel(seed, spread):
     run = SdpBounding().start(problem.contraction, None)
     for _ in range(5):
         assert run.advance(np.inf).bound.value <= problem.optimum
+
+
+def test_large_dual_values_that_cancel_do_not_lift_the_bound():
+    """For k = 2 and cannot-linked j, h, a triangle cut and a complement cut are opposites."""
+    instance = Instance(np.array([[0.0], [1.0], [2.0], [3.0], [4.2]]), 2, cannot_link=[(0, 4)])
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)
+    relaxation = Relaxation.of(contraction)
+    rng = np.random.default_rng(0)
+    opposite = np.array([(i, 0, 4) for i in (1, 2, 3)], np.int32)
+    pairs = np.array([(i, j, j) for i in (1, 2, 3) for j in range(5) if i != j], np.int32)
+    cuts = CutSet.triangles(opposite) + CutSet.triangles(pairs) + CutSet.complements(opposite)
+    for _ in range(1000):
+        T = 10.0 ** rng.uniform(13, 18)
+        small = 10.0 ** rng.uniform(-2, 1) * rng.random(len(pairs))
+        N = np.zeros((5, 5))
+        N[0, 4] = N[4, 0] = -1.5 * T
+        dual = DualPoint(N, cuts, np.concatenate([np.full(3, T), small, np.full(3, T)]))
+        assert safe_bound(relaxation, dual).value <= optimum(instance)
 
 
 def test_the_kernel_strengthens_the_bound():
