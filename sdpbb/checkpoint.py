@@ -196,7 +196,7 @@ class CheckpointFile:
             remove_leftovers(path)
 
     def __call__(self, search: Search, finished: bool) -> None:
-        if finished or time.perf_counter() >= self._due:
+        if self._path is not None and (finished or time.perf_counter() >= self._due):
             self.write(self._begin.after(search, self._seconds()), finished)
 
     def write(self, checkpoint: Checkpoint, finished: bool) -> None:

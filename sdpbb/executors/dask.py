@@ -17,7 +17,7 @@ from typing import Any
 
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
-from sdpbb.executors.packing import pack, unpack
+from sdpbb.executors.packing import pack, unpack, unpack_into
 
 LOGGERS = (
     "distributed",
@@ -160,12 +160,7 @@ class DaskCluster(TaskExecutor):
         elif error is not None:
             outer.set_exception(self._not_installed(error) or error)
         else:
-            try:
-                value = unpack(inner.result())
-            except Exception as reason_it_cannot_be_read:
-                outer.set_exception(reason_it_cannot_be_read)
-            else:
-                outer.set_result(value)
+            unpack_into(outer, inner.result())
 
     def _not_installed(self, error: BaseException) -> BackendFailure | None:
         """The scheduler and the workers say in several ways that they lack a package."""

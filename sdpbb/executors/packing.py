@@ -8,6 +8,7 @@ for futures inside of arguments.
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import Future
 from typing import Any
 
 
@@ -24,3 +25,13 @@ def unpack(packed: bytes) -> Any:
 def run_packed(call: bytes) -> bytes:
     """The packed value of a packed call without arguments."""
     return pack(unpack(call)())
+
+
+def unpack_into(future: Future[Any], packed: bytes) -> None:
+    """End a future with the value that was packed, or with why it cannot be read."""
+    try:
+        value = unpack(packed)
+    except Exception as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
-from sdpbb.executors.packing import pack, run_packed, unpack
+from sdpbb.executors.packing import pack, run_packed, unpack_into
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -166,12 +166,7 @@ class _Worker:
         elif error is not None:
             outer.set_exception(error)
         else:
-            try:
-                value = unpack(inner.result())
-            except Exception as reason_it_cannot_be_read:
-                outer.set_exception(reason_it_cannot_be_read)
-            else:
-                outer.set_result(value)
+            unpack_into(outer, inner.result())
 
 
 def _leave_pipes_to_worker(loky: Any) -> None:
