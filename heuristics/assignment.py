@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -232,6 +231,8 @@ def _lay_out(buckets: list[_Bucket], neighbours: list[set[int]], k: int) -> _Tab
 
 def _renamed(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDArray[np.intp]:
     """The labels under the permutation of the clusters that makes them cheapest."""
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second, and seldom needed
+
     sums = np.zeros((costs.shape[1], costs.shape[1]))
     np.add.at(sums, labels, costs)
     return linear_sum_assignment(sums)[1][labels]

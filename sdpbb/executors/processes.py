@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import sys
 import threading
@@ -144,6 +145,10 @@ class _Worker:
     def kill(self) -> None:
         """End the process and wait for its end."""
         self.is_dead = True
+        # Loky drops what waits, and then a thread of its looks for it, unless nobody knows of it.
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._loky._work_ids.get_nowait()
         self._loky.shutdown(wait=True, kill_workers=True)
 
     def _hand_over(self, inner: Future[bytes], outer: Future[Any]) -> None:

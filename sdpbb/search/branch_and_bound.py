@@ -20,9 +20,10 @@ from sdpbb.search.tree import Tree, advanced, child, with_fixings
 # next one needs. Between two, incumbents are exchanged, limits are kept, the user is told, and
 # the state can be saved. They grow with the run.
 SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
-# Other processes are started after so many seconds, or when so many nodes are finished and there is
-# work for two: most runs end before a process has begun, which takes it a second.
-ALONE, ALONE_NODES = 2.0, 3
+# Most runs end before another process has begun, which takes it a second. One less than wanted are
+# started after the first number of seconds, on cores that are idle; the last, which competes with
+# this process, after the second, or when so many nodes are finished and there is work for two.
+ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
 
 
 @dataclass
@@ -136,6 +137,7 @@ class _Coordinator:
         self._workforce = workforce
         self._pool = workforce.here
         self._others: TaskPool | None = None
+        self._all_begin = False
         self._save = save
         self._tasks: dict[int, _Task] = {}
         self._n_tasks = 0
@@ -177,16 +179,27 @@ class _Coordinator:
             return
         n_probes = sum(len(probing.waiting) for probing in self._probings.values())
         n_due = len(self._ready) + self._tree.n_waiting + n_probes
+        seconds = self._limits.seconds
+        grown = self._statistics.n_nodes >= ALONE_NODES and n_due > 1
         if self._others is None:
-            grown = self._statistics.n_nodes >= ALONE_NODES and n_due > 1
-            if not grown and self._limits.seconds < ALONE:
+            if not grown and seconds < ALONE:
                 return
             self._others = self._workforce.others()
-            for key in range(self._others.n_free):
-                self._others.submit(key, _begun)
+            self._begin(self._others.n_free - 1)
+        if not self._all_begin:
+            if not grown and seconds < ALONE_LAST:
+                return
+            self._all_begin = True
+            self._begin(self._others.n_free)
         self._others.wait(0.0)
         if n_due > 1 and not self._others.n_under_way:
             self._pool = self._others
+
+    def _begin(self, n: int) -> None:
+        assert self._others is not None
+        for _ in range(n):
+            self._others.submit(self._n_tasks, _begun)
+            self._n_tasks += 1
 
     def _submit(self) -> None:
         while self._pool.n_free:

@@ -307,6 +307,19 @@ def test_shutdown_while_workers_start():
     assert not workers()
 
 
+def test_shutdown_at_once_after_submitting_disturbs_no_thread(monkeypatch):
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    for pause in (0.0, 0.0, 0.0005, 0.001):
+        executor = LocalProcesses(2)
+        executor.submit(tasks.pid).result(30)
+        futures = [executor.submit(tasks.pid) for _ in range(20)]
+        time.sleep(pause)
+        executor.kill()
+        assert all(future.done() for future in futures)
+    assert not raised
+
+
 COORDINATOR = """
 import sys
 from sdpbb.executors import processes
