@@ -33,8 +33,8 @@ class HighsModel:
             "mip_abs_gap": 0.0,
         }
         for option, value in options.items():
-            _expect_ok(self._highs.setOptionValue(option, value), f"option {option}")
-        _expect_ok(self._highs.passModel(_converted(programme)), "passing the model")
+            expect_ok(self._highs.setOptionValue(option, value), f"option {option}")
+        expect_ok(self._highs.passModel(converted(programme)), "passing the model")
 
     def minimise(
         self,
@@ -50,23 +50,15 @@ class HighsModel:
             If HiGHS ends without a verdict for another reason than time.
         """
         highs, count = self._highs, len(self._columns)
-        _expect_ok(highs.clearSolver(), "discarding the last solve")
-        _expect_ok(highs.changeColsCost(count, self._columns, objective), "changing the costs")
-        # HiGHS counts the time of all runs of one object together.
-        limit = highspy.kHighsInf if time_limit is None else highs.getRunTime() + time_limit
-        _expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
+        expect_ok(highs.clearSolver(), "discarding the last solve")
+        expect_ok(highs.changeColsCost(count, self._columns, objective), "changing the costs")
+        # Of integer programmes HiGHS counts the time of each run; of linear ones that of all.
+        limit = highspy.kHighsInf if time_limit is None else time_limit
+        expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
         if warm_start is not None:
             values = np.asarray(warm_start, dtype=np.float64)
-            _expect_ok(highs.setSolution(count, self._columns, values), "warm start")
-        outcome = highs.run()
-        if outcome == highspy.HighsStatus.kError:
-            # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
-            # refuses a limit of one thread; 0 accepts the pool, which "parallel" leaves idle.
-            _expect_ok(highs.setOptionValue("threads", 0), "option threads")
-            outcome = highs.run()
-        if outcome == highspy.HighsStatus.kError:
-            raise BackendFailure("HiGHS: the solve ended with an error")
-
+            expect_ok(highs.setSolution(count, self._columns, values), "warm start")
+        run(highs)
         verdict = highs.getModelStatus()
         if verdict not in _STATUS:
             raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
@@ -80,7 +72,20 @@ class HighsModel:
         return checked_solution(self._programme, objective, status, x, info.mip_dual_bound)
 
 
-def _converted(programme: BinaryProgramme) -> highspy.HighsLp:
+def run(highs: highspy.Highs) -> None:
+    """Solve what HiGHS holds; BackendFailure if that ends with an error."""
+    outcome = highs.run()
+    if outcome == highspy.HighsStatus.kError:
+        # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS
+        # refuses a limit of one thread; 0 accepts the pool, which "parallel" leaves idle.
+        expect_ok(highs.setOptionValue("threads", 0), "option threads")
+        outcome = highs.run()
+    if outcome == highspy.HighsStatus.kError:
+        raise BackendFailure("HiGHS: the solve ended with an error")
+
+
+def converted(programme: BinaryProgramme) -> highspy.HighsLp:
+    """The programme as HiGHS takes it."""
     rows, columns = programme.matrix.shape
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = rows, columns
@@ -95,6 +100,7 @@ def _converted(programme: BinaryProgramme) -> highspy.HighsLp:
     return lp
 
 
-def _expect_ok(status: highspy.HighsStatus, what: str) -> None:
+def expect_ok(status: highspy.HighsStatus, what: str) -> None:
+    """BackendFailure if HiGHS has refused what it was told."""
     if status == highspy.HighsStatus.kError:
         raise BackendFailure(f"HiGHS refused: {what}")

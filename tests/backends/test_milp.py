@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
+from sdpbb.backends.highs import HighsModel
 from sdpbb.backends.milp import load, solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus, checked_solution
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
@@ -63,6 +64,16 @@ def test_warm_start_and_time_limit_are_taken():
         [-3, -4, -5], [[2, 3, 4]], [-np.inf], [5], warm_start=np.array([1.0, 0, 0]), time_limit=60.0
     )
     assert solve_binary_programme(knapsack).objective == -7
+
+
+def test_the_time_limit_of_a_model_is_for_each_run_alone():
+    """HiGHS must be given the limit itself, and not one for all runs together."""
+    knapsack = programme([-3, -4, -5], [[2, 3, 4]], [-np.inf], [5])
+    model = HighsModel(knapsack)
+    for limit in (60.0, 60.0, 30.0, None):
+        assert model.minimise(knapsack.objective, time_limit=limit).status is MilpStatus.OPTIMAL
+        given = model._highs.getOptionValue("time_limit")[1]
+        assert given == (np.inf if limit is None else limit)
 
 
 def test_highs_beside_other_users_of_its_threads():

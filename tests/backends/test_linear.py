@@ -1,0 +1,106 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.sparse import csr_array
+
+from sdpbb.backends.linear import LinearModel, LinearStatus
+from sdpbb.backends.programme import BinaryProgramme
+from sdpbb.errors import ParameterError
+
+
+def random_programme(rng: np.random.Generator) -> BinaryProgramme:
+    rows = rng.integers(-3, 4, (5, 7)).astype(float)
+    lower = rng.integers(-3, 4, 5).astype(float)
+    lower[0] = -np.inf
+    upper = np.where(rng.random(5) < 0.3, np.inf, lower + 2)
+    upper[0] = 2.0
+    return BinaryProgramme(np.zeros(7), csr_array(rows), lower, upper)
+
+
+def reference(programme: BinaryProgramme, objective: np.ndarray) -> float:
+    """The minimum over the cube by SciPy; inf if infeasible."""
+    matrix = programme.matrix.toarray()
+    has_upper, has_lower = np.isfinite(programme.upper), np.isfinite(programme.lower)
+    result = linprog(
+        objective,
+        A_ub=np.concatenate([matrix[has_upper], -matrix[has_lower]]),
+        b_ub=np.concatenate([programme.upper[has_upper], -programme.lower[has_lower]]),
+        bounds=(0, 1),
+        method="highs-ipm",
+    )
+    return np.inf if result.status == 2 else result.fun
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=40)
+def test_the_minimum_of_one_objective_after_another(seed):
+    rng = np.random.default_rng(seed)
+    programme = random_programme(rng)
+    model = LinearModel(programme)
+    for objective in rng.normal(size=(4, 7)):
+        solution = model.minimise(objective)
+        expected = reference(programme, objective)
+        if expected == np.inf:
+            assert solution.status is LinearStatus.INFEASIBLE
+            assert solution.x is None
+            continue
+        assert solution.status is LinearStatus.OPTIMAL
+        assert solution.objective == pytest.approx(expected, abs=1e-6)
+        assert ((solution.x >= 0) & (solution.x <= 1)).all()
+        activity = programme.matrix @ solution.x
+        assert (activity >= programme.lower - 1e-6).all()
+        assert (activity <= programme.upper + 1e-6).all()
+
+
+def test_vertices_may_be_fractional():
+    triangle = csr_array([[1.0, 1, 0], [0, 1, 1], [1, 0, 1]])
+    programme = BinaryProgramme(np.zeros(3), triangle, np.full(3, -np.inf), np.ones(3))
+    assert LinearModel(programme).minimise(-np.ones(3)).x.tolist() == [0.5, 0.5, 0.5]
+
+
+def test_a_programme_without_rows():
+    programme = BinaryProgramme(np.zeros(2), csr_array((0, 2)), np.empty(0), np.empty(0))
+    assert LinearModel(programme).minimise(np.array([1.0, -1.0])).x.tolist() == [0, 1]
+
+
+def test_out_of_time():
+    rng = np.random.default_rng(0)
+    matrix = csr_array((rng.random((300, 400)) < 0.2) * rng.random((300, 400)))
+    programme = BinaryProgramme(np.zeros(400), matrix, np.full(300, -np.inf), np.ones(300))
+    model = LinearModel(programme)
+    objective = -rng.random(400)
+    assert model.minimise(objective, 1e-9).status is LinearStatus.TIME_LIMIT
+    # Time is counted anew in each call.
+    assert model.minimise(objective, 60.0).status is LinearStatus.OPTIMAL
+
+
+@pytest.mark.parametrize("objective", [np.zeros(3), np.array([np.nan, 0.0])])
+def test_invalid_objectives(objective):
+    programme = BinaryProgramme(np.zeros(2), csr_array((0, 2)), np.empty(0), np.empty(0))
+    with pytest.raises(ParameterError, match="objective"):
+        LinearModel(programme).minimise(objective)
+
+
+def test_beside_other_users_of_the_threads_of_highs():
+    # In a process of its own, as the pool of threads is one for each process.
+    script = """
+import highspy, numpy as np
+from scipy.sparse import csr_array
+from sdpbb.backends.linear import LinearModel
+from sdpbb.backends.programme import BinaryProgramme
+other = highspy.Highs()
+other.setOptionValue("output_flag", False)
+other.setOptionValue("threads", 2)
+other.addVar(0, 1)
+other.run()
+row = csr_array(np.ones((1, 2)))
+model = LinearModel(BinaryProgramme(np.zeros(2), row, np.ones(1), np.ones(1)))
+print(model.minimise(np.array([1.0, 2.0])).objective)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stdout.split()[-1:] == ["1.0"], run.stderr
