@@ -1,165 +1,108 @@
-"""IPC-k-means: k-means whose assignment step keeps the constraints (PC-SOS-SDP, Algorithm 1)."""
+"""IPC-k-means: k-means whose assignment step keeps the constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import Assignment
-from heuristics.local_search import LocalSearch
-from heuristics.parameters import IPCKMeansParameters
-from heuristics.starts import from_affinity, kmeans_plus_plus, smoothed_means, truncated_means
-from sdpbb.problem import Contraction
+from heuristics.method import Clock, Found, Heuristic, begin, check_integer
+from heuristics.multi_start import Descent
+from heuristics.parameters import MultiStartParameters
+from heuristics.result import Stop
+from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Infeasibility, Instance
+
+STARTS = ("k-means++", "sdp")
 
 
-@dataclass(frozen=True, eq=False)
-class HeuristicSolution:
-    """A clustering of the blocks that keeps the constraints.
+class IPCKMeans(Heuristic):
+    """Alternate between the cheapest assignment that keeps all must-links and cannot-links,
 
-    Attributes
-    ----------
-    labels : (m,) exactly the clusters 0..k-1
-    cost : its sum of squares, `Contraction.cost(labels)`
-    source : where it began: "k-means++", "sdp" or "given"
+        minimise sum_ij x_ij || p_i - m_j ||^2  over the clusterings x that keep the constraints,
+
+    and the means m_j of its clusters, until the assignment repeats. The sum of squares never
+    increases, and a run on a feasible instance always ends with a clustering.
+
+    Source: PC-SOS-SDP, Algorithm 1 and (12); Algorithm 2 and 3.6 of
+    Algorithm 3 for start = "sdp". `best-of` adds local
+    search and relocations.
     """
 
-    labels: NDArray[np.intp]
-    cost: float
-    source: str
-
-
-class IPCKMeans:
-    """Upper bounds by IPC-k-means from several starts, each polished by local search."""
-
-    def __init__(self, parameters: IPCKMeansParameters | None = None) -> None:
-        self.parameters = parameters or IPCKMeansParameters()
-
-    def run(
-        self,
-        contraction: Contraction,
-        rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None = None,
-        descent: Descent | None = None,
-        stop: Callable[[], bool] = lambda: False,
-    ) -> HeuristicSolution:
-        """The best clustering met over all starts and relocations.
-
-        Parameters
-        ----------
-        contraction : must have a clustering (see `sdpbb.feasibility.find_feasible`)
-        rng : the only source of randomness
-        affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1, or
-            None. With it the starts are k-means on the rows of its rank-k truncation times the
-            data (the first) and of itself times the data (the others); without it, k-means++.
-        descent : the contraction's, where several runs share it; prepared here if None
-        stop : asked after every descent; when true the best so far is returned
-
-        Raises
-        ------
-        ParameterError
-            If no clustering keeps the cannot-links.
-        """
-        descent = descent or Descent(contraction, self.parameters)
-        source = "k-means++" if affinity is None else "sdp"
-        best: HeuristicSolution | None = None
-        for centres in self._initial_centres(contraction, rng, affinity):
-            best = _cheaper(best, descent.from_centres(centres, source))
-            if stop():
-                return best
-        assert best is not None  # n_starts >= 1
-        for _ in range(self.parameters.n_relocations):
-            if stop():
-                break
-            best = _cheaper(best, descent.from_centres(_relocated(contraction, best, rng), source))
-        return best
-
-    def improve(self, contraction: Contraction, labels: NDArray[np.intp]) -> HeuristicSolution:
-        """A clustering at most as costly as the given one, by a single descent from it.
-
-        Parameters
-        ----------
-        labels : (m,) exactly the clusters 0..k-1, the cannot-links kept
-        """
-        given = np.array(labels, dtype=np.intp)
-        start = HeuristicSolution(given, contraction.cost(given), "given")
-        return _cheaper(start, Descent(contraction, self.parameters).from_labels(given, "given"))
-
-    def _initial_centres(
-        self,
-        contraction: Contraction,
-        rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None,
-    ) -> Iterator[NDArray[np.float64]]:
-        if affinity is None:
-            for _ in range(self.parameters.n_starts):
-                yield kmeans_plus_plus(contraction, rng)
-            return
-        yield from_affinity(contraction, truncated_means(contraction, affinity), rng)
-        rows = smoothed_means(contraction, affinity)
-        for _ in range(self.parameters.n_starts - 1):
-            yield from_affinity(contraction, rows, rng)
-
-
-class Descent:
-    """k-means and local search in turn, until neither improves; prepared for one contraction."""
+    name = "ipc-kmeans"
 
     def __init__(
         self,
-        contraction: Contraction,
-        parameters: IPCKMeansParameters,
-        known: NDArray[np.intp] | None = None,
+        start: str = "k-means++",
+        n_starts: int = 1,
+        max_iterations: int = 1000,
+        affinities: Callable[[Contraction], Iterable[NDArray[np.float64]]] | None = None,
+        time_limit: float = math.inf,
     ) -> None:
-        self._contraction = contraction
-        self._parameters = parameters
-        limit = parameters.assignment_time_limit
-        self._assign = Assignment(contraction, time_limit=limit, known=known)
-        self._search = LocalSearch(contraction)
+        """
+        Parameters
+        ----------
+        start : "k-means++", or "sdp": k-means on the rows of the rank-k approximation of the
+            relaxation's solution times the data, anew for the solution after each round of cuts
+        n_starts : sets of initial centres, >= 1, from each solution if start = "sdp"; the best
+            clustering counts
+        max_iterations : assignment steps from each set, >= 1
+        affinities : for start = "sdp": a function that solves the semidefinite relaxation of a
+            contraction and gives its solutions Z (m, m) on the way.
+            `sdpbb.heuristic("ipc-kmeans", start="sdp")` supplies it
+        time_limit : seconds of one run, the relaxation included
+        """
+        super().__init__(time_limit)
+        if start not in STARTS:
+            raise ParameterError(f"start = {start!r}: expected one of {', '.join(STARTS)}")
+        if (start == "sdp") != (affinities is not None):
+            raise ParameterError(
+                'affinities: expected with start = "sdp", and only then; '
+                'sdpbb.heuristic("ipc-kmeans", start="sdp") supplies it'
+            )
+        check_integer("n_starts", n_starts, 1)
+        check_integer("max_iterations", max_iterations, 1)
+        self.start = start
+        self.n_starts = n_starts
+        self.max_iterations = max_iterations
+        self._affinities = affinities
 
-    def from_centres(self, centres: NDArray[np.float64], source: str) -> HeuristicSolution:
-        return self.from_labels(self._assign(centres), source)
-
-    def from_labels(self, labels: NDArray[np.intp], source: str) -> HeuristicSolution:
-        cost = np.inf
-        while True:
-            found = self._kmeans(labels)
-            if self._parameters.local_search:
-                found = self._search(found)
-            found_cost = self._contraction.cost(found)
-            if found_cost >= cost:
-                return HeuristicSolution(labels, cost, source)
-            labels, cost = found, found_cost
-
-    def _kmeans(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-        for _ in range(self._parameters.max_iterations):
-            updated = self._assign(_cluster_means(self._contraction, labels))
-            if np.array_equal(updated, labels):
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        begun = begin(instance, clock)
+        if isinstance(begun, Infeasibility):
+            return begun
+        contraction, best = begun
+        parameters = MultiStartParameters(
+            max_iterations=self.max_iterations,
+            local_search=False,
+            assignment_time_limit=max(0.01, min(clock.left, 1e9)),
+        )
+        descent = Descent(contraction, parameters, best)
+        cost, stop = math.inf, Stop.CONVERGED
+        for centres in self._initial_centres(contraction, rng):
+            steps = descent.kmeans(centres, stop=lambda: clock.is_over)
+            found = contraction.cost(steps.labels)
+            if found < cost:
+                best, cost = steps.labels, found
+                stop = Stop.CONVERGED if steps.has_converged else Stop.ITERATION_LIMIT
+            if clock.is_over:
+                stop = clock.reason
                 break
-            labels = updated
-        return labels
+        return Found(contraction.lift(best), stop, descent.n_iterations)
 
-
-def _cheaper(best: HeuristicSolution | None, other: HeuristicSolution) -> HeuristicSolution:
-    return other if best is None or other.cost < best.cost else best
-
-
-def _relocated(
-    contraction: Contraction, solution: HeuristicSolution, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """The means of a clustering, one of them (at random) put on a random block: k-means from there
-    merges one cluster into its neighbours and splits another.
-
-    Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
-    Pattern Analysis and Applications 3 (2000).
-    """
-    centres = _cluster_means(contraction, solution.labels)
-    centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
-    return centres
-
-
-def _cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    member = np.zeros((contraction.k, len(labels)))
-    member[labels, np.arange(len(labels))] = contraction.sizes
-    return (member @ contraction.means) / member.sum(axis=1)[:, None]
+    def _initial_centres(
+        self, contraction: Contraction, rng: np.random.Generator
+    ) -> Iterator[NDArray[np.float64]]:
+        if self._affinities is None:
+            for _ in range(self.n_starts):
+                yield kmeans_plus_plus(contraction, rng)
+            return
+        for affinity in self._affinities(contraction):
+            rows = truncated_means(contraction, affinity)
+            for _ in range(self.n_starts):
+                yield from_affinity(contraction, rows, rng)

@@ -8,7 +8,7 @@ from sdpbb.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class IPCKMeansParameters:
+class MultiStartParameters:
     """How IPC-k-means searches.
 
     Parameters

@@ -19,6 +19,7 @@ TYPE_CHECKING = False  # the typing module takes longer to import than all that 
 if TYPE_CHECKING:
     from typing import Any
 
+    from heuristics.result import HeuristicResult
     from sdpbb.errors import (
         ArchiveError,
         BackendFailure,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         ParameterError,
         SdpbbError,
     )
+    from sdpbb.methods import heuristic
     from sdpbb.parameters import SolverParameters
     from sdpbb.problem import Instance, Partition
     from sdpbb.problem.formats import read_instance
@@ -42,6 +44,7 @@ _HOME = {
     "ArchiveError": "sdpbb.errors",
     "BackendFailure": "sdpbb.errors",
     "BackendUnavailable": "sdpbb.errors",
+    "HeuristicResult": "heuristics.result",
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
     "ParameterError": "sdpbb.errors",
@@ -51,6 +54,7 @@ _HOME = {
     "SolutionStatus": "sdpbb.result",
     "SolverParameters": "sdpbb.parameters",
     "Termination": "sdpbb.result",
+    "heuristic": "sdpbb.methods",
     "read_instance": "sdpbb.problem.formats",
     "resume": "sdpbb.solver",
     "solve": "sdpbb.solver",
@@ -60,6 +64,7 @@ __all__ = [
     "ArchiveError",
     "BackendFailure",
     "BackendUnavailable",
+    "HeuristicResult",
     "Instance",
     "InstanceError",
     "ParameterError",
@@ -70,6 +75,7 @@ __all__ = [
     "SolverParameters",
     "Termination",
     "__version__",
+    "heuristic",
     "read_instance",
     "resume",
     "solve",

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from heuristics.parameters import IPCKMeansParameters
+from heuristics.parameters import MultiStartParameters
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.admm import AdmmState
@@ -25,7 +25,7 @@ from sdpbb.bounds.sdp.spectrum import Subspace
 from sdpbb.errors import ArchiveError
 from sdpbb.files import remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, SoftPairs
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.node import EvaluationState, Fixings, Node, Pair
@@ -105,6 +105,7 @@ class Checkpoint:
 STORED_TYPES = (
     Checkpoint,
     Instance,
+    SoftPairs,
     Infeasibility,
     InfeasibilityKind,
     # what was asked
@@ -116,7 +117,7 @@ STORED_TYPES = (
     Patience,
     SearchParameters,
     HeuristicSchedule,
-    IPCKMeansParameters,
+    MultiStartParameters,
     BranchingParameters,
     # the tree
     SearchStatistics,

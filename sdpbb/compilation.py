@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from heuristics.ipc_kmeans import IPCKMeans
+from heuristics.multi_start import MultiStart
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -45,8 +45,8 @@ def _exercise() -> None:
     run = SdpBounding(SdpParameters(pentagons_after=0)).start(contraction, None)
     run.advance(np.inf)
     run.fixings(contraction.total)
-    IPCKMeans().run(contraction, rng)
-    IPCKMeans().run(contraction, rng, run.affinity())
+    MultiStart().run(contraction, rng)
+    MultiStart().run(contraction, rng, run.affinity())
 
 
 def load_kernels() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from decimal import ROUND_FLOOR, Context, Decimal
-from typing import TextIO
+from typing import Any, Protocol, TextIO
 
 from sdpbb.files import shown_path
 from sdpbb.result import Result, SolutionStatus, Termination
@@ -123,8 +123,14 @@ def summary(result: Result) -> str:
     return "\n".join(f"{name:<15} {text}" for name, text in lines)
 
 
-def result_json(result: Result) -> str:
-    """`Result.to_dict()` as one JSON object, one line per key."""
+class Outcome(Protocol):
+    """What results of all kinds have in common."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def result_json(result: Outcome) -> str:
+    """`to_dict()` of a result as one JSON object, one line per key."""
     items = (
         f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
         for key, value in result.to_dict().items()

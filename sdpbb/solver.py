@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
 from sdpbb.compilation import load_kernels, prepare_kernels
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import BackendFailure, InstanceError, ParameterError
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
@@ -68,6 +68,8 @@ def solve(
 
     Raises
     ------
+    InstanceError
+        If the instance has soft constraints.
     ParameterError
         If there is a checkpoint already or none can be written there, or if there is no such Dask
         cluster.
@@ -75,6 +77,11 @@ def solve(
         If the integer programming solver fails, or no worker process can be had. A checkpoint is
         written first.
     """
+    if instance.has_soft_constraints:
+        raise InstanceError(
+            "soft constraints: only hard ones can be solved exactly; give them as must-links and "
+            "cannot-links, or use a heuristic that weighs them (pccc)"
+        )
     _require(None if checkpoint is None else new_file_problem(checkpoint))
     begin = Checkpoint(instance, parameters or SolverParameters())
     return _run(begin, checkpoint, observer, interrupt)

@@ -81,7 +81,7 @@ def test_kernels_can_be_imported_where_nothing_can_be_written(tmp_path):
         "TMPDIR": str(tmp_path / "tmp"),
     }
     environment.pop(VARIABLE, None)
-    script = "import heuristics; print(heuristics.__file__, heuristics.IPCKMeans.__name__)"
+    script = "import heuristics; print(heuristics.__file__, heuristics.MultiStart.__name__)"
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=tmp_path,
@@ -90,4 +90,4 @@ def test_kernels_can_be_imported_where_nothing_can_be_written(tmp_path):
         text=True,
         check=False,
     )
-    assert done.stdout == f"{tmp_path / 'heuristics' / '__init__.py'} IPCKMeans\n", done.stderr
+    assert done.stdout == f"{tmp_path / 'heuristics' / '__init__.py'} MultiStart\n", done.stderr

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from heuristics import IPCKMeans, IPCKMeansParameters
+from heuristics import MultiStart, MultiStartParameters
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
@@ -191,7 +191,7 @@ def test_interrupt_inside_a_heuristic(hard):
     """The heuristic would take minutes; it is left after the descent that is under way."""
     interrupt = threading.Event()
     interrupt.set()
-    long = IPCKMeansParameters(n_starts=10**6)
+    long = MultiStartParameters(n_starts=10**6)
     parameters = SolverParameters(
         search=SearchParameters(heuristics=HeuristicSchedule(before=long))
     )
@@ -199,7 +199,7 @@ def test_interrupt_inside_a_heuristic(hard):
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False, False, True])
     contraction = contract(hard)
-    found = IPCKMeans(long).run(contraction, np.random.default_rng(0), stop=lambda: next(calls))
+    found = MultiStart(long).run(contraction, np.random.default_rng(0), stop=lambda: next(calls))
     assert found.cost == contraction.cost(found.labels)
 
 

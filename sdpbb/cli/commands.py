@@ -1,4 +1,4 @@
-"""The commands `sdpbb solve` and `sdpbb resume`."""
+"""The commands `sdpbb solve` and `sdpbb resume`, and the application that all belong to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,21 @@ import typer
 
 from sdpbb import __version__
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import EXIT_CODES, ExitCode, exit_code, fail, of_option, one_line_errors
+from sdpbb.cli.exit_codes import (
+    EXIT_CODES,
+    HEURISTIC_EXIT_CODES,
+    ExitCode,
+    epilog,
+    exit_code,
+    fail,
+    one_line_errors,
+)
+from sdpbb.cli.heuristic import heuristic
+from sdpbb.cli.inputs import instance_of
 from sdpbb.cli.options import BranchingRule, given, usable_cores
 from sdpbb.cli.outputs import Outputs
-from sdpbb.cli.streams import ForgivingStream, discard, say
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.cli.streams import discard, say
+from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.interruption import finish_on_ctrl_c
 
@@ -25,10 +35,7 @@ if TYPE_CHECKING:
     from sdpbb.result import Result
     from sdpbb.search.events import Event, Observer
 
-# \b keeps the help's paragraph as it is.
-EPILOG = "\b\nExit status:\n" + "\n".join(
-    f"  {code.value:>3}  {meaning}" for code, meaning in EXIT_CODES.items()
-)
+EPILOG = epilog(EXIT_CODES)
 
 app = typer.Typer(
     add_completion=False,
@@ -66,23 +73,14 @@ def sdpbb(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Exact minimum sum-of-squares clustering with must-link and cannot-link constraints."""
+    """Exact minimum sum-of-squares clustering with must-link and cannot-link constraints, and the
+    published heuristics for it."""
 
 
 @app.command(epilog=EPILOG)
 def solve(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            show_default=False,
-            help="Points: a first line 'n d k' or 'n d' and n rows of d numbers, or CSV.",
-        ),
-    ],
-    k: Annotated[
-        int | None,
-        typer.Option("-k", metavar="K", help="Number of clusters.", show_default="as DATA says"),
-    ] = None,
+    data: options.Data,
+    k: options.Clusters = None,
     constraints: Annotated[
         str | None,
         typer.Option(
@@ -97,7 +95,7 @@ def solve(
     time_limit: options.TimeLimit = None,
     node_limit: options.NodeLimit = None,
     memory_limit: options.MemoryLimit = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")] = 0,
+    seed: options.Seed = 0,
     branching: Annotated[
         BranchingRule,
         typer.Option(
@@ -132,7 +130,8 @@ def solve(
         parameters = _parameters(branching, fixing, gap=gap, seed=seed, **limits, **executors)
         outputs = Outputs(json, labels)
         outputs.check([path for path in (data, constraints) if path is not None], checkpoint)
-        instance = _instance(data, k, constraints)
+        instance = instance_of(data, k, constraints)
+        _refuse_soft_constraints(instance, constraints)
 
         from sdpbb import solver
 
@@ -199,6 +198,9 @@ def resume(
     raise typer.Exit(code)
 
 
+app.command(epilog=epilog(HEURISTIC_EXIT_CODES))(heuristic)
+
+
 def _report(
     run: Callable[[Observer, threading.Event], Result], outputs: Outputs, quiet: bool
 ) -> ExitCode:
@@ -206,15 +208,12 @@ def _report(
     from sdpbb.report import ProgressTable
 
     interrupt = threading.Event()
-    # With its reader gone and no file asked for, nobody waits for the result.
-    on_closed = None if outputs.paths else interrupt
-    log = ForgivingStream("stderr" if outputs.use_stdout else "stdout", on_closed)
+    log = outputs.log(interrupt)
     observer = _say_errors if quiet else ProgressTable(cast(TextIO, log), __version__)
     with finish_on_ctrl_c(interrupt):
         result = run(observer, interrupt)
-        outputs.write(result)
-        if outputs.labels is not None and result.partition is None and not quiet:
-            say(f"no clustering: {shown_path(outputs.labels)} was not written")
+        labels = None if result.partition is None else result.partition.labels
+        outputs.write(result, labels, quiet)
     return exit_code(result)
 
 
@@ -235,14 +234,9 @@ def _parameters(branching: BranchingRule, fixing: bool, **asked: Any) -> SolverP
     return SolverParameters(search=SearchParameters(branching=rule, fixing=fixing), **asked)
 
 
-def _instance(data: str, k: int | None, constraints: str | None) -> Instance:
-    from sdpbb.problem.formats import read_instance
-
-    try:
-        return read_instance(data, k, constraints)
-    except InstanceError as error:
-        if k is None or not str(error).startswith("k = "):
-            raise
-        # Less than 1 is never right, more than n is wrong for these data.
-        kind = ParameterError if k < 1 else InstanceError
-        raise kind(of_option(error)) from None
+def _refuse_soft_constraints(instance: Instance, constraints: str | None) -> None:
+    if instance.has_soft_constraints:
+        raise InstanceError(
+            f"{shown_path(constraints or '')}: soft constraints (SML, SCL), and only hard ones can "
+            "be solved exactly; expected ML and CL, or 'sdpbb heuristic pccc', which weighs them"
+        )

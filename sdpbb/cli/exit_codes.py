@@ -6,15 +6,22 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
 from sdpbb.cli.streams import say
-from sdpbb.errors import BackendFailure, InstanceError, ParameterError, SdpbbError
+from sdpbb.errors import (
+    BackendFailure,
+    BackendUnavailable,
+    InstanceError,
+    ParameterError,
+    SdpbbError,
+)
 from sdpbb.interruption import INTERRUPTED
 
 if TYPE_CHECKING:
+    from heuristics.result import HeuristicResult
     from sdpbb.result import Result
 
 
@@ -22,6 +29,7 @@ class ExitCode(IntEnum):
     """What the command's exit status says."""
 
     OPTIMAL = 0
+    FOUND = 0
     USAGE = 2
     BAD_INPUT = 3
     LIMIT = 10
@@ -32,7 +40,7 @@ class ExitCode(IntEnum):
     INTERRUPTED = INTERRUPTED
 
 
-EXIT_CODES = {
+EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.OPTIMAL: "proven optimal within the gap",
     ExitCode.USAGE: "the command line or the value of an option is wrong",
     ExitCode.BAD_INPUT: "an input file is wrong, or an output file cannot be written",
@@ -43,6 +51,27 @@ EXIT_CODES = {
     ExitCode.INTERNAL_ERROR: "internal error; SDPBB_DEBUG=1 in the environment shows where",
     ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
 }
+
+# Heuristics prove no clustering optimal.
+_HEURISTIC_MEANINGS = {
+    ExitCode.FOUND: "a clustering was found; how many constraints it violates is said",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "no clustering was found, nor a proof that there is none",
+    ExitCode.INFEASIBLE: "proven that no clustering keeps the hard constraints",
+    ExitCode.BACKEND_FAILURE: "a solver failed or is not there",
+}
+HEURISTIC_EXIT_CODES: Mapping[ExitCode, str] = {
+    code: _HEURISTIC_MEANINGS.get(code, meaning)
+    for code, meaning in EXIT_CODES.items()
+    if code is not ExitCode.LIMIT
+}
+
+
+def epilog(meanings: Mapping[ExitCode, str]) -> str:
+    """The paragraph of a help text on exit statuses."""
+    # \b keeps the paragraph as it is.
+    return "\b\nExit status:\n" + "\n".join(
+        f"  {code.value:>3}  {meaning}" for code, meaning in meanings.items()
+    )
 
 
 def exit_code(result: Result) -> ExitCode:
@@ -62,6 +91,21 @@ def exit_code(result: Result) -> ExitCode:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
 
 
+def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
+    """The exit status that tells a shell what the result of a heuristic says."""
+    from heuristics.result import HeuristicStatus, Stop
+
+    match result.status:
+        case HeuristicStatus.INFEASIBLE:
+            return ExitCode.INFEASIBLE
+        case _ if result.stop is Stop.INTERRUPTED:
+            return ExitCode.INTERRUPTED
+        case HeuristicStatus.FOUND:
+            return ExitCode.FOUND
+        case HeuristicStatus.NOT_FOUND:
+            return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
 @contextlib.contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn exceptions into one line on standard error and an exit status."""
@@ -77,7 +121,7 @@ def one_line_errors() -> Iterator[None]:
         if os.environ.get("SDPBB_DEBUG") == "1":
             raise
         detail = " ".join(str(error).split())
-        if isinstance(error, BackendFailure):
+        if isinstance(error, (BackendFailure, BackendUnavailable)):
             fail(ExitCode.BACKEND_FAILURE, detail)
         kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
         fail(
@@ -86,14 +130,16 @@ def one_line_errors() -> Iterator[None]:
         )
 
 
-def of_option(error: SdpbbError) -> str:
-    """A message on a parameter, `name = value: ...`, as one on the option of that name; others as
-    they are."""
+def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
+    """A message on a parameter, `name = value: ...`, as one on the option of that name, or on
+    `--option name=value` for those in parameters; other messages as they are."""
     message = str(error)
     found = re.match(r"([a-z_]+) = ", message)
     if found is None:
         return message
     name = found[1]
+    if name in parameters:
+        return f"--option {name}={message[found.end() :]}"
     option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
     return f"{option} {message[found.end() :]}"
 

@@ -1,4 +1,4 @@
-"""The options that both commands take. None stands for what was not given."""
+"""The options that several commands take. None stands for what was not given."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from typing import Annotated
 
 import typer
 
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        show_default=False,
+        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers, or CSV.",
+    ),
+]
+Clusters = Annotated[
+    int | None,
+    typer.Option("-k", metavar="K", help="Number of clusters.", show_default="as DATA says"),
+]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")]
 TimeLimit = Annotated[
     float | None,
     typer.Option(metavar="S", help="Stop after S seconds of the whole run."),

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sdpbb.cli.exit_codes import ExitCode, fail
-from sdpbb.cli.streams import discard
+from sdpbb.cli.streams import ForgivingStream, discard, say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import new_file_problem, output_problem, shown_path, write_atomically
 
 if TYPE_CHECKING:
-    from sdpbb.result import Result
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sdpbb.report import Outcome
 
 # What stands for standard output where a file to write is asked for.
 STDOUT = "-"
@@ -53,16 +57,26 @@ class Outputs:
             _register(checkpoint, seen)
             _require(new_file_problem(checkpoint))
 
-    def write(self, result: Result) -> None:
-        """Write what there is of a result, and end with one line if something cannot be."""
+    def log(self, interrupt: threading.Event) -> ForgivingStream:
+        """The stream for what is told of a run, which sets interrupt when nobody waits for its
+        result: its reader is gone, and no file was asked for."""
+        return ForgivingStream(
+            "stderr" if self.use_stdout else "stdout", None if self.paths else interrupt
+        )
+
+    def write(self, outcome: Outcome, labels: NDArray[np.intp] | None, quiet: bool) -> None:
+        """Write what there is, and end with one line if something cannot be.
+
+        labels : (n,), or None, of which a line is told unless quiet
+        """
         from sdpbb.problem.formats import labels_text
         from sdpbb.report import result_json
 
         texts = []
         if self.json is not None:
-            texts.append((self.json, result_json(result)))
-        if self.labels is not None and result.partition is not None:
-            texts.append((self.labels, labels_text(result.partition.labels)))
+            texts.append((self.json, result_json(outcome)))
+        if self.labels is not None and labels is not None:
+            texts.append((self.labels, labels_text(labels)))
         problems = []
         for path, text in texts:
             try:
@@ -72,6 +86,8 @@ class Outputs:
                 problems.append(f"{name}: could not be written ({error.strerror or error})")
         if problems:
             fail(ExitCode.BAD_INPUT, "; ".join(problems))
+        if self.labels is not None and labels is None and not quiet:
+            say(f"no clustering: {shown_path(self.labels)} was not written")
 
 
 def _register(path: str, seen: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 from sdpbb.problem.contraction import Contraction, contract
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
-from sdpbb.problem.instance import Instance
+from sdpbb.problem.instance import Instance, SoftPairs
 from sdpbb.problem.partition import Partition
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "InfeasibilityKind",
     "Instance",
     "Partition",
+    "SoftPairs",
     "contract",
 ]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path, write_atomically
+from sdpbb.problem.instance import SoftPairs
 from sdpbb.problem.textfile import (
     FilePath,
     is_integer,
@@ -19,6 +20,17 @@ from sdpbb.problem.textfile import (
     shown,
     without_comment,
 )
+
+_SOFT = "two row numbers and a weight 0 < w <= 1 (1 if it is left out)"
+# What a line of each kind looks like.
+_FORMS = {
+    "ML": "ML i j, two row numbers",
+    "CL": "CL i j, two row numbers",
+    "SML": f"SML i j w, {_SOFT}",
+    "SCL": f"SCL i j w, {_SOFT}",
+    "GAMMA": "GAMMA x, a finite distance x >= 0",
+    "DELTA": "DELTA x, a finite distance x >= 0",
+}
 
 
 def _no_pairs() -> NDArray[np.intp]:
@@ -33,12 +45,16 @@ class Constraints:
     ----------
     must_link, cannot_link : (p, 2) pairs of row numbers, in the order of the file
     max_diameter, min_separation : distances in the units of the points, 0 <= x < inf, or None
+    soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) in (0, 1],
+        in the order of the file
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     max_diameter: float | None = None
     min_separation: float | None = None
+    soft_must_link: SoftPairs = field(default_factory=SoftPairs)
+    soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
 
 
 def read_constraints(path: FilePath, n_points: int) -> Constraints:
@@ -49,7 +65,9 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
     InstanceError
         One line: the file, the line number, what is wrong and what would be right.
     """
-    pairs = {"ML": array("q"), "CL": array("q")}
+    hard = {"ML": array("q"), "CL": array("q")}
+    soft = {"SML": array("q"), "SCL": array("q")}
+    weights = {"SML": array("d"), "SCL": array("d")}
     distances: dict[str, float] = {}
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
@@ -57,8 +75,13 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
             if not fields:
                 continue
             where, keyword = f"{shown_path(path)}:{number}", fields[0]
-            if keyword in pairs:
-                pairs[keyword].extend(_pair(where, fields, n_points))
+            if keyword in hard:
+                if len(fields) != 3:
+                    raise _wrong(where, fields)
+                hard[keyword].extend(_pair(where, fields, n_points))
+            elif keyword in soft:
+                weights[keyword].append(_weight(where, fields))
+                soft[keyword].extend(_pair(where, fields, n_points))
             elif keyword in distances:
                 raise InstanceError(f"{where}: a second {keyword}; expected at most one")
             elif keyword in ("GAMMA", "DELTA"):
@@ -66,13 +89,15 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
             else:
                 raise InstanceError(
                     f"{where}: unknown constraint {shown(keyword)}; "
-                    "expected ML i j, CL i j, GAMMA x or DELTA x"
+                    "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x or DELTA x"
                 )
     return Constraints(
-        np.array(pairs["ML"], np.intp).reshape(-1, 2),
-        np.array(pairs["CL"], np.intp).reshape(-1, 2),
+        _pairs(hard["ML"]),
+        _pairs(hard["CL"]),
         distances.get("GAMMA"),
         distances.get("DELTA"),
+        SoftPairs(_pairs(soft["SML"]), np.array(weights["SML"])),
+        SoftPairs(_pairs(soft["SCL"]), np.array(weights["SCL"])),
     )
 
 
@@ -80,6 +105,8 @@ def write_constraints(path: FilePath, constraints: Constraints) -> None:
     """Write a constraint file; `read_constraints` reads the same values back."""
     lines = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
     lines += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
+    lines += _soft_lines("SML", constraints.soft_must_link)
+    lines += _soft_lines("SCL", constraints.soft_cannot_link)
     if constraints.max_diameter is not None:
         lines.append(f"GAMMA {constraints.max_diameter!r}")
     if constraints.min_separation is not None:
@@ -87,20 +114,38 @@ def write_constraints(path: FilePath, constraints: Constraints) -> None:
     write_atomically(path, "".join(f"{line}\n" for line in lines))
 
 
+def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
+    rows = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
+    return [f"{keyword} {i} {j} {weight!r}" for (i, j), weight in rows]
+
+
+def _pairs(numbers: array[int]) -> NDArray[np.intp]:
+    return np.array(numbers, np.intp).reshape(-1, 2)
+
+
 def _pair(where: str, fields: list[str], n_points: int) -> tuple[int, int]:
-    constraint = shown(" ".join(fields))
-    if len(fields) != 3 or not all(is_integer(row) for row in fields[1:]):
-        raise InstanceError(f"{where}: {constraint}; expected {fields[0]} i j, two row numbers")
+    if not (is_integer(fields[1]) and is_integer(fields[2])):
+        raise _wrong(where, fields)
     i, j = int(fields[1]), int(fields[2])
+    if i != j and 0 <= i < n_points and 0 <= j < n_points:
+        return i, j
     for row in (i, j):
         if not 0 <= row < n_points:
             raise InstanceError(
-                f"{where}: {constraint} names row {row}, but the data has rows 0 to "
+                f"{where}: {_line(fields)} names row {row}, but the data has rows 0 to "
                 f"{n_points - 1}; is the file for other data, or does it number rows from 1?"
             )
-    if i == j:
-        raise InstanceError(f"{where}: {constraint} pairs a point with itself; expected i != j")
-    return i, j
+    raise InstanceError(f"{where}: {_line(fields)} pairs a point with itself; expected i != j")
+
+
+def _weight(where: str, fields: list[str]) -> float:
+    if len(fields) == 3:
+        return 1.0
+    if len(fields) == 4 and is_number(fields[3]):
+        weight = float(fields[3])
+        if 0 < weight <= 1:
+            return weight
+    raise _wrong(where, fields)
 
 
 def _distance(where: str, fields: list[str]) -> float:
@@ -108,6 +153,12 @@ def _distance(where: str, fields: list[str]) -> float:
         distance = float(fields[1])
         if math.isfinite(distance) and distance >= 0:
             return distance
-    raise InstanceError(
-        f"{where}: {shown(' '.join(fields))}; expected {fields[0]} x, a finite distance x >= 0"
-    )
+    raise _wrong(where, fields)
+
+
+def _wrong(where: str, fields: list[str]) -> InstanceError:
+    return InstanceError(f"{where}: {_line(fields)}; expected {_FORMS[fields[0]]}")
+
+
+def _line(fields: list[str]) -> str:
+    return shown(" ".join(fields))

@@ -12,10 +12,11 @@ Constraints
     One per line: `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from 0,
     `GAMMA x` (no cluster has a diameter above x: points farther apart cannot link) and `DELTA x`
     (clusters are at least x apart: points closer together must link). Text after `#` is a
-    comment. The format of PC-SOS-SDP.
+    comment. This is the format of PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft
+    constraints, which may be violated at a price; their weights are 0 < w <= 1, and 1 if left out.
 
 Labels
-    One per line, in the order of the points.
+    One per line, in the order of the points: integers as written, any words without blanks as read.
 
 Blank lines are skipped; files are UTF-8.
 """
@@ -39,7 +40,7 @@ from sdpbb.problem.instance import (
     pairs_farther_than,
 )
 from sdpbb.problem.points_file import PointsFile, read_points, write_points
-from sdpbb.problem.textfile import FilePath
+from sdpbb.problem.textfile import FilePath, open_text, shown
 
 __all__ = [
     "Constraints",
@@ -48,6 +49,7 @@ __all__ = [
     "labels_text",
     "read_constraints",
     "read_instance",
+    "read_labels",
     "read_points",
     "write_constraints",
     "write_labels",
@@ -93,7 +95,45 @@ def read_instance(
             must_link = distinct_pairs(np.concatenate([must_link, near]), len(points))
     except InstanceError as error:
         raise InstanceError(f"{shown_path(constraints_path or '')}: {error}") from None
-    return Instance(points, k, must_link, cannot_link, Path(data_path).stem)
+    return Instance(
+        points,
+        k,
+        must_link,
+        cannot_link,
+        Path(data_path).stem,
+        constraints.soft_must_link,
+        constraints.soft_cannot_link,
+    )
+
+
+def read_labels(path: FilePath, n_points: int) -> NDArray[np.intp]:
+    """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
+
+    Raises
+    ------
+    InstanceError
+        One line: the file, the line number where there is one, what is wrong and what would be
+        right.
+    """
+    numbers: dict[str, int] = {}
+    labels = []
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.split()
+            if not fields:
+                continue
+            if len(fields) > 1:
+                raise InstanceError(
+                    f"{shown_path(path)}:{number}: {shown(line.strip())}; expected one label, "
+                    "without blanks"
+                )
+            labels.append(numbers.setdefault(fields[0], len(numbers)))
+    if len(labels) != n_points:
+        raise InstanceError(
+            f"{shown_path(path)}: {len(labels)} labels for {n_points} points; expected one per "
+            "line and point, without a heading"
+        )
+    return np.array(labels, np.intp)
 
 
 def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:

@@ -34,6 +34,25 @@ _NOT_NUMBERS = {
 
 
 @dataclass(frozen=True, eq=False)
+class SoftPairs:
+    """Pairs that ought to be kept, each with the confidence in it.
+
+    Parameters
+    ----------
+    pairs : (p, 2) row numbers, i < j
+    weights : (p,) in (0, 1]
+
+    Made by `Instance`, which checks both, from triples (i, j, weight) or from such a value.
+    """
+
+    pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+    weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+@dataclass(frozen=True, eq=False)
 class Instance:
     """A constrained minimum sum-of-squares clustering instance.
 
@@ -49,6 +68,9 @@ class Instance:
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
         numbers, from 0; None for no pairs
     name : what reports call the instance
+    soft_must_link, soft_cannot_link : pairs that may be violated at a price, for heuristics:
+        triples (i, j, weight), 0 < weight <= 1, or a `SoftPairs`; None for none. The programme
+        above does without them
 
     Raises
     ------
@@ -64,6 +86,8 @@ class Instance:
     must_link: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
     cannot_link: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
     name: str = ""
+    soft_must_link: SoftPairs = field(default_factory=SoftPairs)
+    soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
@@ -72,6 +96,8 @@ class Instance:
         _set(self, "k", number_of_clusters(self.k, n))
         _set(self, "must_link", _pairs(self.must_link, n, "must_link"))
         _set(self, "cannot_link", _pairs(self.cannot_link, n, "cannot_link"))
+        for argument in ("soft_must_link", "soft_cannot_link"):
+            _set(self, argument, _soft_pairs(getattr(self, argument), n, argument))
 
     @property
     def n_points(self) -> int:
@@ -94,10 +120,16 @@ class Instance:
             centred = np.asarray(np.linalg.qr(centred.T, mode="r")).T
         return _frozen(np.ascontiguousarray(centred))
 
+    @property
+    def has_soft_constraints(self) -> bool:
+        return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
+
     def __repr__(self) -> str:
+        soft = len(self.soft_must_link) + len(self.soft_cannot_link)
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}, d={self.n_features}, "
-            f"k={self.k}, {len(self.must_link)} must-links, {len(self.cannot_link)} cannot-links)"
+            f"k={self.k}, {len(self.must_link)} must-links, {len(self.cannot_link)} cannot-links"
+            f"{f', {soft} soft constraints' if soft else ''})"
         )
 
 
@@ -248,6 +280,51 @@ def _pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
     np.minimum(first, second, out=pairs[:, 0], casting="unsafe")
     np.maximum(first, second, out=pairs[:, 1], casting="unsafe")
     return _frozen(pairs)
+
+
+def _soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
+    expected = "expected triples (i, j, weight) with 0 < weight <= 1"
+    pairs: Any
+    weights: Any
+    if isinstance(values, SoftPairs):
+        pairs, weights = values.pairs, values.weights
+    else:
+        triples = _triples(values, argument, expected)
+        pairs, weights = [t[:2] for t in triples], [t[2] for t in triples]
+    checked = _pairs(pairs, n, argument)
+    try:
+        weight = np.array(_array(weights, argument, expected), dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+    if weight.shape != (len(checked),):
+        raise InstanceError(f"{argument}: {weight.size} weights for {len(checked)} pairs")
+    wrong = ~((weight > 0) & (weight <= 1))
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise InstanceError(f"{argument}[{position}]: weight {weight[position]}; {expected}")
+    return SoftPairs(checked, _frozen(weight))
+
+
+def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
+    if values is None:
+        return []
+    if isinstance(values, np.ndarray):
+        given = _array(values, argument, expected)
+        if given.shape == (0,):
+            return []
+        if given.ndim != 2 or given.shape[1] != 3:
+            raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
+        if given.dtype.kind == "f" and (given[:, :2] == np.round(given[:, :2])).all():
+            return [[int(i), int(j), weight] for i, j, weight in given.tolist()]
+        return given.tolist()
+    try:
+        triples = [list(triple) for triple in values]
+    except TypeError:
+        raise InstanceError(f"{argument}: {expected}") from None
+    for position, triple in enumerate(triples):
+        if len(triple) != 3:
+            raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
+    return triples
 
 
 def _are_integers(array: NDArray) -> bool:

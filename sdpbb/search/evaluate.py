@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.ipc_kmeans import Descent, IPCKMeans
-from heuristics.parameters import IPCKMeansParameters
+from heuristics.multi_start import Descent, MultiStart
+from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, SafeBound
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -130,16 +130,20 @@ def _contractions(node: Node, instance: Instance) -> tuple[Contraction, Contract
     The first does without fixings: these make so many cannot-links that finding clusterings becomes
     hard, and there may be none that keeps them.
     """
+    bounded = _bounded_contraction(node, instance)
+    if bounded is None or not len(node.fixings):
+        return None if bounded is None else (bounded, bounded)
+    decided = contract(instance, node.must_link, node.cannot_link)
+    return None if isinstance(decided, Infeasibility) else (decided, bounded)
+
+
+def _bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
+    """The second of `_contractions`; None if there is no clustering."""
     fixed = node.fixings
     must_link = np.concatenate([_array(node.must_link), fixed.must_link])
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
     bounded = contract(instance, must_link, cannot_link, node.blocks)
-    if isinstance(bounded, Infeasibility):
-        return None
-    if not len(fixed):
-        return bounded, bounded
-    decided = contract(instance, node.must_link, node.cannot_link)
-    return None if isinstance(decided, Infeasibility) else (decided, bounded)
+    return None if isinstance(bounded, Infeasibility) else bounded
 
 
 @dataclass(frozen=True)
@@ -155,10 +159,9 @@ class Probe:
 
 def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
     """Bound a child of a node for a short while (see `BranchingParameters`)."""
-    contractions = _contractions(child, context.instance)
-    if contractions is None:
+    bounded = _bounded_contraction(child, context.instance)
+    if bounded is None:
         return Probe(None)
-    _, bounded = contractions
     if only_clustering(bounded, None) is not None:
         return Probe(child.lower)  # its evaluation will close it, and offer its clustering
     run = context.bounding.start(bounded, child.warm_start)
@@ -296,14 +299,14 @@ class _NodeSearch:
             if improves(cost, self._incumbent.cost):
                 self._incumbent = Incumbent(cost, lifted, source)
 
-    def _run_heuristic(self, parameters: IPCKMeansParameters, run: BoundRun[Any] | None) -> None:
+    def _run_heuristic(self, parameters: MultiStartParameters, run: BoundRun[Any] | None) -> None:
         """Look for a better clustering, from the bounding's affinity or k-means++ starts."""
         affinity = None if run is None else self._affinity(run)
         if self._descent is None:
             self._descent = Descent(self._decided, parameters, self._feasible)
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
-        found = IPCKMeans(parameters).run(
+        found = MultiStart(parameters).run(
             self._decided, rng, affinity, self._descent, self._clock.is_urgent
         )
         self._offer(self._decided, found.labels, found.cost, found.source)
@@ -339,8 +342,8 @@ class _NodeSearch:
         """Whether the pairs fixed, and what follows from them, merge blocks or leave no clustering:
         then the bound is worth another try."""
         node = with_fixings(self._node, fixings)
-        contractions = _contractions(node, self._context.instance)
-        return contractions is None or contractions[1].n_blocks < self._bounded.n_blocks
+        bounded = _bounded_contraction(node, self._context.instance)
+        return bounded is None or bounded.n_blocks < self._bounded.n_blocks
 
     def _outcome(self, status: NodeStatus, **more: Any) -> Outcome:
         """What the evaluation has come to."""

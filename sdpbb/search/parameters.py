@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from heuristics.parameters import IPCKMeansParameters
+from heuristics.parameters import MultiStartParameters
 from sdpbb.errors import ParameterError
 
 
@@ -17,11 +17,11 @@ class HeuristicSchedule:
         it is left
     """
 
-    before: IPCKMeansParameters = field(
-        default_factory=lambda: IPCKMeansParameters(n_starts=5, n_relocations=10)
+    before: MultiStartParameters = field(
+        default_factory=lambda: MultiStartParameters(n_starts=5, n_relocations=10)
     )
-    during: IPCKMeansParameters = field(
-        default_factory=lambda: IPCKMeansParameters(n_starts=3, n_relocations=10)
+    during: MultiStartParameters = field(
+        default_factory=lambda: MultiStartParameters(n_starts=3, n_relocations=10)
     )
     iterations: tuple[int, ...] = (60, 160, 320)
 

@@ -1,127 +1,74 @@
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import heuristics
-from heuristics import IPCKMeans, IPCKMeansParameters
+from heuristics.ipc_kmeans import IPCKMeans
+from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import ParameterError
-from sdpbb.feasibility import find_feasible
-from sdpbb.problem import Infeasibility, Instance, Partition, contract
-from tests.graphs import clusterings, complete, contraction_of, cycle, proper, random_graph
-
-FEW = IPCKMeansParameters(n_starts=3, n_relocations=3)
-
-
-def check(contraction, solution):
-    assert proper(contraction.adjacency, solution.labels)
-    assert np.array_equal(np.unique(solution.labels), np.arange(contraction.k))
-    assert solution.cost == contraction.cost(solution.labels)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(0, 0.3), st.booleans())
-@settings(max_examples=40, deadline=None)
-def test_solutions_are_clusterings(seed, k, density, local_search):
-    rng = np.random.default_rng(seed)
-    contraction = contraction_of(random_graph(rng, 12, density), k, rng)
-    if isinstance(find_feasible(contraction), Infeasibility):
-        return
-    parameters = IPCKMeansParameters(n_starts=2, n_relocations=2, local_search=local_search)
-    solution = IPCKMeans(parameters).run(contraction, rng)
-    check(contraction, solution)
-    assert solution.source == "k-means++"
-
-
-def test_optimal_on_most_tiny_instances():
-    optimal = 0
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        adjacency = random_graph(rng, 8, 0.2)
-        contraction = contraction_of(adjacency, 3, rng)
-        feasible = clusterings(adjacency, 3)
-        best = min(contraction.cost(labels) for labels in feasible)
-        found = IPCKMeans(IPCKMeansParameters(n_starts=5, n_relocations=10)).run(contraction, rng)
-        assert found.cost >= best - 1e-9
-        optimal += found.cost <= best + 1e-9
-    assert optimal >= 19
-
-
-def test_lifted_solutions_keep_the_constraints_of_the_instance():
-    rng = np.random.default_rng(1)
-    points = rng.normal(size=(40, 3))
-    must_link, cannot_link = [(0, 1), (1, 2), (7, 9)], [(0, 3), (3, 4), (5, 6), (9, 10)]
-    instance = Instance(points, 4, must_link, cannot_link)
-    contraction = contract(instance)
-    solution = IPCKMeans(FEW).run(contraction, rng)
-    partition = Partition(contraction.lift(solution.labels))
-    assert partition.is_feasible(instance)
-    assert partition.sum_of_squares(points) == pytest.approx(solution.cost, rel=1e-12)
-
-
-def test_the_affinity_of_a_local_optimum_leads_back_to_it():
-    rng = np.random.default_rng(2)
-    contraction = contraction_of(random_graph(rng, 30, 0.05), 3, rng)
-    optimum = IPCKMeans().run(contraction, rng)
-    weight = np.bincount(optimum.labels, weights=contraction.sizes)
-    affinity = (optimum.labels[:, None] == optimum.labels) / weight[optimum.labels]
-    parameters = IPCKMeansParameters(n_starts=2, n_relocations=0)
-    found = IPCKMeans(parameters).run(contraction, rng, affinity)
-    assert found.source == "sdp"
-    assert found.cost == pytest.approx(optimum.cost, rel=1e-12)
-
-
-def test_the_same_seed_gives_the_same_solution():
-    contraction = contraction_of(cycle(9), 3, np.random.default_rng(3))
-    first, second = (IPCKMeans(FEW).run(contraction, np.random.default_rng(4)) for _ in range(2))
-    assert np.array_equal(first.labels, second.labels)
-    assert first.cost == second.cost
+from sdpbb.problem import Instance, Partition
+from tests.enumeration import clustering_matrix, optimum, random_instance
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
-def test_improving_never_makes_worse(seed):
-    rng = np.random.default_rng(seed)
-    contraction = contraction_of(random_graph(rng, 12, 0.1), 4, rng)
-    labels = find_feasible(contraction)
-    if isinstance(labels, Infeasibility):
+@settings(max_examples=100, deadline=None)
+def test_a_clustering_wherever_there_is_one(seed):
+    instance = random_instance(np.random.default_rng(seed))
+    result = IPCKMeans().run(instance, seed)
+    best = optimum(instance)
+    if best is None:
+        assert result.status is HeuristicStatus.INFEASIBLE
+        assert result.infeasibility is not None
         return
-    improved = IPCKMeans(FEW).improve(contraction, labels)
-    check(contraction, improved)
-    assert improved.source == "given"
-    assert improved.cost <= contraction.cost(labels)
+    assert result.keeps_hard_constraints
+    assert result.sum_of_squares >= best - 1e-9
+    assert result.stop is Stop.CONVERGED
 
 
-def test_an_infeasible_contraction_is_refused():
-    contraction = contraction_of(complete(4), 3, np.random.default_rng(5))
-    with pytest.raises(ParameterError, match="no clustering"):
-        IPCKMeans(FEW).run(contraction, np.random.default_rng(5))
+def test_more_assignment_steps_never_end_worse():
+    rng = np.random.default_rng(0)
+    instance = Instance(rng.normal(size=(80, 2)), 5, cannot_link=[(i, i + 1) for i in range(40)])
+    results = [IPCKMeans(max_iterations=steps).run(instance, 1) for steps in range(1, 30)]
+    costs = np.array([result.sum_of_squares for result in results])
+    assert (np.diff(costs) <= 1e-9).all()
+    assert results[0].stop is Stop.ITERATION_LIMIT
+    assert results[-1].stop is Stop.CONVERGED
+
+
+def test_more_starts_never_end_worse():
+    rng = np.random.default_rng(0)
+    instance = Instance(rng.normal(size=(60, 2)), 6)
+    costs = [IPCKMeans(n_starts=n).run(instance, 1).sum_of_squares for n in (1, 3, 10, 30)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[-1] < costs[0]
+
+
+def test_the_start_of_a_tight_relaxation_is_its_clustering():
+    """Algorithm 2: for the Z of a clustering the centres are its means."""
+    rng = np.random.default_rng(2)
+    truth = np.repeat(np.arange(3), 10)
+    points = 10.0 * np.eye(3)[truth] + rng.normal(size=(30, 3))
+    instance = Instance(points, 3, cannot_link=[(0, 10)])
+
+    def affinities(contraction):
+        yield clustering_matrix(truth[contraction.representatives], contraction.sizes)
+
+    result = IPCKMeans(start="sdp", affinities=affinities).run(instance)
+    assert Partition(result.labels) == Partition(truth)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("wrong", "named"),
     [
-        {"n_starts": 0},
-        {"n_relocations": -1},
-        {"max_iterations": 1.5},
-        {"n_starts": True},
-        {"assignment_time_limit": 0.0},
+        ({"start": "random"}, "start"),
+        ({"start": "sdp"}, "affinities"),
+        ({"affinities": lambda contraction: []}, "affinities"),
+        ({"n_starts": 0}, "n_starts"),
+        ({"max_iterations": 1.5}, "max_iterations"),
+        ({"time_limit": 0}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
     ],
 )
-def test_parameters_are_validated(change):
-    with pytest.raises(ParameterError, match=next(iter(change))):
-        IPCKMeansParameters(**change)
-
-
-def test_importing_the_package_loads_no_solver():
-    slow = ("numba", "sklearn", "highspy", "gurobipy", "scipy")
-    command = f"import sys, heuristics; print([m for m in {slow} if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
-    assert loaded.stdout.strip() == "[]", loaded.stderr
-
-
-def test_unknown_names_of_the_package():
-    with pytest.raises(AttributeError, match="nothing"):
-        heuristics.nothing  # noqa: B018
+def test_wrong_parameters(wrong, named):
+    with pytest.raises(ParameterError, match=named):
+        IPCKMeans(**wrong)

@@ -38,7 +38,8 @@ class BadFolder(BadFile):
 
 HEADER = "expected the integers n d k or n d, or commas between the numbers of a CSV file"
 MISSING = "is the line n d k missing?"
-CONSTRAINT = "expected ML i j, CL i j, GAMMA x or DELTA x"
+CONSTRAINT = "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x or DELTA x"
+SOFT = "two row numbers and a weight 0 < w <= 1 (1 if it is left out)"
 OTHER_DATA = "is the file for other data, or does it number rows from 1?"
 
 UNREADABLE = [
@@ -168,6 +169,25 @@ BAD_CONSTRAINTS = [
         f"'CL -1 2' names row -1, but the data has rows 0 to 3; {OTHER_DATA}",
     ),
     BadFile("i = j", "ML 2 2\n", 1, "'ML 2 2' pairs a point with itself; expected i != j"),
+    BadFile("weight on ML", "ML 0 1 0.5\n", 1, "'ML 0 1 0.5'; expected ML i j, two row numbers"),
+    BadFile("SML alone", "SML\n", 1, f"'SML'; expected SML i j w, {SOFT}"),
+    BadFile("SCL with one row", "SCL 0\n", 1, f"'SCL 0'; expected SCL i j w, {SOFT}"),
+    BadFile("SML, not a row", "SML 0 x 1\n", 1, f"'SML 0 x 1'; expected SML i j w, {SOFT}"),
+    BadFile("five fields", "SCL 0 1 1 1\n", 1, f"'SCL 0 1 1 1'; expected SCL i j w, {SOFT}"),
+    BadFile("weight 0", "SML 0 1 0\n", 1, f"'SML 0 1 0'; expected SML i j w, {SOFT}"),
+    BadFile("weight above 1", "SCL 0 1 1.5\n", 1, f"'SCL 0 1 1.5'; expected SCL i j w, {SOFT}"),
+    BadFile("negative weight", "SML 0 1 -1\n", 1, f"'SML 0 1 -1'; expected SML i j w, {SOFT}"),
+    BadFile("weight nan", "SML 0 1 nan\n", 1, f"'SML 0 1 nan'; expected SML i j w, {SOFT}"),
+    BadFile("weight in words", "SML 0 1 low\n", 1, f"'SML 0 1 low'; expected SML i j w, {SOFT}"),
+    BadFile(
+        "SCL out of range",
+        "SCL 0 1 0.5\nSCL 0 4 0.5\n",
+        2,
+        f"'SCL 0 4 0.5' names row 4, but the data has rows 0 to 3; {OTHER_DATA}",
+    ),
+    BadFile(
+        "SML, i = j", "SML 2 2 1\n", 1, "'SML 2 2 1' pairs a point with itself; expected i != j"
+    ),
     BadFile(
         "negative GAMMA",
         "GAMMA -1\n",
@@ -179,4 +199,22 @@ BAD_CONSTRAINTS = [
     ),
     BadFile("DELTA alone", "DELTA\n", 1, "'DELTA'; expected DELTA x, a finite distance x >= 0"),
     BadFile("two DELTA", "DELTA 1\nDELTA 2\n", 2, "a second DELTA; expected at most one"),
+]
+
+# For data with 4 points.
+BAD_LABELS = [
+    *UNREADABLE,
+    BadFile(
+        "empty labels",
+        "",
+        None,
+        "0 labels for 4 points; expected one per line and point, without a heading",
+    ),
+    BadFile(
+        "heading",
+        "class\n0\n0\n1\n1\n",
+        None,
+        "5 labels for 4 points; expected one per line and point, without a heading",
+    ),
+    BadFile("two columns", "0\n\n1 0\n", 3, "'1 0'; expected one label, without blanks"),
 ]

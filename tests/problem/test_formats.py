@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem import SoftPairs
 from sdpbb.problem.formats import (
     Constraints,
     read_constraints,
     read_instance,
+    read_labels,
     read_points,
     write_constraints,
     write_labels,
     write_points,
 )
-from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
+from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 tables = arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=finite)
@@ -57,9 +59,13 @@ pairs = arrays(np.intp, st.tuples(st.integers(0, 5), st.just(2)), elements=st.in
     lambda pairs: pairs[pairs[:, 0] != pairs[:, 1]]
 )
 distances = st.none() | st.floats(0, 1e300)
+weight = st.floats(0, 1, exclude_min=True)
+soft_pairs = pairs.flatmap(
+    lambda pairs: arrays(float, len(pairs), elements=weight).map(lambda w: SoftPairs(pairs, w))
+)
 
 
-@given(st.builds(Constraints, pairs, pairs, distances, distances))
+@given(st.builds(Constraints, pairs, pairs, distances, distances, soft_pairs, soft_pairs))
 def test_constraints_round_trip(folder, constraints):
     write_constraints(folder / "constraints.txt", constraints)
     read = read_constraints(folder / "constraints.txt", 10)
@@ -67,6 +73,9 @@ def test_constraints_round_trip(folder, constraints):
     assert np.array_equal(read.cannot_link, constraints.cannot_link)
     assert read.max_diameter == constraints.max_diameter
     assert read.min_separation == constraints.min_separation
+    for kind in ("soft_must_link", "soft_cannot_link"):
+        assert np.array_equal(getattr(read, kind).pairs, getattr(constraints, kind).pairs)
+        assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +117,13 @@ def test_bad_constraints_are_told_in_one_line(tmp_path, bad):
         read_constraints(path, 4)
 
 
+@pytest.mark.parametrize("bad", BAD_LABELS, ids=lambda bad: bad.name)
+def test_bad_labels_are_told_in_one_line(tmp_path, bad):
+    path = bad.make(tmp_path)
+    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
+        read_labels(path, 4)
+
+
 def complaint(path: Path) -> str | None:
     try:
         points = read_points(path).points
@@ -132,6 +148,28 @@ def test_comments_and_blank_lines_between_constraints(tmp_path):
     assert read.must_link.tolist() == [[0, 1]]
     assert read.cannot_link.tolist() == [[2, 0]]
     assert (read.max_diameter, read.min_separation) == (2.5, 1e-3)
+
+
+def test_soft_constraints_have_weight_one_unless_they_say(tmp_path):
+    text = "SML 2 0 0.25 # perhaps\nCL 0 1\nSCL 1 2\nSML 0 1 1e-3\nSML 0 1\n"
+    read = read_constraints(file(tmp_path, text), 3)
+    assert read.soft_must_link.pairs.tolist() == [[2, 0], [0, 1], [0, 1]]
+    assert read.soft_must_link.weights.tolist() == [0.25, 0.001, 1.0]
+    assert read.soft_cannot_link.pairs.tolist() == [[1, 2]]
+    assert read.soft_cannot_link.weights.tolist() == [1.0]
+    assert read.cannot_link.tolist() == [[0, 1]]
+    assert len(read.must_link) == 0
+
+
+def test_an_instance_with_soft_constraints(tmp_path):
+    data = file(tmp_path, "4 1 2\n0\n1\n5\n9\n", "line.txt")
+    constraints = file(tmp_path, "SML 1 0 0.5\nSCL 1 3\nDELTA 2\n", "constraints.txt")
+    instance = read_instance(data, constraints_path=constraints)
+    assert instance.must_link.tolist() == [[0, 1]]
+    assert instance.soft_must_link.pairs.tolist() == [[0, 1]]
+    assert instance.soft_must_link.weights.tolist() == [0.5]
+    assert instance.soft_cannot_link.pairs.tolist() == [[1, 3]]
+    assert not read_instance(data).has_soft_constraints
 
 
 def test_an_instance_of_two_files(tmp_path):
@@ -210,3 +248,15 @@ def test_a_large_file_is_read_in_seconds(tmp_path):
 def test_labels_are_one_per_line(tmp_path):
     write_labels(tmp_path / "labels.txt", np.array([0, 1, 0]))
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n"
+
+
+@given(labels=st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_labels_round_trip(folder, labels):
+    write_labels(folder / "labels.txt", np.array(labels))
+    read = read_labels(folder / "labels.txt", len(labels))
+    assert np.array_equal(read[:, None] == read, np.equal.outer(labels, labels))
+
+
+def test_labels_may_be_words(tmp_path):
+    path = file(tmp_path, "setosa\n\n virginica \nsetosa\r\n", "labels.txt")
+    assert read_labels(path, 3).tolist() == [0, 1, 0]

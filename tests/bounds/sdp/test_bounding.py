@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pytest
 
-from heuristics import IPCKMeans
+from heuristics import MultiStart
 from sdpbb.backends.conic import solve_peng_wei
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
@@ -55,7 +55,7 @@ def test_with_the_same_cuts_too(instance):
         sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, matrices
     )
     # The bound may rest on cuts that were dropped later, so only one side is a theorem here.
-    optimum = IPCKMeans().run(contraction, np.random.default_rng(0)).cost
+    optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost
     conic = contraction.total - reference.value
     assert conic <= optimum * (1 + 1e-6)
     assert bound == pytest.approx(conic, rel=2e-3)
@@ -64,7 +64,7 @@ def test_with_the_same_cuts_too(instance):
 
 def test_stops_rising_only_at_the_optimum_and_then_stalls(instance):
     contraction = contract(instance)
-    optimum = IPCKMeans().run(contraction, np.random.default_rng(0)).cost
+    optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost
     run = SdpBounding().start(contraction, None)
     unreachable = optimum * 1.1
     before = -np.inf

@@ -1,0 +1,350 @@
+"""The loop that PCCC, BLPKM and BH-k-means share: exact assignment steps and means in turn.
+
+With blocks i of size s_i and mean x_i, centres o_l, a signed graph of pairs of blocks with weights
+w (`heuristics.assignment.PairGraph`) and a penalty P, the objective of labels l at given centres is
+
+    F_P(l, o) = W + sum_i s_i d(x_i, o_l(i)) + P V(l),
+
+V the weight of the violated soft constraints. With d the squared Euclidean distance W is the sum of
+squares inside the blocks, so that the first two terms are the sum of squares of the points around
+the centres; with d the Euclidean distance, which is the one in the papers, W = 0.
+
+Each iteration sets P by a rule from the distances, finds labels that minimise F_P at the centres
+and keep the hard cannot-links (the mixed-binary programmes of the papers), and moves the centres to
+the means of their clusters. It goes on while the objective "computed after the update step" (PCCC,
+section 4.4; BH-k-means, section 3) decreases. Where P changes with the centres, values of different
+iterations are sums of different terms; so the clusterings before and after an iteration, each with
+its own means, are compared under the P of that iteration. For a fixed P this is the rule of the
+papers word for word. Under a P that changes, clusterings might follow each other in a circle,
+each better than the last under the P of its time: the loop also ends when one comes back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
+from heuristics.candidates import (
+    all_distances,
+    distances_to,
+    nearest_centres,
+    sum_of_distances,
+    sum_of_squared_distances,
+)
+from heuristics.method import Clock, OutOfTime
+from heuristics.result import Stop
+from heuristics.starts import kmeans_plus_plus
+from sdpbb.errors import ParameterError
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
+
+# `find_feasible` holds the cannot-link graph as a dense matrix: up to here, of 9 MB.
+FEASIBILITY_BLOCKS = 3_000
+# A decrease of less than this share of the objective is rounding, and none.
+LEAST_DECREASE = 1e-12
+
+
+Kind = TypeVar("Kind", bound=Enum)
+
+
+class Distance(Enum):
+    """How far a block is from a centre."""
+
+    SQUARED = "squared"
+    EUCLIDEAN = "euclidean"
+
+
+class Start(Enum):
+    """Where the centres are at first."""
+
+    PLUS_PLUS = "k-means++"
+    RANDOM = "random"
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """Distances of the blocks of a contraction, and the clusters that each may join.
+
+    Attributes
+    ----------
+    n_candidates : how many clusters, the nearest ones, a block may join; k for all
+    """
+
+    contraction: Contraction
+    distance: Distance
+    n_candidates: int
+
+    def candidates(self, centres: NDArray[np.float64]) -> NDArray[np.intp] | None:
+        """(m, q) clusters of each block, or None for all of them."""
+        if self.n_candidates >= self.contraction.k:
+            return None
+        return nearest_centres(self.contraction.means, centres, self.n_candidates)
+
+    def distances(
+        self, centres: NDArray[np.float64], candidates: NDArray[np.intp] | None
+    ) -> NDArray[np.float64]:
+        """d from each block to its candidates, (m, q), or to all centres, (m, k)."""
+        means = self.contraction.means
+        if candidates is None:
+            return self._root(all_distances(means, centres))
+        return self._root(distances_to(means, centres, candidates))
+
+    def mean_sum(self, centres: NDArray[np.float64]) -> float:
+        """sum over all blocks and centres of d, over the number of blocks."""
+        squared = self.distance is Distance.SQUARED
+        total = sum_of_squared_distances if squared else sum_of_distances
+        return total(self.contraction.means, centres) / self.contraction.n_blocks
+
+    def cost(self, labels: NDArray[np.intp], centres: NDArray[np.float64]) -> float:
+        """W + sum_i s_i d(x_i, o_l(i)) of the objective."""
+        inside = self.contraction.scatter.sum() if self.distance is Distance.SQUARED else 0.0
+        distances = self.distances(centres, labels[:, None])[:, 0]
+        return float(inside + self.contraction.sizes @ distances)
+
+    def _root(self, squared: NDArray[np.float64]) -> NDArray[np.float64]:
+        return squared if self.distance is Distance.SQUARED else np.sqrt(squared)
+
+
+# The penalty P of an iteration from the geometry, its centres (k, r), and the distances d in its
+# programme, (m, q).
+PenaltyRule = Callable[[Geometry, NDArray[np.float64], NDArray[np.float64]], float]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One assignment and one update.
+
+    Attributes
+    ----------
+    penalty : P
+    before : F_P of the clustering before, at its means; inf in the first iteration
+    after : F_P of the new one, at its means
+    is_optimal : whether the labels are a proven minimum of the programme, but for empty clusters
+    """
+
+    penalty: float
+    before: float
+    after: float
+    is_optimal: bool
+
+    @property
+    def decreases(self) -> bool:
+        return self.after < self.before - LEAST_DECREASE * abs(self.after)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternation:
+    """What a run of the loop comes to.
+
+    Attributes
+    ----------
+    labels : (m,) the best clustering; None if the first assignment step found none
+    objective : F_P of it at its means, P that of the last iteration; inf without labels
+    is_infeasible : the first assignment step has proven that no labels keep the hard cannot-links
+    """
+
+    labels: NDArray[np.intp] | None
+    objective: float
+    stop: Stop
+    is_infeasible: bool = False
+    iterations: list[Iteration] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """What the loop is run with.
+
+    Attributes
+    ----------
+    distance, start : see there
+    n_candidates : how many clusters, the nearest ones, a block may join, >= 1; None for all
+    penalty : P of an iteration
+    max_iterations : >= 1
+    assignment : how the programmes are solved
+    """
+
+    distance: Distance
+    start: Start
+    n_candidates: int | None
+    penalty: PenaltyRule
+    max_iterations: int
+    assignment: AssignmentParameters
+
+    def run(
+        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: Clock
+    ) -> Alternation | Infeasibility:
+        """Initial centres and the loop; with labels of `find_feasible` to begin from where the
+        first assignment step finds none, and the contraction is small enough to look for them.
+
+        Raises
+        ------
+        OutOfTime
+            If the clock runs out before the first assignment step.
+        """
+        n_candidates = contraction.k if self.n_candidates is None else self.n_candidates
+        geometry = Geometry(contraction, self.distance, min(n_candidates, contraction.k))
+        assign = PairwiseAssignment(graph, contraction.k, self.assignment)
+        centres = initial_centres(contraction, self.start, rng)
+
+        def loop(labels: NDArray[np.intp] | None) -> Alternation:
+            return alternate(
+                geometry, graph, assign, self.penalty, centres, clock, self.max_iterations, labels
+            )
+
+        found = loop(None)
+        if found.labels is not None:
+            return found
+        if self._is_decidable(contraction) and not clock.is_over:
+            limit = min(clock.left, self.assignment.time_limit)
+            labels = find_feasible(contraction, limit if math.isfinite(limit) else None)
+            if isinstance(labels, Infeasibility):
+                return labels
+            return found if labels is None else loop(labels)
+        if found.is_infeasible:
+            first = tuple(contraction.representatives.tolist())
+            return Infeasibility(InfeasibilityKind.NOT_COLOURABLE, first)
+        return found
+
+    def _is_decidable(self, contraction: Contraction) -> bool:
+        """Whether the programme of `find_feasible` has a size that a solver reads in short time."""
+        m, k = contraction.n_blocks, contraction.k
+        rows = m + len(contraction.cannot_link) * k
+        return m <= FEASIBILITY_BLOCKS and rows <= self.assignment.max_rows
+
+
+def initial_centres(
+    contraction: Contraction, start: Start, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(k, r): the means of k different blocks, drawn by k-means++ or all equally likely."""
+    if start is Start.PLUS_PLUS:
+        return kmeans_plus_plus(contraction, rng)
+    return contraction.means[rng.choice(contraction.n_blocks, contraction.k, replace=False)]
+
+
+def alternate(
+    geometry: Geometry,
+    graph: PairGraph,
+    assign: PairwiseAssignment,
+    penalty: PenaltyRule,
+    centres: NDArray[np.float64],
+    clock: Clock,
+    max_iterations: int,
+    labels: NDArray[np.intp] | None = None,
+) -> Alternation:
+    """Alternate between assignments and means from given centres.
+
+    Parameters
+    ----------
+    graph : of the pairs of blocks; assign is prepared for it
+    centres : (k, r)
+    labels : (m,) k clusters that keep the hard cannot-links, for the first assignment step to begin
+        from, or None. They are the result where it has no time, or finds none
+
+    Raises
+    ------
+    OutOfTime
+        If the clock runs out before the first assignment step, and there are no labels.
+    """
+    best: NDArray[np.intp] | None = None
+    cost, violated = math.inf, 0.0  # of the best: its two terms, at its means and without P
+    objective = math.inf
+    met: set[bytes] = set()
+    iterations: list[Iteration] = []
+    while not clock.is_over and len(iterations) < max_iterations:
+        candidates = geometry.candidates(centres)
+        distances = geometry.distances(centres, candidates)
+        price = penalty(geometry, centres, distances)
+        solution = assign(
+            geometry.contraction.sizes[:, None] * distances,
+            candidates=candidates,
+            penalty=price,
+            start=labels,
+            seconds=clock.left,
+        )
+        if solution.labels is None:
+            # Its time was over before it had labels that keep the hard pairs.
+            if best is None and labels is not None:
+                break
+            is_infeasible = best is None and solution.is_infeasible
+            return Alternation(best, objective, Stop.TIME_LIMIT, is_infeasible, iterations)
+        labels = solution.labels
+        centres = cluster_centres(geometry.contraction, labels, centres)
+        new_cost, new_violated = geometry.cost(labels, centres), violated_weight(graph, labels)
+        step = Iteration(
+            price, cost + price * violated, new_cost + price * new_violated, solution.is_optimal
+        )
+        iterations.append(step)
+        if not step.decreases:
+            return Alternation(best, step.before, Stop.CONVERGED, False, iterations)
+        best, cost, violated, objective = labels, new_cost, new_violated, step.after
+        if labels.tobytes() in met:
+            return Alternation(best, objective, Stop.CONVERGED, False, iterations)
+        met.add(labels.tobytes())
+    if best is None:
+        if labels is None:
+            raise OutOfTime
+        stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
+        return Alternation(labels, _objective(geometry, graph, penalty, labels, centres), stop)
+    stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
+    return Alternation(best, objective, stop, False, iterations)
+
+
+def cluster_centres(
+    contraction: Contraction, labels: NDArray[np.intp], centres: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The means (k, r) of the clusters; an empty one keeps its centre."""
+    m, k = contraction.n_blocks, contraction.k
+    member = csr_array((contraction.sizes, (labels, np.arange(m))), shape=(k, m))
+    weight = member.sum(axis=1)
+    means = centres.copy()
+    means[weight > 0] = (member @ contraction.means)[weight > 0] / weight[weight > 0, None]
+    return means
+
+
+def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
+    """V(l): the weight of the soft constraints that labels (m,) of the blocks violate, with what
+    every labelling violates."""
+    together = labels[graph.pairs[:, 0]] == labels[graph.pairs[:, 1]]
+    soft = np.isfinite(graph.weights)
+    apart = graph.weights[together & soft & (graph.weights > 0)].sum()
+    linked = -graph.weights[~together & (graph.weights < 0)].sum()
+    return float(graph.constant + apart + linked)
+
+
+def assignment_parameters(solver: str, assignment_time_limit: float) -> AssignmentParameters:
+    """How assignment steps are solved, or a ParameterError with the names the methods use."""
+    if not assignment_time_limit > 0:
+        raise ParameterError(
+            f"assignment_time_limit = {assignment_time_limit!r}: expected a number of seconds > 0"
+        )
+    return AssignmentParameters(solver=solver, time_limit=assignment_time_limit)
+
+
+def choice(kind: type[Kind], name: str, value: object) -> Kind:
+    """The member of an enumeration with this value, or a ParameterError."""
+    for member in kind:
+        if member.value == value:
+            return member
+    known = " or ".join(repr(member.value) for member in kind)
+    raise ParameterError(f"{name} = {value!r}: expected {known}")
+
+
+def _objective(
+    geometry: Geometry,
+    graph: PairGraph,
+    penalty: PenaltyRule,
+    labels: NDArray[np.intp],
+    centres: NDArray[np.float64],
+) -> float:
+    """F_P of labels at their means, P that of these; empty clusters have the given centres."""
+    means = cluster_centres(geometry.contraction, labels, centres)
+    price = penalty(geometry, means, geometry.distances(means, geometry.candidates(means)))
+    return geometry.cost(labels, means) + price * violated_weight(graph, labels)

@@ -1,0 +1,128 @@
+"""Blocks for empty clusters.
+
+A block may move to an empty cluster without breaking a cannot-link. Out of cluster a, it changes
+the objective of `Potts` by the difference of its costs less the weights of its pairs within a.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment.potts import Potts
+
+
+def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Labels (n,) with as few of the k clusters empty as single moves to empty clusters allow.
+
+    The empty clusters are filled one by one: each by the block, out of a cluster of at least two,
+    whose move increases the objective least; and where no such block has it for a candidate, by the
+    cheapest chain of moves, each into the cluster that the move before it left empty. Where the
+    blocks may have all clusters, none stays empty for n >= k.
+    """
+    labels = labels.copy()
+    count = np.bincount(potts.clusters(labels), minlength=k)
+    for empty in np.flatnonzero(count == 0).tolist():
+        if not _move_one(potts, labels, empty, k):
+            _move_chain(potts, labels, empty, k)
+    return labels
+
+
+def _leaving(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(n,) what the objective has less once a block is alone in a cluster at no cost."""
+    clusters = potts.clusters(labels)
+    i, j = potts.pairs.T
+    same = clusters[i] == clusters[j]
+    saved = potts.costs[np.arange(potts.n), labels]
+    for end in (i, j):
+        saved = saved + np.bincount(end[same], weights=potts.weights[same], minlength=potts.n)
+    return saved
+
+
+def _move_one(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> bool:
+    clusters = potts.clusters(labels)
+    count = np.bincount(clusters, minlength=k)
+    if potts.candidates is None:
+        blocks, own = np.arange(potts.n), np.full(potts.n, empty)
+    else:
+        blocks, own = np.nonzero(potts.candidates == empty)
+    change = potts.costs[blocks, own] - _leaving(potts, labels)[blocks]
+    change[count[clusters[blocks]] < 2] = np.inf
+    if not (change < np.inf).any():
+        return False
+    best = np.argmin(change)
+    labels[blocks[best]] = own[best]
+    return True
+
+
+def _move_chain(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> None:
+    """The moves of one block each out of clusters of one, and the last out of a larger one."""
+    clusters = potts.clusters(labels)
+    count = np.bincount(clusters, minlength=k)
+    change = potts.costs - _leaving(potts, labels)[:, None]
+    targets = np.tile(np.arange(k), (potts.n, 1)) if potts.candidates is None else potts.candidates
+    blocks, own = np.nonzero(np.isfinite(change) & (targets != clusters[:, None]))
+    arcs = np.full((k, k), np.inf)  # out of one cluster into another
+    arc = (clusters[blocks], targets[blocks, own])
+    np.minimum.at(arcs, arc, change[blocks, own])
+    # What single blocks gain by a move does not count, so that no chain runs in circles.
+    arcs[count == 1] = np.maximum(arcs[count == 1], 0.0)
+
+    distance = np.where(np.arange(k) == empty, 0.0, np.inf)
+    following = np.full(k, -1)
+    for _ in range(k):
+        through = np.where((count <= 1), distance, np.inf)
+        longer = arcs + through
+        best = np.argmin(longer, axis=1)
+        shorter = longer[np.arange(k), best] < distance
+        if not shorter.any():
+            break
+        distance[shorter] = longer[shorter, best[shorter]]
+        following[shorter] = best[shorter]
+    distance[count < 2] = np.inf
+    cluster = int(np.argmin(distance))
+    if distance[cluster] == np.inf:
+        return
+    while cluster != empty:
+        target = int(following[cluster])
+        mine = np.flatnonzero((arc[0] == cluster) & (arc[1] == target))
+        chosen = mine[np.argmin(change[blocks[mine], own[mine]])]
+        labels[blocks[chosen]] = own[chosen]
+        cluster = target
+
+
+@njit(cache=True)
+def fill_empty_clusters(labels, sizes, means, k):
+    """Move single blocks into empty clusters; the gain of moving block i out of cluster a is
+    e_i N_a / (N_a - e_i) || c_i - mean_a ||^2."""
+    m, r = means.shape
+    count = np.zeros(k, np.int64)
+    for i in range(m):
+        count[labels[i]] += 1
+    for empty in range(k):
+        if count[empty] > 0:
+            continue
+        weight = np.zeros(k)
+        centre = np.zeros((k, r))
+        for i in range(m):
+            weight[labels[i]] += sizes[i]
+            for t in range(r):
+                centre[labels[i], t] += sizes[i] * means[i, t]
+        chosen = -1
+        largest = -1.0
+        for i in range(m):
+            a = labels[i]
+            if count[a] < 2:
+                continue
+            distance = 0.0
+            for t in range(r):
+                distance += (means[i, t] - centre[a, t] / weight[a]) ** 2
+            gain = sizes[i] * weight[a] / (weight[a] - sizes[i]) * distance
+            if gain > largest:
+                largest = gain
+                chosen = i
+        count[labels[chosen]] -= 1
+        count[empty] = 1
+        labels[chosen] = empty
+    return labels

@@ -1,0 +1,233 @@
+"""A programme with some labels settled, over the blocks that are left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment.potts import Potts
+
+# Sweeps of dominance at most; few labels are left out after the first ones.
+DOMINANCE_SWEEPS = 20
+
+
+class Reduced(NamedTuple):
+    """What is left of a programme of n blocks.
+
+    potts : over the free blocks, each with two allowed labels at least; labels are renumbered so
+        that there are no more than some block needs
+    blocks : (f,) the free blocks
+    original : (f, q') their labels by the new numbers
+    labels : (n,) the settled ones, -1 for free blocks
+    constant : what the settled blocks cost; objectives differ by it
+    """
+
+    potts: Potts
+    blocks: NDArray[np.int64]
+    original: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    constant: float
+
+    def lifted(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels of all blocks from labels (f,) of the free ones."""
+        lifted = self.labels.copy()
+        lifted[self.blocks] = self.original[np.arange(len(self.blocks)), labels]
+        return lifted
+
+    def lowered(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels (f,) of the free blocks from labels of all: the cheapest where theirs is not
+        allowed any more."""
+        same = self.original == labels[self.blocks, None]
+        same &= np.isfinite(self.potts.costs)
+        return np.where(same.any(axis=1), same.argmax(axis=1), self.potts.costs.argmin(axis=1))
+
+
+def without_dominated(potts: Potts) -> Potts | None:
+    """The programme without labels that another label of the block serves no worse, whatever the
+    labels of the others; None if there is none to be left out. The minimum is the same.
+
+    Label a of block i is dominated by b if
+
+        costs_ia - costs_ib + sum_j min { w_ij ([a = l_j] - [b = l_j]) : l_j allowed } >= 0.
+
+    Source: R. F. Goldstein, Efficient rotamer elimination applied to protein side-chains and
+    related spin glasses, Biophysical Journal 66 (1994).
+    """
+    costs = potts.costs.copy()
+    starts, block, pair = potts.neighbours
+    is_waiting = np.ones(potts.n, np.bool_)
+    arrays = (starts, block, potts.weights[pair], potts.candidates, costs)
+    if not _dominate(*arrays, is_waiting):
+        return None
+    for _ in range(DOMINANCE_SWEEPS):
+        if not _dominate(*arrays, is_waiting):
+            break
+    candidates = potts.candidates
+    if candidates is not None:
+        candidates = np.where(np.isfinite(costs), candidates, -1)
+    return replace(potts, costs=costs, candidates=candidates)
+
+
+def reduced(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
+    """The programme given labels (n,), -1 for the free blocks, and what hard pairs force from
+    there; None if that is a contradiction: no labels of the others keep the hard pairs."""
+    costs, labels = potts.costs.copy(), settled.astype(np.int64)
+    starts, block, pair = potts.neighbours
+    constant = _settle(starts, block, potts.weights[pair], costs, potts.candidates, labels)
+    if constant == np.inf:
+        return None
+    blocks = np.flatnonzero(labels < 0)
+    allowed = np.isfinite(costs[blocks])
+    q = int(allowed.sum(axis=1).max(initial=1))
+    original = np.argsort(~allowed, axis=1, kind="stable")[:, :q]
+    rows = np.arange(len(blocks))[:, None]
+    candidates: NDArray[np.int64] | None = None
+    if potts.candidates is not None:
+        candidates = potts.candidates[blocks[:, None], original]
+    elif not allowed.all():
+        candidates = original
+    if candidates is not None:
+        candidates = np.where(allowed[rows, original], candidates, -1)
+    is_free = labels < 0
+    pairs = np.flatnonzero(is_free[potts.pairs].all(axis=1))
+    position = np.cumsum(is_free) - 1
+    left = Potts(
+        np.ascontiguousarray(costs[blocks[:, None], original]),
+        candidates,
+        position[potts.pairs[pairs]],
+        potts.weights[pairs],
+    )
+    return Reduced(left, blocks, original, labels, constant)
+
+
+@njit(cache=True)
+def place(candidates, i, cluster):
+    """The label of block i for a cluster, -1 for none."""
+    if candidates is None:
+        return cluster
+    else:  # noqa: RET505 - one of the branches is compiled
+        for a in range(candidates.shape[1]):
+            if candidates[i, a] == cluster:
+                return a
+        return -1
+
+
+@njit(cache=True)
+def cluster_of(candidates, i, label):
+    if candidates is None:
+        return label
+    else:  # noqa: RET505 - one of the branches is compiled
+        return candidates[i, label]
+
+
+@njit(cache=True)
+def _dominate(starts, neighbour, weight, candidates, costs, is_waiting):
+    """One sweep over the blocks that wait; whether any label was left out (its cost is inf)."""
+    n, q = costs.shape
+    allowed = np.zeros(n, np.int64)
+    for i in range(n):
+        for a in range(q):
+            if costs[i, a] < np.inf:
+                allowed[i] += 1
+    worst = np.empty(q)
+    any_left_out = False
+    for i in range(n):
+        if not is_waiting[i]:
+            continue
+        is_waiting[i] = False
+        # The label to compare with: the cheapest with all cannot-links that it may violate.
+        for a in range(q):
+            worst[a] = costs[i, a]
+            if worst[a] == np.inf:
+                continue
+            for position in range(starts[i], starts[i + 1]):
+                j = neighbour[position]
+                label = place(candidates, j, cluster_of(candidates, i, a))
+                if weight[position] > 0 and label >= 0 and costs[j, label] < np.inf:
+                    worst[a] += weight[position]
+        b = np.argmin(worst)
+        if worst[b] == np.inf:
+            continue
+        left_out = False
+        for a in range(q):
+            if a == b or costs[i, a] == np.inf:
+                continue
+            margin = costs[i, a] - costs[i, b]
+            for position in range(starts[i], starts[i + 1]):
+                j, w = neighbour[position], weight[position]
+                # What brings the margin down, and what raises it where nothing else is allowed.
+                down, up = (b, a) if w > 0 else (a, b)
+                label = place(candidates, j, cluster_of(candidates, i, down))
+                if label >= 0 and costs[j, label] < np.inf:
+                    margin -= abs(w)
+                elif allowed[j] == 1:
+                    label = place(candidates, j, cluster_of(candidates, i, up))
+                    if label >= 0 and costs[j, label] < np.inf:
+                        margin += abs(w)
+            if margin >= 0:
+                costs[i, a] = np.inf
+                allowed[i] -= 1
+                left_out = True
+        if left_out:
+            any_left_out = True
+            for position in range(starts[i], starts[i + 1]):
+                is_waiting[neighbour[position]] = True
+    return any_left_out
+
+
+@njit(cache=True)
+def _settle(starts, neighbour, weight, costs, candidates, labels):
+    """Charge settled blocks to the costs of their neighbours, settle what has one label left, and
+    so on; what the settled blocks cost, inf for a contradiction."""
+    n, q = costs.shape
+    waiting = np.empty(n, np.int64)
+    last = 0
+    for i in range(n):
+        allowed = 0
+        only = -1
+        for a in range(q):
+            if costs[i, a] < np.inf:
+                allowed += 1
+                only = a
+        if allowed == 0:
+            return np.inf
+        if allowed == 1 and labels[i] < 0:
+            labels[i] = only
+        if labels[i] >= 0:
+            waiting[last] = i
+            last += 1
+    charged = np.zeros(n, np.bool_)
+    constant = 0.0
+    first = 0
+    while first < last:
+        i = waiting[first]
+        first += 1
+        charged[i] = True
+        constant += costs[i, labels[i]]
+        if constant == np.inf:
+            return np.inf
+        cluster = cluster_of(candidates, i, labels[i])
+        for position in range(starts[i], starts[i + 1]):
+            j = neighbour[position]
+            b = place(candidates, j, cluster)
+            if charged[j] or b < 0 or costs[j, b] == np.inf:
+                continue
+            costs[j, b] += weight[position]
+            if labels[j] >= 0 or costs[j, b] < np.inf:
+                continue
+            allowed = 0
+            for a in range(q):
+                if costs[j, a] < np.inf:
+                    allowed += 1
+                    only = a
+            if allowed == 0:
+                return np.inf
+            if allowed == 1:
+                labels[j] = only
+                waiting[last] = j
+                last += 1
+    return constant

@@ -1,0 +1,207 @@
+"""Components too wide for dynamic programming.
+
+Labels that another one dominates are left out. With two labels left for each block, roof duality
+settles most of them and proves it; what is left falls apart into smaller components, many of them
+narrow. Otherwise, and for what is still wide then, a local search finds labels and an integer
+programme improves them, where it is of a size that has a chance, until it has proven that there are
+none cheaper or the time is over.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.assignment.components import Structure, Wide
+from heuristics.assignment.parameters import AssignmentParameters
+from heuristics.assignment.potts import Potts
+from heuristics.assignment.programme import AssignmentProgramme, size_of
+from heuristics.assignment.reduction import reduced, without_dominated
+from heuristics.assignment.renaming import renamed
+from heuristics.assignment.roof_duality import roof_dual, satisfying
+from heuristics.assignment.search import constructed, improved, mended
+
+
+class Verdict(NamedTuple):
+    """What is known of a programme.
+
+    labels : (n,) that keep the hard pairs, or None
+    is_optimal, is_infeasible : what is proven
+    bound : on the objective of `Potts`
+    """
+
+    labels: NDArray[np.int64] | None
+    is_optimal: bool
+    is_infeasible: bool
+    bound: float
+
+
+INFEASIBLE = Verdict(None, False, True, np.inf)
+
+
+def minimise(
+    potts: Potts,
+    structure: Structure,
+    start: NDArray[np.int64] | None,
+    deadline: float,
+    parameters: AssignmentParameters,
+    may_reduce: bool = True,
+) -> Verdict:
+    """Minimise a programme, component by component.
+
+    Parameters
+    ----------
+    structure : of its candidates and pairs
+    start : (n,) labels to begin from, which need not keep the hard pairs, or None
+    deadline : a time of `perf_counter`
+    may_reduce : whether dominance and roof duality may settle blocks; they did what they can if not
+    """
+    labels = np.argmin(potts.costs, axis=1)
+    least = potts.costs[np.arange(potts.n), labels]
+    if not (np.isfinite(least).all() and structure.minimise_narrow(potts, labels)):
+        return INFEASIBLE
+    bound = _value_of_narrow(potts, structure, labels)
+    is_optimal, is_missing = True, False
+    sizes = [len(part.pairs) for part in structure.wide]
+    for position, part in enumerate(structure.wide):
+        # Each part may take its share, by size, of what is left.
+        share = sizes[position] / sum(sizes[position:])
+        now = perf_counter()
+        verdict = _minimise_wide(
+            potts.restricted(part.blocks, part.pairs),
+            part,
+            None if start is None else start[part.blocks],
+            now + share * max(0.0, deadline - now),
+            parameters,
+            may_reduce,
+        )
+        if verdict.is_infeasible:
+            return INFEASIBLE
+        bound += verdict.bound
+        is_optimal &= verdict.is_optimal
+        if verdict.labels is None:
+            is_missing = True
+        else:
+            labels[part.blocks] = verdict.labels
+    return Verdict(None if is_missing else labels, is_optimal and not is_missing, False, bound)
+
+
+def _minimise_wide(
+    potts: Potts,
+    part: Wide,
+    start: NDArray[np.int64] | None,
+    deadline: float,
+    parameters: AssignmentParameters,
+    may_reduce: bool,
+) -> Verdict:
+    least = np.argmin(potts.costs, axis=1)
+    lowest = float(potts.costs.min(axis=1).sum()) - potts.must_link_weight
+    if potts.value(least) <= lowest:  # no pair is violated
+        return Verdict(least, True, False, lowest)
+    if may_reduce:
+        fewer = without_dominated(potts)
+        if fewer is not None or potts.q == 2 or not np.isfinite(potts.costs).all():
+            left = reduced(fewer or potts, np.full(potts.n, -1))
+            if left is None:
+                return INFEASIBLE
+            begin = None if start is None else left.lowered(start)
+            solve = _with_two_labels if left.potts.q <= 2 else _by_components
+            verdict = solve(left.potts, begin, deadline, parameters)
+            labels = None if verdict.labels is None else left.lifted(verdict.labels)
+            return verdict._replace(labels=labels, bound=verdict.bound + left.constant)
+    return _search(potts, part, start, lowest, deadline, parameters)
+
+
+def _with_two_labels(
+    potts: Potts,
+    start: NDArray[np.int64] | None,
+    deadline: float,
+    parameters: AssignmentParameters,
+) -> Verdict:
+    """Minimise a programme in which each block has two allowed labels."""
+    if not potts.n:
+        return Verdict(np.empty(0, np.int64), True, False, 0.0)
+    feasible = satisfying(potts)
+    if feasible is None:
+        return INFEASIBLE
+    dual = roof_dual(potts, deadline)
+    left = reduced(potts, dual.labels)
+    assert left is not None  # persistent labels keep the hard pairs among them, and extend
+    begin = feasible if start is None or potts.value(start) == np.inf else start
+    verdict = _by_components(left.potts, left.lowered(begin), deadline, parameters)
+    assert verdict.labels is not None  # `begin` keeps the hard pairs
+    bound = max(dual.bound, verdict.bound + left.constant)
+    labels = left.lifted(verdict.labels)
+    return Verdict(labels, verdict.is_optimal, False, bound)
+
+
+def _by_components(
+    potts: Potts,
+    start: NDArray[np.int64] | None,
+    deadline: float,
+    parameters: AssignmentParameters,
+) -> Verdict:
+    """Minimise a programme that is reduced already, and may have fallen apart."""
+    structure = Structure(potts, parameters.table_budget)
+    return minimise(potts, structure, start, deadline, parameters, may_reduce=False)
+
+
+def _search(
+    potts: Potts,
+    part: Wide,
+    start: NDArray[np.int64] | None,
+    lowest: float,
+    deadline: float,
+    parameters: AssignmentParameters,
+) -> Verdict:
+    """Local search, then an integer programme."""
+    best = _local(potts, start, deadline)
+    value = np.inf if best is None else potts.value(best)
+    left = deadline - perf_counter()
+    if value <= lowest or left <= 0 or size_of(potts) > parameters.max_rows:
+        return Verdict(best, value <= lowest, False, lowest)
+    if part.programme is None or not part.programme.serves(potts.weights):
+        part.programme = AssignmentProgramme(potts, parameters.solver)
+    left = deadline - perf_counter()
+    if left <= 0:
+        return Verdict(best, False, False, lowest)
+    found = part.programme.minimise(potts.costs, potts.weights, best, left)
+    bound = max(found.bound, lowest)
+    if best is not None and (found.labels is None or potts.value(found.labels) >= value):
+        # Up to the tolerances of the solver, its minimum is no lower.
+        return Verdict(best, found.is_optimal, False, bound)
+    return Verdict(found.labels, found.is_optimal, found.is_infeasible, bound)
+
+
+def _local(
+    potts: Potts, start: NDArray[np.int64] | None, deadline: float
+) -> NDArray[np.int64] | None:
+    """The best labels of descents from `start`, from labels made block by block, and from the
+    cheapest labels with the broken hard pairs mended."""
+    options = []
+    if start is not None and potts.value(start) < np.inf:
+        options.append(start)
+    built = constructed(potts, deadline - perf_counter())
+    if built is not None:
+        if potts.candidates is None:
+            built = renamed(built, potts.costs)
+        options.append(built)
+    near = mended(potts, potts.costs.argmin(axis=1), 0.5 * (deadline - perf_counter()))
+    if near is not None:
+        options.append(near)
+    found = [improved(potts, x, deadline - perf_counter(), by_tabu=False) for x in options]
+    if not found:
+        return None
+    return improved(potts, min(found, key=potts.value), deadline - perf_counter())
+
+
+def _value_of_narrow(potts: Potts, structure: Structure, labels: NDArray[np.int64]) -> float:
+    """The objective of the blocks outside of wide components."""
+    clusters = potts.clusters(labels)
+    i, j = potts.pairs[structure.narrow_pairs].T
+    same = clusters[i] == clusters[j]
+    costs = potts.costs[np.arange(potts.n), labels][~structure.in_wide]
+    return float(costs.sum() + potts.weights[structure.narrow_pairs][same].sum())

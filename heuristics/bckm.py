@@ -1,0 +1,405 @@
+"""BCKM: k-means whose assignment step is a feasibility pump over an assignment polytope."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from heuristics.kmeans import best_kmeans
+from heuristics.method import (
+    Clock,
+    Found,
+    Heuristic,
+    OutOfTime,
+    begin,
+    check_integer,
+    check_positive,
+)
+from heuristics.result import Stop
+from sdpbb.backends.linear import LinearModel, LinearStatus
+from sdpbb.backends.milp import load
+from sdpbb.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.problem.graph import neighbour_sets
+
+# How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
+BINARY = 1e-6
+# Steps of the k-means that the initial assignments come from (section 7).
+KMEANS_ITERATIONS = 100
+# Penalties far above all squared distances, which grow no more: their products must be finite.
+LARGEST_PENALTY = 1e250
+
+
+class BCKM(Heuristic):
+    """Constrained k-means as a binary programme, with bounds on the sizes of the clusters:
+
+        minimise    sum_{bc} s_bc Y_bc,  Y_bc = e_b || x_b - c_c ||^2,  over S and the centres c
+        subject to  sum_c s_bc = 1,  min_size_c <= sum_b e_b s_bc <= max_size_c,
+                    sum_{b in Q} s_bc <= 1 for cliques Q of cannot-links,  s_bc in {0, 1}
+
+    by turns (Algorithm 1): the centres become ridge means (8) of S, and S comes from Algorithm 2,
+    which drives the linear relaxation to a binary vertex by l1 penalties on the distance to a
+    binary V, rounded from the last S and penalised more from step to step (13)-(16).
+
+    *Blocks.* The source has one column of S per point and equations S_ip = S_iq for must-links
+    (3e). Equal columns begin with equal V and penalties, and stay so: the programme over the m
+    blocks, each with e_b points, is the same with fewer variables, if Y, the penalties and the size
+    rows count a block e_b times. (Y leaves out the scatter inside the block, the same for every
+    s.) Blocks that the cannot-links force together are contracted as well, and cannot-links have
+    one row per clique of a cover of their graph, in place of one per pair (3f): the binary S stay
+    the same, the fractional ones become fewer.
+
+    *No columns for absolute values.* With V binary and 0 <= S <= 1, the terms of (12) are linear:
+    where V_bc = 1, [S - V]^- = 1 - S and [V - S]^- = 0; where V_bc = 0, they are 0 and S. So (13)
+    is the relaxation with costs Y - rho+ where V = 1 and Y + rho- where V = 0, plus a constant.
+    Only costs change between steps, and the simplex method goes on from the last vertex.
+
+    The cheapest clustering among all binary vertices met is returned, after the centres have come
+    to rest. If there was none, the binary programme (9) for the last centres is solved exactly, for
+    which half of the time is kept, and Algorithm 1 begins anew from its S. Where the constraints
+    can be kept, but not within the bounds, nothing is found and `Stop.SIZE_BOUNDS` is told: the
+    instance itself is feasible.
+
+    Source: H. M. Le, A. Eriksson, T.-T. Do, M. Milford, A binary optimization approach for
+    constrained k-means clustering (2018), sections 4 to 6. Coordinates are centred, so that the
+    ridge draws towards the mean of the points.
+    """
+
+    name = "bckm"
+
+    def __init__(
+        self,
+        *,
+        min_size: int | Sequence[int] = 1,
+        max_size: int | Sequence[int] | None = None,
+        rho: float = 0.5,
+        growth: float = 1.1,
+        ridge: float = 1e-4,
+        epsilon_centres: float = 1e-9,
+        epsilon_assignment: float = 1e-6,
+        n_starts: int = 1,
+        max_iterations: int = 100,
+        max_steps: int = 100,
+        time_limit: float = math.inf,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        min_size, max_size : least and greatest number of points of a cluster, for all clusters or
+            one for each, at least 1; None for no limit. In a result clusters are numbered by their
+            first points, so that its sizes are within the bounds in some order
+        rho : initial penalty rho_0, in squared units of the points, > 0. On the synthetic data of
+            the source 0.5 is 0.001 to 0.003 of the mean squared distance to the mean; where it is
+            much more, points are held in the clusters of the initial assignment
+        growth : factor kappa of the penalties from step to step, > 1
+        ridge : lambda of (8), > 0
+        epsilon_centres : the centres are at rest when the sum of squares of their movement is at
+            most this part of the mean squared distance of the points to their mean, > 0
+        epsilon_assignment : Algorithm 2 ends when S and V have moved by no more, as sum of
+            squares, > 0
+        n_starts : initial assignments, by k-means from k-means++, >= 1
+        max_iterations, max_steps : of Algorithms 1 and 2, >= 1
+        time_limit : seconds, as `Heuristic` has it; a linear programme may end early by it
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is outside of its domain; by `run`, if bounds are not k, or no sizes that
+            add up to n are within them.
+        """
+        super().__init__(time_limit)
+        for name, value in {"min_size": min_size, "max_size": max_size}.items():
+            if value is not None:
+                _check_sizes(name, value)
+        for name, number in {
+            "rho": rho,
+            "ridge": ridge,
+            "epsilon_centres": epsilon_centres,
+            "epsilon_assignment": epsilon_assignment,
+        }.items():
+            check_positive(name, number)
+        check_positive("growth", growth)
+        if not growth > 1:
+            raise ParameterError(f"growth = {growth!r}: expected a number > 1")
+        for name, count in {
+            "n_starts": n_starts,
+            "max_iterations": max_iterations,
+            "max_steps": max_steps,
+        }.items():
+            check_integer(name, count, 1)
+        self.min_size = min_size
+        self.max_size = max_size
+        self.rho = rho
+        self.growth = growth
+        self.ridge = ridge
+        self.epsilon_centres = epsilon_centres
+        self.epsilon_assignment = epsilon_assignment
+        self.n_starts = n_starts
+        self.max_iterations = max_iterations
+        self.max_steps = max_steps
+
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        least, most = self._size_bounds(instance)
+        begun = begin(instance, clock)
+        if isinstance(begun, Infeasibility):
+            return begun
+        contraction, colouring = begun
+        search = _Search(self, contraction, least, most, clock)
+        stop = Stop.CONVERGED
+        for _ in range(self.n_starts):
+            start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
+            stop = search.alternate(start.labels)
+            if search.is_infeasible or search.is_over:
+                break
+        if search.labels is None and not search.is_infeasible:
+            search.solve_exactly()
+            if search.labels is not None:
+                stop = search.alternate(search.labels)
+        if search.labels is None and search.keeps_rows(colouring):
+            search.labels = colouring
+        if search.labels is not None:
+            stop = clock.reason if clock.is_over else stop
+            return Found(contraction.lift(search.labels), stop, search.n_iterations)
+        if search.is_infeasible:  # the cannot-links can be kept, but not within these sizes
+            return Found(None, Stop.SIZE_BOUNDS, search.n_iterations)
+        raise OutOfTime
+
+    def _size_bounds(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        n, k = instance.n_points, instance.k
+        given = {
+            "min_size": self.min_size,
+            "max_size": n if self.max_size is None else self.max_size,
+        }
+        for name, value in given.items():
+            if np.ndim(value) and np.shape(value) != (k,):
+                raise ParameterError(f"{name} = {value!r}: expected one bound, or k = {k} of them")
+        least, most = (np.broadcast_to(np.asarray(value), (k,)) for value in given.values())
+        if (least > most).any():
+            raise ParameterError(
+                f"min_size = {self.min_size!r}: expected at most max_size for every cluster"
+            )
+        if least.sum() > n:
+            raise ParameterError(
+                f"min_size = {self.min_size!r}: expected at most n = {n} points in all"
+            )
+        if most.sum() < n:
+            raise ParameterError(
+                f"max_size = {self.max_size!r}: expected at least n = {n} points in all"
+            )
+        return least, most
+
+
+class _Search:
+    """The state of one run: the rows, the linear programme, and the best clustering met."""
+
+    def __init__(
+        self,
+        method: BCKM,
+        contraction: Contraction,
+        least: NDArray[np.intp],
+        most: NDArray[np.intp],
+        clock: Clock,
+    ) -> None:
+        self._method = method
+        self._contraction = contraction
+        self._clock = clock
+        self._programme = assignment_rows(contraction, least, most)
+        self._model = LinearModel(self._programme)
+        self._weights = contraction.sizes[:, None]
+        self._at_rest = method.epsilon_centres * contraction.total / contraction.n_points
+        self._centres = np.zeros((contraction.k, contraction.means.shape[1]))
+        self._cost = math.inf
+        self.labels: NDArray[np.intp] | None = None
+        self.is_infeasible = False
+        self.n_iterations = 0
+
+    @property
+    def _left(self) -> float:
+        """Seconds left to the pump: until there is a clustering, half of them are kept."""
+        limit = self._method.time_limit
+        kept = 0.5 * limit if self.labels is None and limit < math.inf else 0.0
+        return max(0.0, self._clock.left - kept)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the pump must end."""
+        return self._clock.is_over or self._left <= 0
+
+    def keeps_rows(self, labels: NDArray[np.intp]) -> bool:
+        """Whether labels (m,) keep the cannot-links and the sizes."""
+        return self._programme.satisfied_by(self._binary(labels).reshape(-1))
+
+    def alternate(self, labels: NDArray[np.intp]) -> Stop:
+        """Algorithm 1 from labels (m,)."""
+        assignment = self._binary(labels)
+        previous: NDArray[np.float64] | None = None
+        for _ in range(self._method.max_iterations):
+            if self.is_over:
+                return self._clock.reason if self._clock.is_over else Stop.TIME_LIMIT
+            self._centres = ridge_means(self._contraction, assignment, self._method.ridge)
+            assignment = self._pump(assignment)
+            self.n_iterations += 1
+            if self.is_infeasible:
+                return Stop.SIZE_BOUNDS
+            if previous is not None and (((self._centres - previous) ** 2).sum() <= self._at_rest):
+                return Stop.CONVERGED
+            previous = self._centres
+        return Stop.ITERATION_LIMIT
+
+    def solve_exactly(self) -> None:
+        """Algorithm 2's programme (9) for the last centres by an integer programming solver."""
+        left = self._clock.left
+        if left <= 0:
+            return
+        limit = None if left == math.inf else left
+        costs = _scaled(self._weights * self._distances())
+        solution = load(self._programme).minimise(costs, None, limit)
+        self.n_iterations += 1
+        self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
+        if solution.x is not None:
+            self._offer(solution.x.reshape(self._weights.size, -1))
+
+    def _pump(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Algorithm 2 from S (m, k): the last S."""
+        method = self._method
+        distances = self._distances()
+        S, V = start, np.rint(start)
+        plus = np.full_like(S, method.rho)
+        minus = plus.copy()
+        for _ in range(method.max_steps):
+            if self.is_over:
+                break
+            penalised = penalised_costs(distances, V, plus, minus)
+            limit = None if self._left == math.inf else max(self._left, 1e-3)
+            solution = self._model.minimise(_scaled(self._weights * penalised), limit)
+            self.is_infeasible = solution.status is LinearStatus.INFEASIBLE
+            if solution.x is None:
+                break
+            S_next = solution.x.reshape(S.shape)
+            self._offer(S_next)
+            V_next, plus, minus = rounded(S_next, plus, minus, method.growth)
+            moved = float((self._weights * ((S_next - S) ** 2 + (V_next - V) ** 2)).sum())
+            S, V = S_next, V_next
+            if moved <= method.epsilon_assignment:
+                break
+        return S
+
+    def _offer(self, S: NDArray[np.float64]) -> None:
+        """Keep S as labels if it is a clustering within the bounds, and the cheapest."""
+        if (np.abs(S - np.rint(S)) > BINARY).any():
+            return
+        labels = np.argmax(S, axis=1)
+        cost = self._contraction.cost(labels)
+        if cost < self._cost and self.keeps_rows(labels):
+            self.labels, self._cost = labels, cost
+
+    def _binary(self, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.eye(self._contraction.k)[labels]
+
+    def _distances(self) -> NDArray[np.float64]:
+        """(m, k) squared, of the block means to the centres."""
+        means = self._contraction.means
+        return np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in self._centres])
+
+
+def penalised_costs(
+    distances: NDArray[np.float64],
+    V: NDArray[np.float64],
+    plus: NDArray[np.float64],
+    minus: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """(m, k) the costs of S in [0, 1] that (13) has for a binary V, but for a constant, the sum of
+    plus where V = 1: <distances, S> + sum plus [S - V]^- + minus [V - S]^-, [x]^- = max(0, -x)."""
+    return distances + np.where(V == 1, -plus, minus)
+
+
+def rounded(
+    S: NDArray[np.float64],
+    plus: NDArray[np.float64],
+    minus: NDArray[np.float64],
+    growth: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The binary V (m, k) with the least penalties for S, (15), and the penalties of the next step:
+    those that kept V at 0 (minus) or at 1 (plus) have grown, (16)."""
+    V = np.where(minus * S <= plus * (1 - S), 0.0, 1.0)
+    with np.errstate(over="ignore"):
+        grown_plus, grown_minus = (np.minimum(growth * p, LARGEST_PENALTY) for p in (plus, minus))
+    return V, np.where(V == 1, grown_plus, plus), np.where(V == 0, grown_minus, minus)
+
+
+def ridge_means(
+    contraction: Contraction, assignment: NDArray[np.float64], ridge: float
+) -> NDArray[np.float64]:
+    """(k, r) the centres C that minimise || X - C S ||_F^2 + ridge || C ||_F^2 over the points X,
+    each with its block's row of the assignment S (m, k), which may be fractional: equation (8)."""
+    weighted = contraction.sizes[:, None] * assignment
+    gram = assignment.T @ weighted + ridge * np.eye(contraction.k)
+    return np.asarray(np.linalg.solve(gram, weighted.T @ contraction.means), np.float64)
+
+
+def assignment_rows(
+    contraction: Contraction, least: NDArray[np.intp], most: NDArray[np.intp]
+) -> BinaryProgramme:
+    """The binary programme of `BCKM` for fixed centres, without costs; s_bc at position b k + c.
+
+    least, most : (k,) numbers of points of the clusters
+    """
+    m, k = contraction.n_blocks, contraction.k
+    cliques = clique_cover(m, contraction.cannot_link)
+    clusters = np.arange(k)
+    by_size = np.arange(m) * k + clusters[:, None]
+    by_clique = [(np.array(clique) * k + c) for clique in cliques for c in range(k)]
+    columns = np.concatenate([np.arange(m * k), by_size.reshape(-1), *by_clique])
+    lengths = np.concatenate([np.full(m, k), np.full(k, m), [len(row) for row in by_clique]])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    values = np.ones(len(columns))
+    values[m * k : 2 * m * k] = np.tile(contraction.sizes, k)
+    matrix = csr_array((values, columns, starts), shape=(len(lengths), m * k))
+    n_pairs = len(by_clique)
+    lower = np.concatenate([np.ones(m), least, np.full(n_pairs, -np.inf)]).astype(np.float64)
+    upper = np.concatenate([np.ones(m), most, np.ones(n_pairs)]).astype(np.float64)
+    return BinaryProgramme(np.zeros(m * k), matrix, lower, upper)
+
+
+def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
+    """Cliques of a graph on m vertices that contain each of its edges (q, 2), i < j, and together
+    nothing else: each grown from the first edge in none yet, by the smallest vertices."""
+    neighbours = neighbour_sets(m, edges)
+    covered: set[tuple[int, int]] = set()
+    cliques = []
+    for i, j in edges.tolist():
+        if (i, j) in covered:
+            continue
+        clique, common = [i, j], neighbours[i] & neighbours[j]
+        while common:
+            vertex = min(common)
+            clique.append(vertex)
+            common = common & neighbours[vertex]
+        covered.update(combinations(sorted(clique), 2))
+        cliques.append(clique)
+    return cliques
+
+
+def _scaled(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Costs (m, k) as the solvers' tolerances expect them, flat: as each block is in one cluster,
+    its least cost may be taken off; then a factor makes the largest 1."""
+    above = costs - costs.min(axis=1, keepdims=True)
+    largest = above.max()
+    return (above / largest if largest > 0 else above).reshape(-1)
+
+
+def _check_sizes(name: str, value: ArrayLike) -> None:
+    try:
+        sizes = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        sizes = np.empty(0)
+    if sizes.ndim > 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+        raise ParameterError(f"{name} = {value!r}: expected integers of at least 1")

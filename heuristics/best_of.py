@@ -1,0 +1,170 @@
+"""The leader: many runs, each improved by local search and relocations; the best counts."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.method import Clock, Found, Heuristic, begin, check_integer
+from heuristics.multi_start import Descent, MultiStart
+from heuristics.parameters import MultiStartParameters
+from heuristics.result import HeuristicResult, Stop
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.problem import Contraction, Infeasibility, Instance
+
+# The local search keeps the inner products of all pairs of blocks: 0.8 GiB, and a sweep over the
+# pairs takes seconds.
+MAX_LOCAL_SEARCH = 10_000
+# How often the clock is looked at while other processes work.
+POLL_SECONDS = 0.1
+
+
+class BestOf(Heuristic):
+    """Of many descents the best, each by assignment steps, exchanges and relocations.
+
+    A run begins at k-means++ centres, or at what another method finds. It alternates between
+    k-means with exact assignment steps (which recolour whole components of the cannot-link graph
+    at a time) and a local search over moves of blocks, swaps, and exchanges of Kempe chains of
+    cannot-linked blocks, until neither improves; then centres of the best clustering are put
+    elsewhere, one at a time, to begin again from there. The sum of squares never increases, so the
+    result is at least as good as that of the other method, if that keeps the constraints.
+
+    Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local
+    search algorithm for the clustering problem, Pattern Analysis and Applications 3 (2000)
+    (relocations); A. B. Kempe's chains, as in local search for graph colouring.
+    """
+
+    name = "best-of"
+
+    def __init__(
+        self,
+        n_runs: int = 4,
+        n_starts: int = 10,
+        n_relocations: int = 100,
+        method: Heuristic | None = None,
+        workers: int = 1,
+        time_limit: float = math.inf,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        n_runs : independent runs, >= 1, seeded one by one: more of them never end worse
+        n_starts : sets of k-means++ centres of each run, >= 1; not with a method
+        n_relocations : centres that each run puts elsewhere, >= 0
+        method : what each run begins from (one run of it each, with a seed of its own) instead of
+            k-means++ centres
+        workers : processes that share the runs, >= 1: the result is the same, unless a time limit
+            cuts in
+        time_limit : seconds of all runs together
+        """
+        super().__init__(time_limit)
+        for name, value, least in (
+            ("n_runs", n_runs, 1),
+            ("n_starts", n_starts, 1),
+            ("n_relocations", n_relocations, 0),
+            ("workers", workers, 1),
+        ):
+            check_integer(name, value, least)
+        if method is not None and not isinstance(method, Heuristic):
+            raise ParameterError(f"method = {method!r}: expected a heuristic, or None")
+        self.n_runs = n_runs
+        self.n_starts = n_starts
+        self.n_relocations = n_relocations
+        self.method = method
+        self.workers = workers
+
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        begun = begin(instance, clock)
+        if isinstance(begun, Infeasibility):
+            return begun
+        contraction, feasible = begun
+        parameters = MultiStartParameters(
+            n_starts=self.n_starts,
+            n_relocations=self.n_relocations,
+            local_search=contraction.n_blocks <= MAX_LOCAL_SEARCH,
+            assignment_time_limit=max(0.01, min(clock.left, 1e9)),
+        )
+        seeds = rng.integers(2**31, size=self.n_runs).tolist()
+        task = _Run(instance, contraction, feasible, self.method, parameters)
+        here = self._here if self.workers == 1 else self._elsewhere
+        outcomes = here(task, seeds, clock)
+        # Of equals the first, whichever process was faster.
+        ranked = sorted(outcomes, key=lambda position: (outcomes[position].cost, position))
+        best = outcomes[ranked[0]].labels if ranked else feasible
+        stop = clock.reason if clock.is_over else Stop.CONVERGED
+        n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
+        return Found(contraction.lift(best), stop, n_iterations)
+
+    def _here(self, task: _Run, seeds: list[int], clock: Clock) -> dict[int, _Outcome]:
+        outcomes = {}
+        for position, seed in enumerate(seeds):
+            outcomes[position] = task(seed, clock)
+            if clock.is_over:
+                break
+        return outcomes
+
+    def _elsewhere(self, task: _Run, seeds: list[int], clock: Clock) -> dict[int, _Outcome]:
+        """In processes, each of which keeps the time limit itself; an interrupt ends them."""
+        outcomes: dict[int, _Outcome] = {}
+        waiting = deque(enumerate(seeds))
+        with TaskPool(LocalProcesses(min(self.workers, len(seeds)))) as pool:
+            while (waiting and not clock.is_over) or pool.n_under_way:
+                while waiting and pool.n_free and not clock.is_over:
+                    position, seed = waiting.popleft()
+                    pool.submit(position, _run, task, seed, clock.left)
+                for completion in pool.wait(POLL_SECONDS):
+                    if completion.lost:
+                        raise BackendFailure("best-of: worker processes die of a run")
+                    outcomes[completion.key] = completion.value
+                if clock.is_over and clock.reason is Stop.INTERRUPTED:
+                    break
+        return outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    labels: NDArray[np.intp]
+    cost: float
+    n_iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """What the runs have in common."""
+
+    instance: Instance
+    contraction: Contraction
+    feasible: NDArray[np.intp]
+    method: Heuristic | None
+    parameters: MultiStartParameters
+
+    def __call__(self, seed: int, clock: Clock) -> _Outcome:
+        rng = np.random.default_rng(seed)
+        search = MultiStart(self.parameters)
+        descent = Descent(self.contraction, self.parameters, self.feasible)
+        if self.method is None:
+            found = search.run(self.contraction, rng, None, descent, lambda: clock.is_over)
+        else:
+            labels = self._labels(self.method.run(self.instance, seed, lambda: clock.is_over))
+            start = search.improve(self.contraction, labels, descent)
+            found = search.relocate(self.contraction, start, rng, descent, lambda: clock.is_over)
+        return _Outcome(found.labels, found.cost, descent.n_iterations)
+
+    def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:
+        """(m,) of the blocks: the result's if it keeps the constraints."""
+        if not result.keeps_hard_constraints or result.labels is None:
+            return self.feasible
+        return result.labels[self.contraction.representatives]
+
+
+def _run(task: _Run, seed: int, seconds: float) -> _Outcome:
+    """In another process."""
+    return task(seed, Clock(max(seconds, 1e-9)))

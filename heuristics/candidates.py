@@ -1,0 +1,137 @@
+"""Distances from blocks to centres, and the few nearest centres of each block (PCCC, section 4.3).
+
+No array of a number per block, centre and coordinate is ever built: 60,000 blocks and 100 centres
+in 100 coordinates take some tens of megabytes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
+
+# Up to here a k-d tree over the centres is faster than all distances; beyond, it visits most of
+# them.
+TREE_COORDINATES = 8
+# Entries of the distance matrix that are held at a time: 32 MiB.
+ENTRIES = 4_194_304
+
+
+def nearest_centres(
+    points: NDArray[np.float64], centres: NDArray[np.float64], q: int
+) -> NDArray[np.intp]:
+    """The q nearest centres of each point, (m, q), nearest first, such that there are k points with
+    one each of the k centres in their lists: no cluster need be empty.
+
+    Where the nearest ones are not so, a centre without such a point takes the last place in the
+    list of the closest point that can be spared. The reduced programme of the paper adds a centre
+    in no list to that of the closest point; as no cluster may be empty, the point then has to join
+    it, so that the rest of its list has no meaning; and two centres for one point make it
+    infeasible.
+
+    Parameters
+    ----------
+    points : (m, d), m >= k
+    centres : (k, d)
+    q : 1 <= q <= k
+    """
+    if points.shape[1] <= TREE_COORDINATES:
+        lists = cKDTree(centres).query(points, k=np.arange(1, q + 1))[1].astype(np.intp)
+    else:
+        lists = _ranked(points, centres, q)
+    _represent(lists, points, centres)
+    return lists
+
+
+def distances_to(
+    points: NDArray[np.float64], centres: NDArray[np.float64], lists: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Squared distances (m, q) from point i to the centres lists[i], by differences: the square of
+    a short distance between points far from the origin keeps its digits."""
+    return _distances_to(np.ascontiguousarray(points), np.ascontiguousarray(centres), lists)
+
+
+def all_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distances (m, k) between all points and centres, by differences."""
+    return cdist(points, centres, "sqeuclidean")
+
+
+def sum_of_squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> float:
+    """The sum over all pairs of a point and a centre, in a time that is linear in both:
+
+        k sum_i || x_i - x ||^2 + m sum_l || o_l - o ||^2 + m k || x - o ||^2,
+
+    x and o the means of the points and of the centres."""
+    m, k = len(points), len(centres)
+    x, o = points.mean(axis=0), centres.mean(axis=0)
+    spread = k * ((points - x) ** 2).sum() + m * ((centres - o) ** 2).sum()
+    return float(spread + m * k * ((x - o) ** 2).sum())
+
+
+def sum_of_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> float:
+    """The sum of the Euclidean distances over all pairs of a point and a centre."""
+    return sum(float(cdist(rows, centres).sum()) for rows in _in_parts(points, len(centres)))
+
+
+def _ranked(points: NDArray[np.float64], centres: NDArray[np.float64], q: int) -> NDArray[np.intp]:
+    """The q nearest centres by inner products: which of two is nearer is decided up to rounding."""
+    norms = (centres**2).sum(axis=1)
+    found = []
+    for rows in _in_parts(points, len(centres)):
+        # || x ||^2 is the same for all centres, and left out.
+        ranks = norms - 2.0 * (rows @ centres.T)
+        nearest = np.argpartition(ranks, q - 1, axis=1)[:, :q]
+        order = np.argsort(np.take_along_axis(ranks, nearest, axis=1), axis=1, kind="stable")
+        found.append(np.take_along_axis(nearest, order, axis=1))
+    return np.concatenate(found).astype(np.intp, copy=False)
+
+
+def _in_parts(points: NDArray[np.float64], k: int) -> list[NDArray[np.float64]]:
+    rows = max(1, ENTRIES // k)
+    return [points[first : first + rows] for first in range(0, len(points), rows)]
+
+
+def _represent(
+    lists: NDArray[np.intp], points: NDArray[np.float64], centres: NDArray[np.float64]
+) -> None:
+    """Change the lists so that every centre is represented by a point of its own, with the centre
+    in its list. As many as possible are from the outset: by a maximum matching."""
+    m, q = lists.shape
+    holders = csr_array(
+        (np.ones(m * q, np.int8), (lists.reshape(-1), np.repeat(np.arange(m), q))),
+        shape=(len(centres), m),
+    )
+    representative = maximum_bipartite_matching(holders, perm_type="column")
+    stands_for = np.full(m, -1)
+    matched = np.flatnonzero(representative >= 0)
+    stands_for[representative[matched]] = matched
+    for centre in np.flatnonzero(representative < 0):
+        for point in np.argsort(((points - centres[centre]) ** 2).sum(axis=1), kind="stable"):
+            before = stands_for[point]
+            if before >= 0:
+                others = np.flatnonzero((lists == before).any(axis=1) & (stands_for < 0))
+                if not len(others):
+                    continue
+                stands_for[others[0]] = before
+            if centre not in lists[point]:
+                lists[point, -1] = centre
+            stands_for[point] = centre
+            break
+
+
+@njit(cache=True)
+def _distances_to(points, centres, lists):
+    m, q = lists.shape
+    distances = np.empty((m, q))
+    for i in range(m):
+        for position in range(q):
+            centre = lists[i, position]
+            total = 0.0
+            for t in range(points.shape[1]):
+                total += (points[i, t] - centres[centre, t]) ** 2
+            distances[i, position] = total
+    return distances

@@ -1,0 +1,182 @@
+"""COP-k-means: k-means whose assignment goes from point to point and never looks back."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment import fill_empty_clusters
+from heuristics.kmeans import KMeansClustering, block_means, unconstrained
+from heuristics.method import Clock, Found, Heuristic, OutOfTime, check_integer
+from heuristics.result import Stop
+from heuristics.starts import kmeans_plus_plus
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem.graph import distinct_edges
+
+
+class COPKMeans(Heuristic):
+    """In random order, each point goes to the nearest centre at which no constraint with a point
+    assigned before it in this pass is violated; then the centres become the means of their points,
+    and the next pass begins, in the same order.
+
+    Where a point has no such centre the start has failed: assignments are never taken back. A run
+    whose starts have all failed proves nothing, unless the constraints are contradictory at sight
+    (`contract`), which is told as such.
+
+    The constraints are closed first, as in the source: must-linked points form blocks, and a
+    cannot-link between two points holds between all points of their blocks. The first point of a
+    block in the order then meets the cannot-links of all of them, and the others, must-linked to
+    it, can only follow; what is assigned in between keeps away from their cluster. So the block is
+    assigned as a whole where its first point comes, to the centre nearest to that point: each pass
+    ends as that over single points does. An empty cluster is filled after the pass by moving one
+    block.
+
+    Source: K. Wagstaff, C. Cardie, S. Rogers, S. Schroedl, Constrained k-means clustering with
+    background knowledge (2001), Table 1. Centres are those of k-means++ (PC-SOS-SDP, section 4.4).
+    """
+
+    name = "cop-kmeans"
+
+    def __init__(
+        self, *, n_starts: int = 1, max_iterations: int = 100, time_limit: float = math.inf
+    ) -> None:
+        """
+        Parameters
+        ----------
+        n_starts : sets of initial centres, each with an order of its own, >= 1; the cheapest
+            clustering of those that do not fail is kept
+        max_iterations : passes of one start, >= 1: nothing promises that they converge. The
+            cheapest clustering of its passes is that of the start
+        time_limit : seconds, as `Heuristic` has it
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is outside of its domain.
+        """
+        super().__init__(time_limit)
+        check_integer("n_starts", n_starts, 1)
+        check_integer("max_iterations", max_iterations, 1)
+        self.n_starts = n_starts
+        self.max_iterations = max_iterations
+
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        verdict = contract(instance)
+        if isinstance(verdict, Infeasibility):
+            return verdict
+        points = unconstrained(instance)
+        passes = _Passes(instance, points)
+        best: KMeansClustering | None = None
+        n_iterations = 0
+        for _ in range(self.n_starts):
+            if clock.is_over:
+                break
+            order = rng.permutation(instance.n_points)
+            centres = kmeans_plus_plus(points, rng)
+            found, taken = passes.run(order, centres, clock, self.max_iterations)
+            n_iterations += taken
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
+        if best is not None:
+            labels = passes.blocks.lift(best.labels)
+            return Found(labels, clock.reason if clock.is_over else best.stop, n_iterations)
+        if clock.is_over:
+            raise OutOfTime
+        return Found(None, Stop.DEAD_END, n_iterations)
+
+
+class _Order(NamedTuple):
+    """Blocks in the order of their first points, and these points."""
+
+    blocks: NDArray[np.int64]
+    points: NDArray[np.int64]
+
+
+class _Passes:
+    """The passes over one instance: its must-linked blocks, and their cannot-links as an adjacency
+    list."""
+
+    def __init__(self, instance: Instance, points: Contraction) -> None:
+        # Without the cannot-links nothing is contracted but the must-link components.
+        blocks = contract(Instance(instance.points, instance.k, instance.must_link))
+        assert isinstance(blocks, Contraction)  # with them there were k blocks, or more
+        self.blocks = blocks
+        self._rows = np.ascontiguousarray(points.means)
+        edges = distinct_edges(blocks.block_of[instance.cannot_link])
+        tails, heads = np.concatenate([edges, edges[:, ::-1]]).T
+        self._neighbours = heads[np.argsort(tails, kind="stable")].astype(np.int64)
+        degrees = np.bincount(tails, minlength=blocks.n_blocks)
+        self._first = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+
+    def run(
+        self,
+        order: NDArray[np.intp],
+        centres: NDArray[np.float64],
+        clock: Clock,
+        max_iterations: int,
+    ) -> tuple[KMeansClustering | None, int]:
+        """Passes over the points in the given order (n,), from centres (k, r), and how many; None
+        where one met a dead end."""
+        first_points = self._first_points(order)
+        blocks = self.blocks
+        labels = np.full(blocks.n_blocks, -1, np.int64)
+        best: NDArray[np.int64] = labels
+        cost, stop = math.inf, Stop.ITERATION_LIMIT
+        n_iterations = 0
+        while n_iterations < max_iterations:
+            updated = np.full(blocks.n_blocks, -1, np.int64)
+            n_iterations += 1
+            kept = _assign_in_order(
+                self._rows, centres, *first_points, self._first, self._neighbours, updated
+            )
+            if not kept:
+                return None, n_iterations
+            updated = fill_empty_clusters(updated, blocks.sizes, blocks.means, blocks.k)
+            if np.array_equal(updated, labels):
+                stop = Stop.CONVERGED
+                break
+            labels = updated
+            centres = block_means(blocks, labels)
+            updated_cost = blocks.cost(labels)
+            if updated_cost < cost:
+                best, cost = labels, updated_cost
+            if clock.is_over:
+                stop = clock.reason
+                break
+        return KMeansClustering(best, cost, stop, n_iterations), n_iterations
+
+    def _first_points(self, order: NDArray[np.intp]) -> _Order:
+        block_in_order = self.blocks.block_of[order]
+        position = np.sort(np.unique(block_in_order, return_index=True)[1])
+        return _Order(block_in_order[position].astype(np.int64), order[position].astype(np.int64))
+
+
+@njit(cache=True)
+def _assign_in_order(rows, centres, blocks, points, first, neighbours, labels):
+    """Fill labels, -1 before, block by block; False at a block without a cluster left."""
+    k, r = centres.shape
+    taken = np.full(k, -1, np.int64)  # the last step at which a neighbour was found in the cluster
+    for step in range(len(blocks)):
+        block, point = blocks[step], points[step]
+        for q in range(first[block], first[block + 1]):
+            if labels[neighbours[q]] >= 0:
+                taken[labels[neighbours[q]]] = step
+        nearest, least = -1, np.inf
+        for c in range(k):
+            if taken[c] == step:
+                continue
+            distance = 0.0
+            for t in range(r):
+                distance += (rows[point, t] - centres[c, t]) ** 2
+            if distance < least:
+                nearest, least = c, distance
+        if nearest < 0:
+            return False
+        labels[block] = nearest
+    return True

@@ -1,0 +1,169 @@
+"""k-means without constraints: the reference, and where other methods begin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment import fill_empty_clusters
+from heuristics.method import Clock, Found, Heuristic, Soft, check_integer
+from heuristics.result import Stop
+from heuristics.starts import kmeans_plus_plus
+from sdpbb.problem import Contraction, Instance, contract
+
+
+class KMeans(Heuristic):
+    """Lloyd's k-means from k-means++ centres; constraints of any kind are not looked at.
+
+    minimise  sum_i || p_i - m_{l(i)} ||^2,  m_c the mean of { p_i : l(i) = c }, no cluster empty
+
+    locally: points go to their nearest centres and centres to the means of their points in turn,
+    which never increases the sum. The result lists the constraints that the clustering violates.
+
+    Sources: S. P. Lloyd, Least squares quantization in PCM, IEEE Transactions on Information Theory
+    28 (1982); D. Arthur, S. Vassilvitskii, k-means++: the advantages of careful seeding (2007).
+    """
+
+    name = "kmeans"
+    soft = Soft.IGNORED
+
+    def __init__(
+        self, *, n_starts: int = 1, max_iterations: int = 300, time_limit: float = math.inf
+    ) -> None:
+        """
+        Parameters
+        ----------
+        n_starts : sets of initial centres, >= 1; the cheapest clustering is kept
+        max_iterations : assignment steps of one start, >= 1
+        time_limit : seconds, as `Heuristic` has it; the first assignment step is always taken
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is outside of its domain.
+        """
+        super().__init__(time_limit)
+        check_integer("n_starts", n_starts, 1)
+        check_integer("max_iterations", max_iterations, 1)
+        self.n_starts = n_starts
+        self.max_iterations = max_iterations
+
+    def _search(self, instance: Instance, rng: np.random.Generator, clock: Clock) -> Found:
+        points = unconstrained(instance)
+        found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
+        return Found(points.lift(found.labels), found.stop, found.n_iterations)
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansClustering:
+    """What k-means comes to.
+
+    Attributes
+    ----------
+    labels : (m,) exactly the clusters 0..k-1
+    cost : its sum of squares, `Contraction.cost(labels)`
+    stop : why the start that it is of ended
+    n_iterations : assignment steps
+    """
+
+    labels: NDArray[np.intp]
+    cost: float
+    stop: Stop
+    n_iterations: int
+
+
+def unconstrained(instance: Instance) -> Contraction:
+    """Every point a block of its own, and no cannot-links."""
+    points = contract(Instance(instance.points, instance.k))
+    assert isinstance(points, Contraction)  # k <= n, and there is no constraint
+    return points
+
+
+def best_kmeans(
+    contraction: Contraction,
+    rng: np.random.Generator,
+    clock: Clock,
+    n_starts: int,
+    max_iterations: int,
+) -> KMeansClustering:
+    """The cheapest of `kmeans` from n_starts sets of k-means++ centres; n_iterations is the sum of
+    all starts. Ends early when the clock is over, and has a clustering even then."""
+    best: KMeansClustering | None = None
+    n_iterations = 0
+    for _ in range(n_starts):
+        found = kmeans(contraction, kmeans_plus_plus(contraction, rng), clock, max_iterations)
+        n_iterations += found.n_iterations
+        if best is None or found.cost < best.cost:
+            best = found
+        if clock.is_over:
+            break
+    assert best is not None  # n_starts >= 1
+    stop = clock.reason if clock.is_over else best.stop
+    return KMeansClustering(best.labels, best.cost, stop, n_iterations)
+
+
+def kmeans(
+    contraction: Contraction,
+    centres: NDArray[np.float64],
+    clock: Clock,
+    max_iterations: int,
+) -> KMeansClustering:
+    """k-means over the blocks, weighted by their sizes, from centres (k, r); cannot-links are not
+    looked at.
+
+    The cost never increases from one step to the next: a block that fills an empty cluster is the
+    one whose move reduces it most.
+    """
+    labels = np.full(contraction.n_blocks, -1, np.int64)
+    stop = Stop.ITERATION_LIMIT
+    n_iterations = 0
+    while n_iterations < max_iterations:
+        updated = fill_empty_clusters(
+            nearest_centres(contraction.means, centres),
+            contraction.sizes,
+            contraction.means,
+            contraction.k,
+        )
+        n_iterations += 1
+        if np.array_equal(updated, labels):
+            stop = Stop.CONVERGED
+            break
+        labels = updated
+        centres = block_means(contraction, labels)
+        if clock.is_over:
+            stop = clock.reason
+            break
+    return KMeansClustering(labels, contraction.cost(labels), stop, n_iterations)
+
+
+def block_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """(k, r) the mean of each cluster; none may be empty."""
+    sizes, means = contraction.sizes, contraction.means
+    sums = np.zeros((contraction.k, means.shape[1]))
+    np.add.at(sums, labels, sizes[:, None] * means)
+    return sums / np.bincount(labels, weights=sizes, minlength=contraction.k)[:, None]
+
+
+def nearest_centres(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(m,) the centre nearest to each of the rows (m, r), the first of those equally near."""
+    return _nearest(np.ascontiguousarray(rows), np.ascontiguousarray(centres))
+
+
+@njit(cache=True)
+def _nearest(rows, centres):
+    m, r = rows.shape
+    labels = np.empty(m, np.int64)
+    for i in range(m):
+        nearest, least = 0, np.inf
+        for c in range(len(centres)):
+            distance = 0.0
+            for t in range(r):
+                distance += (rows[i, t] - centres[c, t]) ** 2
+            if distance < least:
+                nearest, least = c, distance
+        labels[i] = nearest
+    return labels

@@ -1,0 +1,204 @@
+"""What all heuristics have in common: one interface, a clock, what they take, how they begin."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.result import HeuristicResult, HeuristicStatus, Stop, described
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+
+
+class Soft(Enum):
+    """What a method does with soft constraints."""
+
+    REFUSED = "it takes hard constraints only"
+    WEIGHED = "each violation costs its weight"
+    IGNORED = "it looks at no constraint"
+
+
+class OutOfTime(Exception):
+    """The clock has run out before there was a clustering."""
+
+
+class Clock:
+    """The time of one run."""
+
+    def __init__(
+        self, time_limit: float = math.inf, stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        if not isinstance(time_limit, (int, float)) or not time_limit > 0:
+            raise ParameterError(f"time_limit = {time_limit!r}: expected a number of seconds > 0")
+        self._began = time.perf_counter()
+        self._limit = time_limit
+        self._stop = stop
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def left(self) -> float:
+        """Seconds until the limit; inf without one, never negative."""
+        return max(0.0, self._limit - self.seconds)
+
+    @property
+    def is_over(self) -> bool:
+        return self.left <= 0.0 or self._stop()
+
+    @property
+    def reason(self) -> Stop:
+        """Why a run that is_over ended."""
+        return Stop.TIME_LIMIT if self.left <= 0.0 else Stop.INTERRUPTED
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What the scheme of a method comes to.
+
+    labels : (n,) of the points, any numbering; None where it met a dead end
+    """
+
+    labels: NDArray[np.intp] | None
+    stop: Stop
+    n_iterations: int
+    penalised_objective: float | None = None
+
+
+class Heuristic(ABC):
+    """A configured method; `run` is a function of the instance and the seed.
+
+    A method is a subclass with a `name`, a `soft`, and a `_search`; its parameters are keywords of
+    its constructor.
+    """
+
+    name: ClassVar[str]
+    soft: ClassVar[Soft] = Soft.REFUSED
+
+    def __init__(self, time_limit: float = math.inf) -> None:
+        """
+        Parameters
+        ----------
+        time_limit : seconds of one run, > 0. It is looked at between steps; what is found by then
+            is returned
+        """
+        Clock(time_limit)
+        self.time_limit = time_limit
+
+    def run(
+        self, instance: Instance, seed: int = 0, stop: Callable[[], bool] = lambda: False
+    ) -> HeuristicResult:
+        """Look for a clustering.
+
+        Parameters
+        ----------
+        instance : with soft constraints only if the method weighs or ignores them
+        seed : of all random choices: the same for the same instance and seed, unless a time limit
+            cuts in
+        stop : asked between steps; when true the run ends with what it has
+
+        Raises
+        ------
+        InstanceError
+            See `check`.
+        ParameterError
+            If the seed is not an integer >= 0.
+        """
+        self.check(instance)
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise ParameterError(f"seed = {seed!r}: expected an integer >= 0")
+        clock = Clock(self.time_limit, stop)
+        rng = np.random.default_rng(seed)
+        try:
+            found = self._search(instance, rng, clock)
+        except OutOfTime:
+            found = Found(None, clock.reason, 0)
+        if isinstance(found, Infeasibility):
+            return HeuristicResult(
+                self.name,
+                seed,
+                HeuristicStatus.INFEASIBLE,
+                Stop.INFEASIBLE,
+                infeasibility=found,
+                seconds=clock.seconds,
+            )
+        if found.labels is None:
+            return HeuristicResult(
+                self.name,
+                seed,
+                HeuristicStatus.NOT_FOUND,
+                found.stop,
+                n_iterations=found.n_iterations,
+                seconds=clock.seconds,
+            )
+        return described(
+            self.name,
+            seed,
+            instance,
+            found.labels,
+            found.stop,
+            found.n_iterations,
+            clock.seconds,
+            found.penalised_objective,
+        )
+
+    def check(self, instance: Instance) -> None:
+        """InstanceError if the instance has constraints of a kind that the method does not take."""
+        if self.soft is Soft.REFUSED and instance.has_soft_constraints:
+            raise InstanceError(
+                f"{self.name}: soft constraints, and it takes hard ones only; "
+                "expected an instance without, or a method that weighs them (pccc)"
+            )
+
+    @abstractmethod
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        """The scheme of the method.
+
+        Raises
+        ------
+        OutOfTime
+            If the clock ran out before there was a clustering.
+        """
+
+
+def begin(instance: Instance, clock: Clock) -> tuple[Contraction, NDArray[np.intp]] | Infeasibility:
+    """The instance over its blocks, with labels (m,) of the blocks that keep the cannot-links; or
+    the proof that there are none.
+
+    Raises
+    ------
+    OutOfTime
+        If an integer programme that would decide it took too long.
+    """
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return contraction
+    limit = clock.left
+    feasible = find_feasible(contraction, None if limit == math.inf else max(0.01, limit))
+    if feasible is None:
+        raise OutOfTime
+    return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
+
+
+def check_integer(name: str, value: object, least: int) -> None:
+    """ParameterError unless value is an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ParameterError(f"{name} = {value!r}: expected an integer of at least {least}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """ParameterError unless value is a finite number > 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ParameterError(f"{name} = {value!r}: expected a finite number > 0")

@@ -1,0 +1,121 @@
+"""Post-processing: the clustering under constraints that agrees most with a given one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from heuristics.assignment import AssignmentParameters, PairwiseAssignment, pair_graph
+from heuristics.kmeans import best_kmeans, unconstrained
+from heuristics.method import Clock, Found, Heuristic, begin, check_integer
+from heuristics.result import Stop
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Infeasibility, Instance
+
+
+class PostProcessing(Heuristic):
+    """One assignment step over memberships M of the points in k clusters, fuzzy or 0-1:
+
+        maximise    sum_{ij} M_ij x_ij
+        subject to  sum_j x_ij = 1,  x_ij in {0, 1},  must-links and cannot-links kept,
+                    no cluster empty.
+
+    It is solved over the blocks, with the sums of the memberships of their points; an empty cluster
+    is filled afterwards, by the block that loses least. The sum of squares is not looked at.
+
+    Source: C. Vrain, I. Davidson et al., Constrained clustering via post-processing (2020),
+    as PC-SOS-SDP, section 4.4, uses it: after k-means.
+    """
+
+    name = "post-processing"
+
+    def __init__(
+        self,
+        *,
+        membership: ArrayLike | None = None,
+        n_starts: int = 1,
+        max_iterations: int = 300,
+        solver: str = "auto",
+        time_limit: float = math.inf,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        membership : (n, k) finite, >= 0; None for that of plain k-means, 1 in the cluster of a
+            point and 0 in the others
+        n_starts : of k-means, from k-means++ centres, >= 1; the least sum of squares counts
+        max_iterations : of one start of k-means, >= 1
+        solver : of integer programmes: "highs", "gurobi", or "auto" for Gurobi where it is
+            installed and licensed and HiGHS elsewhere
+        time_limit : seconds, as `Heuristic` has it. If it cuts in, the clustering keeps the
+            constraints, but need not agree most
+
+        Raises
+        ------
+        ParameterError
+            If a parameter is outside of its domain; by `run`, if the membership is of another shape
+            than (n, k).
+        """
+        super().__init__(time_limit)
+        check_integer("n_starts", n_starts, 1)
+        check_integer("max_iterations", max_iterations, 1)
+        self.membership = None if membership is None else _checked(membership)
+        self.n_starts = n_starts
+        self.max_iterations = max_iterations
+        self.assignment = AssignmentParameters(solver=solver)
+
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        n, k = instance.n_points, instance.k
+        if self.membership is not None and self.membership.shape != (n, k):
+            raise ParameterError(
+                f"membership: shape {self.membership.shape}; expected one row for each of n = {n} "
+                f"points and one column for each of k = {k} clusters"
+            )
+        begun = begin(instance, clock)
+        if isinstance(begun, Infeasibility):
+            return begun
+        contraction, feasible = begun
+        agreement = np.zeros((contraction.n_blocks, k))
+        membership = _scaled(self._membership(instance, rng, clock))
+        np.add.at(agreement, contraction.block_of, membership)
+        assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
+        found = assign(-agreement, start=feasible, seconds=clock.left)
+        labels = feasible if found.labels is None else found.labels
+        stop = Stop.CONVERGED
+        if not found.is_optimal:
+            stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
+        return Found(contraction.lift(labels), stop, 1)
+
+    def _membership(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> NDArray[np.float64]:
+        if self.membership is not None:
+            return self.membership
+        points = unconstrained(instance)
+        found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
+        return np.eye(instance.k)[found.labels]
+
+
+def _checked(membership: ArrayLike) -> NDArray[np.float64]:
+    try:
+        given = np.array(membership, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("membership: expected a table (n, k) of numbers") from None
+    if given.ndim != 2:
+        raise ParameterError(f"membership: {given.ndim} dimensions; expected a table (n, k)")
+    wrong = np.argwhere(~((given >= 0) & (given < np.inf)))
+    if len(wrong):
+        i, j = wrong[0]
+        raise ParameterError(f"membership[{i}, {j}] = {given[i, j]}: expected a finite number >= 0")
+    given.flags.writeable = False
+    return given
+
+
+def _scaled(membership: NDArray[np.float64]) -> NDArray[np.float64]:
+    """With 1 as the largest, as the tolerances of integer programming expect it."""
+    largest = membership.max()
+    return membership / largest if largest > 0 else membership

@@ -1,0 +1,165 @@
+"""What a heuristic has found, what it violates, and why it stopped: three things never mixed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Infeasibility, Instance, Partition
+
+
+class HeuristicStatus(Enum):
+    """What is known at the end of a run."""
+
+    FOUND = "a clustering was found"
+    INFEASIBLE = "it is proven that no clustering keeps the hard constraints"
+    NOT_FOUND = "no clustering was found, and it is not proven that there is none"
+
+
+class Stop(Enum):
+    """Why a run ended."""
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+    DEAD_END = "dead end: a point had no cluster left that it may join"
+    INFEASIBLE = "infeasible"
+    SIZE_BOUNDS = "no clustering has clusters of the sizes asked for"
+
+
+@dataclass(frozen=True)
+class Violations:
+    """How many constraints a clustering violates, by kind; for the soft ones also their weight.
+
+    empty : clusters that are empty
+    """
+
+    must_link: int = 0
+    cannot_link: int = 0
+    soft_must_link: int = 0
+    soft_cannot_link: int = 0
+    soft_weight: float = 0.0
+    empty: int = 0
+
+    @property
+    def hard(self) -> int:
+        return self.must_link + self.cannot_link
+
+    @staticmethod
+    def of(instance: Instance, labels: NDArray[np.intp]) -> Violations:
+        """Of labels (n,) of the points."""
+        soft_apart = _differ(labels, instance.soft_must_link.pairs)
+        soft_together = ~_differ(labels, instance.soft_cannot_link.pairs)
+        return Violations(
+            must_link=int(_differ(labels, instance.must_link).sum()),
+            cannot_link=int((~_differ(labels, instance.cannot_link)).sum()),
+            soft_must_link=int(soft_apart.sum()),
+            soft_cannot_link=int(soft_together.sum()),
+            soft_weight=float(
+                instance.soft_must_link.weights[soft_apart].sum()
+                + instance.soft_cannot_link.weights[soft_together].sum()
+            ),
+            empty=instance.k - len(np.unique(labels)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class HeuristicResult:
+    """The outcome of `run` of any heuristic.
+
+    Attributes
+    ----------
+    method, seed : what was run
+    status : what is known
+    stop : why the run ended
+    labels : (n,) clusters 0..k-1 of the points, in the canonical order of `Partition`, or None
+    centres : (k, d) the means of the clusters in the coordinates of the points, or None; fewer than
+        k rows if clusters are empty (only methods that ignore or soften constraints do that)
+    sum_of_squares : of the labels around these means; None without labels
+    penalised_objective : what a method that weighs soft constraints minimises, for these labels;
+        None for the others
+    violations : of the labels; None without labels
+    infeasibility : the proof, for INFEASIBLE
+    n_iterations : assignment steps, over all starts
+    seconds : of the run, wall clock
+    """
+
+    method: str
+    seed: int
+    status: HeuristicStatus
+    stop: Stop
+    labels: NDArray[np.intp] | None = None
+    centres: NDArray[np.float64] | None = None
+    sum_of_squares: float | None = None
+    penalised_objective: float | None = None
+    violations: Violations | None = None
+    infeasibility: Infeasibility | None = None
+    n_iterations: int = 0
+    seconds: float = 0.0
+
+    @property
+    def keeps_hard_constraints(self) -> bool:
+        """Whether there is a clustering, with exactly k clusters, that keeps all hard constraints:
+        its sum of squares is then an upper bound on the minimum."""
+        return self.violations is not None and self.violations.hard + self.violations.empty == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` writes them."""
+        violations = self.violations
+        return {
+            "method": self.method,
+            "seed": self.seed,
+            "status": self.status.name.lower(),
+            "stop": self.stop.value,
+            "sum_of_squares": self.sum_of_squares,
+            "penalised_objective": self.penalised_objective,
+            "violations": None if violations is None else asdict(violations),
+            "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
+            "n_iterations": self.n_iterations,
+            "seconds": self.seconds,
+            "labels": None if self.labels is None else self.labels.tolist(),
+            "centres": None if self.centres is None else self.centres.tolist(),
+        }
+
+
+def cluster_means(points: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """(c, d) the mean of each cluster 0..c-1 of canonical labels."""
+    sums = np.zeros((int(labels.max()) + 1, points.shape[1]))
+    np.add.at(sums, labels, points)
+    return sums / np.bincount(labels)[:, None]
+
+
+def described(
+    method: str,
+    seed: int,
+    instance: Instance,
+    labels: NDArray[np.intp],
+    stop: Stop,
+    n_iterations: int,
+    seconds: float,
+    penalised_objective: float | None = None,
+) -> HeuristicResult:
+    """The result of a run that has found labels (n,), in any numbering."""
+    partition = Partition(labels)
+    return HeuristicResult(
+        method=method,
+        seed=seed,
+        status=HeuristicStatus.FOUND,
+        stop=stop,
+        labels=partition.labels,
+        centres=cluster_means(instance.points, partition.labels),
+        sum_of_squares=partition.sum_of_squares(instance.points),
+        penalised_objective=penalised_objective,
+        violations=Violations.of(instance, partition.labels),
+        n_iterations=n_iterations,
+        seconds=seconds,
+    )
+
+
+def _differ(labels: NDArray[np.intp], pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
+    return labels[pairs[:, 0]] != labels[pairs[:, 1]]

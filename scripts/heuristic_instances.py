@@ -1,0 +1,176 @@
+"""The benchmark instances of the heuristics: constraints by percentage, and clouds of points.
+
+The constraint sets follow G. González-Almagro et al., DILS: constrained clustering through dual
+iterative local search, Computers & Operations Research 121 (2020), as P. Baumann and D. S. Hochbaum
+use them for PCCC (section 5.3). The points follow the collections COL2 and COL3 of that paper
+(section 5.2): scikit-learn's make_blobs for the first; for the second, whose images are not at
+hand, overlapping clouds with the numbers of objects and clusters of Cifar 100.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_iris, load_wine, make_blobs
+
+from sdpbb.problem import Instance, SoftPairs
+
+COL2_OBJECTS = (500, 1_000, 2_000, 5_000)
+COL2_CLUSTERS = (2, 5, 10, 20, 50, 100)
+COL2_FRACTIONS = (0.0, 0.05, 0.1, 0.15, 0.2)
+COL3_OBJECTS, COL3_CLUSTERS, COL3_FRACTION = 60_000, 100, 0.05
+
+
+# Rows of each class in the first part of the BH-k-means constraint sets: see `bh_kmeans`.
+_FIRST_PART = {"iris": (45, 45, 45), "wine": (54, 63, 43)}
+
+
+class Labelled(NamedTuple):
+    """An instance with hard constraints, and the true labels (n,) that they agree with."""
+
+    instance: Instance
+    labels: NDArray[np.intp]
+
+
+def constraints_by_percentage(
+    labels: NDArray[np.intp], fraction: float, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Must-links and cannot-links, (p, 2) and (q, 2) pairs i < j, sorted, that agree with labels
+    (n,).
+
+    With c = ceil(fraction n) they are p + q = c (c - 1) / 2 different pairs, each set of that many
+    pairs being equally likely.
+
+    Parameters
+    ----------
+    fraction : 0 to 1
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction = {fraction}: expected a number from 0 to 1")
+    labels = np.asarray(labels)
+    n = len(labels)
+    c = int(np.ceil(fraction * n - 1e-9))  # 0.07 * 100 is above 7
+    i, j = _distinct_pairs(n, c * (c - 1) // 2, rng)
+    same = labels[i] == labels[j]
+    pairs = np.column_stack([i, j])
+    return pairs[same], pairs[~same]
+
+
+def col2(n: int, k: int, fraction: float, seed: int) -> Labelled:
+    """n points in the plane from k normal clouds of standard deviation 1 with centres uniform in
+    [-10, 10]^2, coordinates scaled to mean 0 and variance 1, with constraints by percentage."""
+    points, labels = make_blobs(n_samples=n, n_features=2, centers=k, random_state=seed)
+    return _instance(standardised(points), labels, k, fraction, seed, f"n{n}-k{k}")
+
+
+def col3(
+    seed: int,
+    n: int = COL3_OBJECTS,
+    k: int = COL3_CLUSTERS,
+    fraction: float = COL3_FRACTION,
+    n_features: int = 100,
+    deviation: float = 20.0,
+) -> Labelled:
+    """As many points, clusters and constraints as Cifar 100 with 5 % CS: 4.5 million constraints,
+    99 in 100 of them cannot-links. The clouds have centres uniform in [-10, 10] in each coordinate.
+
+    Parameters
+    ----------
+    deviation : standard deviation of the clouds in each coordinate
+    """
+    points, labels = make_blobs(
+        n_samples=n, n_features=n_features, centers=k, cluster_std=deviation, random_state=seed
+    )
+    return _instance(standardised(points), labels, k, fraction, seed, f"clouds-n{n}-k{k}")
+
+
+def bh_kmeans(name: str, percent: str, folder: Path) -> Labelled:
+    """Iris or Wine, standardised, with a constraint set of the BH-k-means paper as hard
+    constraints.
+
+    A file holds an n x n matrix: 1 (must-link) and -1 (cannot-link) below the diagonal, of which
+    only the must-links are repeated above. Its rows are not in the order of scikit-learn's data:
+    class by class they come first in one part, then in another, as if a cross-validation fold were
+    written training part first. In that order every constraint agrees with the classes. Which rows
+    of a class are in which part cannot be seen from the constraints; the last ones are taken for
+    the second, so that results compare with published ones as those on another draw would.
+
+    Parameters
+    ----------
+    name : "iris" or "wine"
+    percent : as in the file names, "0.05", "0.1", "0.15" or "0.2"
+    """
+    data = {"iris": load_iris, "wine": load_wine}[name]()
+    rows = [np.flatnonzero(data.target == c) for c in range(3)]
+    first = _FIRST_PART[name]
+    parts = [r[:a] for r, a in zip(rows, first, strict=True)]
+    parts += [r[a:] for r, a in zip(rows, first, strict=True)]
+    order = np.concatenate(parts)
+    matrix = np.tril(np.loadtxt(folder / f"{name}_{percent}.txt"), -1)
+    instance = Instance(
+        standardised(data.data[order]),
+        3,
+        np.argwhere(matrix == 1),
+        np.argwhere(matrix == -1),
+        f"{name}-{percent}",
+    )
+    return Labelled(instance, data.target[order])
+
+
+def with_soft_cannot_links(instance: Instance) -> Instance:
+    """The hard cannot-links made soft ones of weight 1 (PCCC-N2-S, section 5.5 of PCCC)."""
+    pairs = instance.cannot_link
+    return Instance(
+        instance.points,
+        instance.k,
+        must_link=instance.must_link,
+        name=instance.name,
+        soft_cannot_link=SoftPairs(pairs, np.ones(len(pairs))),
+    )
+
+
+def standardised(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each coordinate less its mean, over its standard deviation; constant ones are 0."""
+    centred = points - points.mean(axis=0)
+    deviation = centred.std(axis=0)
+    return centred / np.where(deviation > 0, deviation, 1.0)
+
+
+def _instance(
+    points: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    k: int,
+    fraction: float,
+    seed: int,
+    name: str,
+) -> Labelled:
+    rng = np.random.default_rng(seed)
+    must_link, cannot_link = constraints_by_percentage(labels, fraction, rng)
+    return Labelled(Instance(points, k, must_link, cannot_link, name), labels)
+
+
+def _distinct_pairs(
+    n: int, number: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """i < j of different pairs of 0..n-1, sorted. Pairs are drawn until there are enough different
+    ones, of which the superfluous are dropped at random."""
+    total = n * (n - 1) // 2
+    if 2 * number > total:  # what is left out is drawn instead
+        i, j = np.triu_indices(n, 1)
+        kept = np.ones(total, dtype=bool)
+        kept[rng.choice(total, total - number, replace=False)] = False
+        return i[kept], j[kept]
+    codes = np.empty(0, np.int64)
+    while len(codes) < number:
+        missing = number - len(codes)
+        first = rng.integers(n, size=missing + missing // 8 + 8)
+        second = rng.integers(n - 1, size=len(first))
+        second += second >= first
+        drawn = np.minimum(first, second) * n + np.maximum(first, second)
+        codes = np.unique(np.concatenate([codes, drawn]))
+    codes = np.sort(rng.choice(codes, number, replace=False))
+    i, j = np.divmod(codes, n)
+    return i, j

@@ -1,0 +1,69 @@
+"""PCCC as it is written down: the whole programme (MBLP) handed to HiGHS in every iteration.
+
+The yardstick for the assignment steps of `heuristics.pccc`: the same start, the same alternation,
+hard constraints only; no components, no dynamic programming, no warm start.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array, vstack
+
+from heuristics.method import Clock, Found, Heuristic, begin
+from heuristics.result import Stop
+from heuristics.starts import kmeans_plus_plus
+from sdpbb.backends.milp import load
+from sdpbb.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.feasibility import colouring_programme
+from sdpbb.problem import Contraction, Infeasibility, Instance
+
+
+class PlainPCCC(Heuristic):
+    """Minimise sum e_i ||c_i - m_l||^2 x_il over the assignments that keep the cannot-links and
+    leave no cluster empty ((1)-(4), (7) of the PCCC paper with squared distances), update, and so
+    on until the objective does not decrease."""
+
+    name = "plain"
+
+    def _search(
+        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    ) -> Found | Infeasibility:
+        begun = begin(instance, clock)
+        if isinstance(begun, Infeasibility):
+            return begun
+        contraction, labels = begun
+        means, sizes, k = contraction.means, contraction.sizes, contraction.k
+        programme = whole_programme(contraction)
+        centres = kmeans_plus_plus(contraction, rng)
+        best, n_iterations = np.inf, 0
+        while True:
+            distances = ((means[:, None, :] - centres) ** 2).sum(axis=2)
+            model = load(programme, "highs")
+            solution = model.minimise((sizes[:, None] * distances).reshape(-1))
+            assert solution.status is MilpStatus.OPTIMAL
+            assert solution.x is not None
+            n_iterations += 1
+            assigned = np.argmax(solution.x.reshape(-1, k), axis=1)
+            cost = contraction.cost(assigned)
+            if cost >= best:
+                return Found(contraction.lift(labels), Stop.CONVERGED, n_iterations)
+            best, labels = cost, assigned
+            weight = np.bincount(labels, sizes, k)
+            centres = np.zeros_like(centres)
+            np.add.at(centres, labels, sizes[:, None] * means)
+            centres /= weight[:, None]
+
+
+def whole_programme(contraction: Contraction) -> BinaryProgramme:
+    """The colourings of the cannot-link graph with k colours that use every colour."""
+    m, k = contraction.n_blocks, contraction.k
+    colourings = colouring_programme(contraction.adjacency, k, np.zeros((m, k)))
+    columns = np.arange(m * k).reshape(m, k).T.reshape(-1)  # the blocks of each cluster
+    starts = np.arange(0, m * k + 1, m)
+    nonempty = csr_array((np.ones(m * k), columns, starts), shape=(k, m * k))
+    return BinaryProgramme(
+        np.zeros(m * k),
+        csr_array(vstack([colourings.matrix, nonempty])),
+        np.concatenate([colourings.lower, np.ones(k)]),
+        np.concatenate([colourings.upper, np.full(k, np.inf)]),
+    )

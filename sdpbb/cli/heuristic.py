@@ -1,0 +1,194 @@
+"""The command `sdpbb heuristic`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from heuristics.registry import METHODS, check_method, method_parameters
+from sdpbb import __version__
+from sdpbb.cli import options
+from sdpbb.cli.exit_codes import ExitCode, heuristic_exit_code, of_option, one_line_errors
+from sdpbb.cli.inputs import instance_of
+from sdpbb.cli.outputs import Outputs
+from sdpbb.errors import ParameterError
+from sdpbb.interruption import finish_on_ctrl_c
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from heuristics.result import HeuristicResult
+    from sdpbb.problem import Instance
+
+
+def _list_methods(wanted: bool) -> None:
+    if wanted:
+        width = max(map(len, METHODS))
+        for name, entry in METHODS.items():
+            typer.echo(f"{name:<{width}}  {entry.summary}")
+        raise typer.Exit
+
+
+def heuristic(
+    method: Annotated[
+        str, typer.Argument(metavar="NAME", show_default=False, help="The method; see --list.")
+    ],
+    data: options.Data,
+    k: options.Clusters = None,
+    constraints: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="As for 'solve', and lines 'SML i j w' and 'SCL i j w': soft constraints of a "
+            "weight 0 < w <= 1 (1 if left out).",
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    time_limit: options.TimeLimit = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="NAME=VALUE",
+            show_default=False,
+            help="A parameter of the method, such as n_starts=10; may be repeated.",
+        ),
+    ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="True labels, one per line: the adjusted Rand index and the normalised mutual "
+            "information are told.",
+        ),
+    ] = None,
+    silhouette: Annotated[
+        bool,
+        typer.Option(
+            "--silhouette", help="Tell the mean silhouette; over 20,000 points, if there are more."
+        ),
+    ] = False,
+    json: options.Json = None,
+    labels: options.Labels = None,
+    quiet: options.Quiet = False,
+    list_methods: Annotated[
+        bool,
+        typer.Option(
+            "--list", callback=_list_methods, is_eager=True, help="Show the methods and leave."
+        ),
+    ] = False,
+) -> None:
+    """Look for a clustering of the points in DATA, without a proof.
+
+    --list says which of the published methods keep hard constraints and which weigh soft ones;
+    docs/heuristics.md describes their parameters.
+    """
+    with one_line_errors():
+        check_method(method)
+        if seed < 0:
+            raise ParameterError(f"seed = {seed}: expected an integer >= 0")
+        outputs = Outputs(json, labels)
+        outputs.check([path for path in (data, constraints, truth) if path is not None], None)
+        instance = instance_of(data, k, constraints)
+        asked = Measures(None if truth is None else _true_labels(truth, instance), silhouette)
+        # The compiler is imported last: what is wrong with the input is told without the wait.
+        parameters = _parameters(method, option or [], time_limit)
+        code = _run(method, parameters, instance, seed, asked, outputs, quiet)
+    raise typer.Exit(code)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """The measures to tell: those against the true labels (n,), if any; the silhouette."""
+
+    truth: NDArray[np.intp] | None
+    silhouette: bool
+
+    def of(self, instance: Instance, result: HeuristicResult) -> dict[str, float | None]:
+        """Of the clustering, if there is one."""
+        from heuristics import measures
+
+        values: dict[str, float | None] = {}
+        labels = result.labels
+        if labels is None:
+            return values
+        if self.truth is not None:
+            for measure in (measures.adjusted_rand_index, measures.normalised_mutual_information):
+                values[measure.__name__] = measure(self.truth, labels)
+        if self.silhouette:
+            values["silhouette"] = measures.silhouette(instance.points, labels, seed=result.seed)
+        return values
+
+
+def _true_labels(path: str, instance: Instance) -> NDArray[np.intp]:
+    from sdpbb.problem.formats import read_labels
+
+    return read_labels(path, instance.n_points)
+
+
+def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
+    from sdpbb.cli.method_parameters import read_parameters
+
+    return read_parameters(method, given) | options.given(time_limit=time_limit)
+
+
+def _run(
+    method: str,
+    parameters: Mapping[str, Any],
+    instance: Instance,
+    seed: int,
+    measures: Measures,
+    outputs: Outputs,
+    quiet: bool,
+) -> ExitCode:
+    """Run, show and write what comes of it; the exit status."""
+    from threadpoolctl import threadpool_limits
+
+    from sdpbb.cli.heuristic_report import HeuristicReport, opening
+    from sdpbb.methods import heuristic, prepare_kernels
+
+    interrupt = threading.Event()
+    log = outputs.log(interrupt)
+
+    def tell(text: str) -> None:
+        if not quiet:
+            log.write(text + "\n")
+            log.flush()
+
+    # One thread, as in `sdpbb.solver`: the matrices are small.
+    with finish_on_ctrl_c(interrupt), threadpool_limits(1), _told_as_options(parameters):
+        configured = heuristic(method, **parameters)
+        configured.check(instance)
+        tell(opening(method, instance, __version__))
+        prepare_kernels(method)
+        result = configured.run(instance, seed, interrupt.is_set)
+        report = HeuristicReport(
+            instance,
+            result,
+            measures.of(instance, result),
+            {**_defaults(method), **parameters},
+            __version__,
+        )
+        tell(report.summary())
+        outputs.write(report, result.labels, quiet)
+    return heuristic_exit_code(result)
+
+
+@contextmanager
+def _told_as_options(parameters: Mapping[str, Any]) -> Iterator[None]:
+    """What is wrong with a parameter, for itself or for the instance, is told of its option."""
+    try:
+        yield
+    except ParameterError as error:
+        raise ParameterError(of_option(error, set(parameters) - {"time_limit"})) from None
+
+
+def _defaults(method: str) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in method_parameters(method).items()}

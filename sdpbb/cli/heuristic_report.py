@@ -1,0 +1,122 @@
+"""What is told of the run of a heuristic: the opening, the summary, the JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from heuristics.result import HeuristicResult, HeuristicStatus, Violations
+from sdpbb.files import shown_path
+from sdpbb.problem import Instance
+
+_NAMES = {
+    "adjusted_rand_index": "Adjusted Rand index",
+    "normalised_mutual_information": "Mutual information",
+    "silhouette": "Silhouette",
+}
+
+
+@dataclass(frozen=True)
+class HeuristicReport:
+    """A result with what belongs to it.
+
+    measures : by name; None for what is not defined for the clustering
+    parameters : of the method
+    """
+
+    instance: Instance
+    result: HeuristicResult
+    measures: Mapping[str, float | None]
+    parameters: Mapping[str, Any]
+    version: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; numbers that are not finite become None."""
+        parameters = {name: _finite_or_none(value) for name, value in self.parameters.items()}
+        return {
+            "instance": self.instance.name,
+            **self.result.to_dict(),
+            "measures": dict(self.measures),
+            "parameters": parameters,
+            "version": self.version,
+        }
+
+    def summary(self) -> str:
+        """What was found, what it violates and what it took, over several lines."""
+        result = self.result
+        lines = [("Status", _status(self.instance, result))]
+        if result.sum_of_squares is not None:
+            lines.append(("Sum of squares", f"{result.sum_of_squares:.12g}"))
+        if result.penalised_objective is not None:
+            lines.append(("Penalised objective", f"{result.penalised_objective:.12g}"))
+        if result.violations is not None:
+            lines.append(("Violated", _violated(self.instance, result.violations)))
+        lines += [
+            ("Iterations", str(result.n_iterations)),
+            ("Time", f"{result.seconds:.2f} s"),
+            ("Stopped", result.stop.value),
+        ]
+        lines += [(_NAMES[name], _measure(name, value)) for name, value in self.measures.items()]
+        return "\n".join(f"{name:<20} {text}" for name, text in lines)
+
+
+def opening(method: str, instance: Instance, version: str) -> str:
+    """What is run, before it runs."""
+    counts = _counts(instance)
+    constraints = [f"{count} {kind}s" for kind, count in counts.items() if count]
+    return (
+        f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
+        f"{shown_path(instance.name) or 'unnamed'}: {instance.n_points} points, "
+        f"{instance.n_features} features, k = {instance.k}, "
+        f"{', '.join(constraints) or 'no constraints'}\n"
+    )
+
+
+def _status(instance: Instance, result: HeuristicResult) -> str:
+    match result.status:
+        case HeuristicStatus.INFEASIBLE:
+            return f"proven infeasible: {result.infeasibility}"
+        case HeuristicStatus.NOT_FOUND:
+            return result.status.value
+        case HeuristicStatus.FOUND:
+            if not (len(instance.must_link) or len(instance.cannot_link)):
+                return result.status.value
+            kept = "keeps" if result.keeps_hard_constraints else "does not keep"
+            return f"{result.status.value}; it {kept} the hard constraints"
+
+
+def _violated(instance: Instance, violations: Violations) -> str:
+    numbers = {
+        "must-link": violations.must_link,
+        "cannot-link": violations.cannot_link,
+        "soft must-link": violations.soft_must_link,
+        "soft cannot-link": violations.soft_cannot_link,
+    }
+    counts = _counts(instance)
+    violated = [f"{number} of {counts[kind]} {kind}s" for kind, number in numbers.items() if number]
+    if violations.empty:
+        violated.append(f"{violations.empty} of {instance.k} clusters empty")
+    if violations.soft_weight:
+        violated.append(f"soft weight {violations.soft_weight:.6g}")
+    return ", ".join(violated) or "no constraint"
+
+
+def _counts(instance: Instance) -> dict[str, int]:
+    return {
+        "must-link": len(instance.must_link),
+        "cannot-link": len(instance.cannot_link),
+        "soft must-link": len(instance.soft_must_link),
+        "soft cannot-link": len(instance.soft_cannot_link),
+    }
+
+
+def _measure(name: str, value: float | None) -> str:
+    if value is None:
+        return "not defined for this clustering"
+    return f"{value:.4f}{' (normalised)' if name.startswith('normalised') else ''}"
+
+
+def _finite_or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

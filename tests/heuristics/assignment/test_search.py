@@ -1,0 +1,106 @@
+"""Local search: hard pairs are kept, the objective does not increase."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics.assignment.potts import Potts
+from heuristics.assignment.reduction import reduced, without_dominated
+from heuristics.assignment.search import constructed, improved
+from tests.heuristics.assignment.programmes import random_candidates, random_pairs
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_potts(rng, m, density, k, listed):
+    graph = random_pairs(rng, m, density)
+    q = int(rng.integers(1, k + 1)) if listed else k
+    candidates = random_candidates(rng, m, k, q) if listed else None
+    costs = np.round(rng.normal(size=(m, q)), int(rng.integers(0, 4)))
+    return Potts(costs, candidates, graph.pairs, graph.weights)
+
+
+def all_values(potts):
+    grid = np.array(list(product(range(potts.q), repeat=potts.n)), dtype=np.int64)
+    return grid, np.array([potts.value(labels) for labels in grid])
+
+
+@given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_labels_keep_the_hard_pairs_and_only_get_cheaper(seed, m, density, k, listed):
+    potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
+    labels = constructed(potts, 5.0)
+    if labels is None:
+        return  # no promise; that it is rare is tested on larger graphs
+    value = potts.value(labels)
+    assert np.isfinite(value)
+    better = improved(potts, labels, 5.0)
+    assert potts.value(better) <= value + 1e-9
+    # No single block can be moved at a gain.
+    for i in range(m):
+        for label in range(potts.q):
+            moved = np.where(np.arange(m) == i, label, better)
+            assert potts.value(moved) >= potts.value(better) - 1e-9
+
+
+@given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_dominated_labels_are_not_needed(seed, m, density, k, listed):
+    potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
+    fewer = without_dominated(potts)
+    if fewer is None:
+        return
+    assert np.isfinite(fewer.costs).any(axis=1).all()
+    assert np.isfinite(fewer.costs).sum() < potts.costs.size
+    grid, values = all_values(potts)
+    assert min(fewer.value(labels) for labels in grid) == pytest.approx(values.min())
+
+
+@given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_what_is_left_is_the_same_programme(seed, m, density, k, listed):
+    rng = np.random.default_rng(seed)
+    potts = random_potts(rng, m, density, k, listed)
+    settled = np.where(rng.random(m) < 0.4, rng.integers(0, potts.q, m), -1)
+    grid, values = all_values(potts)
+    agrees = ((grid == settled) | (settled < 0)).all(axis=1)
+    least = values[agrees].min()
+    left = reduced(potts, settled)
+    if left is None:
+        assert least == np.inf
+        return
+    inner, inner_values = all_values(left.potts)
+    best = inner[np.argmin(inner_values)]
+    assert inner_values.min() + left.constant == pytest.approx(least)
+    if np.isfinite(least):
+        assert potts.value(left.lifted(best)) == pytest.approx(least)
+        assert np.array_equal(left.lowered(left.lifted(best)), best)
+
+
+@pytest.mark.parametrize(("n", "k", "degree"), [(600, 3, 100), (800, 5, 100), (600, 30, 100)])
+@pytest.mark.parametrize("informed", [True, False])
+def test_planted_labels_are_found(n, k, degree, informed):
+    rng = np.random.default_rng(n + k)
+    planted = rng.integers(0, k, n)
+    i, j = rng.integers(0, n, (2, n * degree))
+    across = planted[i] != planted[j]
+    low, high = np.minimum(i, j)[across], np.maximum(i, j)[across]
+    keys = np.unique(low * n + high)[: n * degree // 2]
+    pairs = np.column_stack(np.divmod(keys, n))
+    costs = rng.normal(size=(n, k))
+    if informed:
+        costs[np.arange(n), planted] -= 3.0
+    potts = Potts(costs, None, pairs, np.full(len(pairs), np.inf))
+    labels = constructed(potts, 30.0)
+    assert labels is not None
+    assert np.isfinite(potts.value(improved(potts, labels, 30.0)))
+
+
+def test_the_search_is_repeatable():
+    rng = np.random.default_rng(3)
+    potts = random_potts(rng, 200, 0.03, 6, False)
+    runs = [improved(potts, constructed(potts, 30.0), 30.0) for _ in range(2)]
+    assert np.array_equal(*runs)

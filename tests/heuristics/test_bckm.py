@@ -1,0 +1,383 @@
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from heuristics.bckm import (
+    BCKM,
+    assignment_rows,
+    clique_cover,
+    penalised_costs,
+    ridge_means,
+    rounded,
+)
+from heuristics.kmeans import best_kmeans
+from heuristics.method import Clock
+from heuristics.result import HeuristicStatus, Stop
+from sdpbb.backends.linear import LinearModel, LinearStatus
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.problem import InfeasibilityKind, Instance, contract
+from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
+from tests.graphs import complete, contraction_of, cycle, mycielski, random_graph
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def within(labels: np.ndarray, least: np.ndarray, most: np.ndarray) -> bool:
+    """Whether the clusters can be named so that each has a size within its bounds."""
+    sizes = np.bincount(labels, minlength=len(least))
+    return any(
+        ((sizes >= least[list(names)]) & (sizes <= most[list(names)])).all()
+        for names in permutations(range(len(least)))
+    )
+
+
+def edges_of(adjacency: np.ndarray) -> np.ndarray:
+    return np.argwhere(np.triu(adjacency)).astype(np.intp)
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_there_is_a_clustering_where_there_is_one(seed):
+    instance = random_instance(np.random.default_rng(seed), n_max=8)
+    result = BCKM().run(instance, seed)
+    best = optimum(instance)
+    if best is None:
+        assert result.status is HeuristicStatus.INFEASIBLE
+    else:
+        assert result.keeps_hard_constraints
+        assert result.sum_of_squares >= best - 1e-9
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=80)
+def test_sizes_are_kept_where_they_can_be(seed, each):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n_max=7)
+    n, k = instance.n_points, instance.k
+    least, most = rng.integers(1, 3, k), rng.integers(2, n + 2, k)
+    if not each:
+        least[:], most[:] = least[0], most[0]
+    if least.sum() > n or most.sum() < n:
+        return
+    bounds = (least.tolist(), most.tolist()) if each else (int(least[0]), int(most[0]))
+    # Few steps and a small penalty, so that some pumps end without a clustering.
+    method = BCKM(min_size=bounds[0], max_size=bounds[1], rho=1e-3, max_steps=2, max_iterations=2)
+    result = method.run(instance, seed)
+    feasible = [x for x in feasible_clusterings(instance) if within(x, least, most)]
+    if feasible:
+        assert result.keeps_hard_constraints
+        assert within(result.labels, least, most)
+    else:
+        assert result.status is not HeuristicStatus.FOUND
+        assert result.stop in (Stop.INFEASIBLE, Stop.SIZE_BOUNDS)
+
+
+def test_balanced_clusters():
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(4), [40, 30, 20, 10])
+    points = rng.normal(size=(100, 3)) + 4 * rng.normal(size=(4, 3))[truth]
+    must_link = rng.permutation(np.flatnonzero(truth == 0))[:10].reshape(5, 2)
+    cannot_link = np.column_stack([rng.integers(0, 40, 15), rng.integers(40, 100, 15)])
+    instance = Instance(points, 4, must_link, cannot_link)
+    result = BCKM(min_size=25, max_size=25).run(instance)
+    assert result.keeps_hard_constraints
+    assert np.bincount(result.labels).tolist() == [25] * 4
+
+
+def test_sizes_that_no_clustering_has():
+    instance = Instance([[0.0], [1.0], [2.0], [3.0]], 2, [(0, 1), (1, 2)])
+    result = BCKM(max_size=2).run(instance)
+    assert result.status is HeuristicStatus.NOT_FOUND  # the instance itself is feasible
+    assert result.stop is Stop.SIZE_BOUNDS
+
+
+def test_a_graph_that_cannot_be_coloured_is_infeasible():
+    pairs = edges_of(mycielski(cycle(5)))
+    instance = Instance(np.random.default_rng(0).normal(size=(11, 2)), 3, cannot_link=pairs)
+    for method in (BCKM(), BCKM(max_size=5)):
+        result = method.run(instance)
+        assert result.status is HeuristicStatus.INFEASIBLE
+        assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
+
+
+def literal_step(instance, distances, V, plus, minus, least, most):
+    """(13) as the source states it: over points, must-links as equations, and columns gamma+ and
+    gamma- for the absolute values; everything (n, k). Its minimum, and S."""
+    n, k = distances.shape
+    unit, zero = np.eye(n * k), np.zeros((n * k, n * k))
+
+    def rows(S_part, plus_part=zero, minus_part=zero):
+        count = len(S_part)
+        return np.hstack([S_part, plus_part[:count], minus_part[:count]])
+
+    def of_point(i):
+        return unit[i * k : i * k + k]
+
+    apart = [rows(of_point(i) + of_point(j)) for i, j in instance.cannot_link]
+    together = [rows(of_point(i) - of_point(j)) for i, j in instance.must_link]
+    sizes = rows(np.tile(np.eye(k), n))
+    solution = linprog(
+        np.concatenate([distances.reshape(-1), plus.reshape(-1), minus.reshape(-1)]),
+        A_ub=np.vstack([rows(-unit, -unit), rows(unit, zero, -unit), sizes, -sizes, *apart]),
+        b_ub=np.concatenate([-V.reshape(-1), V.reshape(-1), most, -least, np.ones(k * len(apart))]),
+        A_eq=np.vstack([rows(np.kron(np.eye(n), np.ones(k))), *together]),
+        b_eq=np.concatenate([np.ones(n), np.zeros(k * len(together))]),
+        bounds=[(0, 1)] * (n * k) + [(0, None)] * (2 * n * k),
+    )
+    assert solution.success
+    return solution.fun, solution.x[: n * k].reshape(n, k)
+
+
+def instance_with_a_block(rng: np.random.Generator) -> Instance:
+    """Nothing is forced together by the cannot-links, which have no clique of three."""
+    pairs = {"must_link": [(0, 1), (1, 2)], "cannot_link": [(1, 3), (3, 4), (5, 6)]}
+    return Instance(rng.normal(size=(8, 2)), 3, **pairs)
+
+
+def squared_distances(points, centres):
+    return ((points[:, None] - centres) ** 2).sum(axis=2)
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_penalties_need_no_columns_of_their_own(seed):
+    rng = np.random.default_rng(seed)
+    instance = instance_with_a_block(rng)
+    contraction = contract(instance)
+    m, k, lift = contraction.n_blocks, 3, contraction.block_of
+    centres = rng.normal(size=(k, 2))
+    V = rng.integers(0, 2, (m, k)).astype(float)
+    plus, minus = rng.random((m, k)), rng.random((m, k))
+    least, most = np.array([1, 2, 1]), np.array([4, 5, 4])
+
+    weights = contraction.sizes[:, None]
+    costs = penalised_costs(squared_distances(contraction.means, centres), V, plus, minus)
+    rows = assignment_rows(contraction, least, most)
+    found = LinearModel(rows).minimise((weights * costs).reshape(-1))
+    constant = (weights * plus * V).sum() + contraction.scatter.sum()
+    distances = squared_distances(instance.centred, centres)
+    expected, _ = literal_step(instance, distances, V[lift], plus[lift], minus[lift], least, most)
+    assert found.status is LinearStatus.OPTIMAL
+    assert found.objective + constant == pytest.approx(expected, abs=1e-7)
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
+    rng = np.random.default_rng(seed)
+    S, plus, minus = rng.random((3, 6, 4))
+
+    def penalties(V):
+        return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
+
+    V, next_plus, next_minus = rounded(S, plus, minus, 1.1)
+    assert np.isin(V, (0, 1)).all()
+    assert (penalties(V) <= penalties(1 - V)).all()
+    assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))
+    assert next_minus == pytest.approx(np.where(V == 0, 1.1 * minus, minus))
+
+
+def by_the_letter(instance, S, rho, least, most):
+    """Algorithms 1 and 2 over points, from S: the least sum of squares of a binary S."""
+    X, best, last_centres = instance.centred, np.inf, None
+    for _ in range(100):
+        centres = np.linalg.solve(S.T @ S + 1e-4 * np.eye(instance.k), S.T @ X)
+        distances = squared_distances(X, centres)
+        V, plus, minus = np.rint(S), np.full_like(S, rho), np.full_like(S, rho)
+        for _ in range(100):
+            _, S_next = literal_step(instance, distances, V, plus, minus, least, most)
+            if np.abs(S_next - np.rint(S_next)).max() < 1e-6:
+                labels = S_next.argmax(axis=1)
+                best = min(best, float(sums_of_squares(X, labels[None])[0]))
+            V_next = (minus * S_next > plus * (1 - S_next)).astype(float)
+            minus[V_next == 0] *= 1.1
+            plus[V_next == 1] *= 1.1
+            moved = ((S_next - S) ** 2).sum() + ((V_next - V) ** 2).sum()
+            S, V = S_next, V_next
+            if moved <= 1e-6:
+                break
+        if last_centres is not None and ((centres - last_centres) ** 2).sum() <= 1e-9:
+            break
+        last_centres = centres
+    return best
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.05])
+def test_over_blocks_it_is_the_scheme_over_points(rho):
+    compared = 0
+    for seed in range(12):
+        instance = instance_with_a_block(np.random.default_rng(seed))
+        contraction = contract(instance)
+        start = best_kmeans(contraction, np.random.default_rng(seed), Clock(), 1, 100)
+        S = np.eye(3)[contraction.lift(start.labels)]
+        expected = by_the_letter(instance, S, rho, np.ones(3), np.full(3, 4))
+        result = BCKM(rho=rho, max_size=4).run(instance, seed)
+        assert result.keeps_hard_constraints
+        if expected < np.inf:  # otherwise the exact programme is on its own
+            compared += 1
+            assert result.sum_of_squares == pytest.approx(expected, rel=1e-9)
+    assert compared >= 6
+
+
+def test_penalties_may_grow_for_long():
+    rng = np.random.default_rng(1)
+    pairs = edges_of(random_graph(rng, 12, 0.4))
+    instance = Instance(rng.normal(size=(12, 2)), 5, cannot_link=pairs)
+    assert BCKM(growth=1e6, epsilon_assignment=1e-12).run(instance).keeps_hard_constraints
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_rows_hold_for_clusterings_within_the_sizes_alone(seed):
+    rng = np.random.default_rng(seed)
+    m, k = 5, 3
+    contraction = contraction_of(random_graph(rng, m, 0.4), k, rng)
+    least, most = rng.integers(1, 3, k), rng.integers(2, 8, k)
+    rows = assignment_rows(contraction, least, most)
+    i, j = contraction.cannot_link.T
+    for labels in map(np.array, product(range(k), repeat=m)):
+        sizes = np.bincount(labels, weights=contraction.sizes, minlength=k)
+        keeps = (labels[i] != labels[j]).all() and (sizes >= least).all() and (sizes <= most).all()
+        assert rows.satisfied_by(np.eye(k)[labels].reshape(-1)) == keeps
+
+
+@given(seeds, st.floats(0, 1))
+@settings(max_examples=40)
+def test_cliques_cover_the_edges_and_nothing_else(seed, density):
+    adjacency = random_graph(np.random.default_rng(seed), 9, density)
+    covered = np.zeros_like(adjacency)
+    for clique in clique_cover(9, edges_of(adjacency)):
+        covered[np.ix_(clique, clique)] = True
+    np.fill_diagonal(covered, False)
+    assert np.array_equal(covered, adjacency)
+
+
+def test_a_clique_is_one_row():
+    assert [sorted(clique) for clique in clique_cover(6, edges_of(complete(6)))] == [[*range(6)]]
+    assert len(clique_cover(5, edges_of(cycle(5)))) == 5
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_ridge_means_solve_the_least_squares_problem(seed):
+    rng = np.random.default_rng(seed)
+    contraction = contraction_of(np.zeros((6, 6), bool), 3, rng)
+    S = rng.dirichlet(np.ones(3), 6)
+    centres = ridge_means(contraction, S, 0.1)
+    points, rows = contraction.lift(contraction.means), contraction.lift(S)
+    regularised = np.vstack([rows, np.sqrt(0.1) * np.eye(3)])
+    expected = np.linalg.lstsq(regularised, np.vstack([points, np.zeros((3, 2))]))[0]
+    assert centres == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_end_is_a_fixed_point_of_kmeans_under_constraints():
+    """Without constraints and with a small penalty, each point ends nearest to its own centre."""
+    for seed in range(10):
+        instance = Instance(np.random.default_rng(seed).normal(size=(30, 2)), 3)
+        result = BCKM(rho=1e-6, ridge=1e-9).run(instance, seed)
+        assert result.stop is Stop.CONVERGED
+        distances = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+        own = distances[np.arange(30), result.labels]
+        assert own == pytest.approx(distances.min(axis=1), abs=1e-5)
+
+
+def test_an_exact_programme_finishes_where_no_vertex_is_binary():
+    """Five points at the centre of one cluster, in an odd cycle of cannot-links: the relaxation
+    has half of each in that cluster, and nothing else is as cheap."""
+    rng = np.random.default_rng(0)
+    points = 0.01 * rng.normal(size=(25, 2))
+    points[5:15, 0] += 100.0
+    points[15:, 0] -= 110.0
+    instance = Instance(points, 3, cannot_link=edges_of(cycle(5)))
+    result = BCKM(rho=1e-3, max_steps=1, max_iterations=1).run(instance)
+    assert result.n_iterations == 3  # of the pump, of the exact programme, of the pump from there
+    assert result.keeps_hard_constraints
+    # No more than two of the five can be in any cluster; the nearest two take two, and the farthest
+    # one.
+    assert np.bincount(result.labels[:5]).tolist() in [
+        list(p) for p in set(permutations((2, 2, 1)))
+    ]
+    assert len(np.unique(result.labels[5:15])) == len(np.unique(result.labels[15:])) == 1
+    assert (result.labels[:5] == result.labels[5]).sum() == 2
+    assert (result.labels[:5] == result.labels[15]).sum() == 1
+
+
+def test_more_starts_never_cost_more():
+    rng = np.random.default_rng(4)
+    pairs = rng.permutation(60)[:30].reshape(15, 2)
+    instance = Instance(rng.normal(size=(60, 2)), 6, cannot_link=pairs)
+    costs = [BCKM(rho=0.01, n_starts=n).run(instance, 1).sum_of_squares for n in (1, 4, 12)]
+    assert costs[0] >= costs[1] >= costs[2]
+
+
+def test_a_seed_is_a_result():
+    rng = np.random.default_rng(5)
+    pairs = rng.permutation(40)[:30].reshape(15, 2)
+    instance = Instance(rng.normal(size=(40, 2)), 4, cannot_link=pairs)
+    first, second = (BCKM(min_size=8).run(instance, 3) for _ in range(2))
+    assert np.array_equal(first.labels, second.labels)
+    assert first.n_iterations == second.n_iterations
+
+
+@pytest.mark.parametrize("k", [1, 5])
+@pytest.mark.parametrize("scale", [0.0, 1e-90, 1.0, 1e90])
+def test_degenerate_instances(k, scale):
+    points = scale * np.array([[0.0], [0.0], [1.0], [2.0], [7.0]])
+    result = BCKM().run(Instance(points, k))
+    assert result.keeps_hard_constraints
+
+
+def test_a_run_that_is_over():
+    rng = np.random.default_rng(6)
+    instance = Instance(rng.normal(size=(60, 2)), 4, cannot_link=[(0, 1), (1, 2), (2, 0)])
+    short = BCKM(time_limit=1e-9).run(instance)
+    assert short.stop is Stop.TIME_LIMIT
+    assert short.keeps_hard_constraints
+    interrupted = BCKM().run(instance, stop=lambda: True)
+    assert interrupted.stop is Stop.INTERRUPTED
+    assert interrupted.keeps_hard_constraints
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"min_size": 3}, "min_size = 3: expected at most n = 4 points"),
+        ({"max_size": 1}, "max_size = 1: expected at least n = 4 points"),
+        ({"min_size": [1, 1, 1]}, "expected one bound, or k = 2 of them"),
+        ({"min_size": [1, 2], "max_size": [3, 1]}, "expected at most max_size"),
+    ],
+)
+def test_bounds_must_fit_the_instance(bounds, message):
+    with pytest.raises(ParameterError, match=message):
+        BCKM(**bounds).run(Instance(np.arange(4.0)[:, None], 2))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"min_size": 0},
+        {"max_size": 2.5},
+        {"min_size": [[1, 1]]},
+        {"min_size": [[1], [1, 1]]},
+        {"rho": 0.0},
+        {"growth": 1.0},
+        {"ridge": -1.0},
+        {"epsilon_centres": np.nan},
+        {"epsilon_assignment": 0.0},
+        {"n_starts": 0},
+        {"max_iterations": 0},
+        {"max_steps": 1.5},
+    ],
+)
+def test_parameters_are_validated(change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        BCKM(**change)
+
+
+def test_soft_constraints_are_refused():
+    with pytest.raises(InstanceError, match="bckm"):
+        BCKM().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 0.5)]))

@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics.cop_kmeans import COPKMeans
+from heuristics.kmeans import kmeans, unconstrained
+from heuristics.method import Clock
+from heuristics.result import HeuristicStatus, Stop
+from heuristics.starts import kmeans_plus_plus
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.problem import InfeasibilityKind, Instance, Partition
+from sdpbb.problem.graph import connected_components
+from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
+
+seeds = st.integers(0, 2**32 - 1)
+
+# Where both ends come before the middle they go apart, and the middle has no cluster left.
+PATH = Instance([[0.0], [5.0], [10.0], [0.1]], 2, cannot_link=[(0, 1), (1, 2)])
+
+
+def instance_with_pairs(rng: np.random.Generator) -> Instance:
+    n = int(rng.integers(6, 20))
+    pairs = np.array([(i, j) for i in range(n) for j in range(i)])
+    drawn = pairs[rng.permutation(len(pairs))[:10]]
+    n_must_link = int(rng.integers(0, 6))
+    k = int(rng.integers(2, 4))
+    return Instance(rng.normal(size=(n, 2)), k, drawn[:n_must_link], drawn[n_must_link:])
+
+
+def one_pass(instance, order, centres):
+    """The labels of one pass over single points, by the letter of the source: constraints are
+    closed transitively, and checked with the points assigned before. None at a dead end."""
+    n = instance.n_points
+    block = connected_components(n, instance.must_link)
+    apart = {(block[i], block[j]) for i, j in instance.cannot_link}
+    apart |= {(b, a) for a, b in apart}
+    labels = np.full(n, -1)
+    for i in order:
+        distances = ((instance.centred[i] - centres) ** 2).sum(axis=1)
+        for c in np.argsort(distances, kind="stable"):
+            inside = np.flatnonzero(labels == c)
+            outside = np.flatnonzero((labels >= 0) & (labels != c))
+            if any((block[i], block[j]) in apart for j in inside):
+                continue
+            if any(block[i] == block[j] for j in outside):
+                continue
+            labels[i] = c
+            break
+        else:
+            return None
+    return labels
+
+
+def by_single_points(instance, seed):
+    """The labels that the passes end with, None at a dead end; () where a cluster is empty."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(instance.n_points)
+    centres = kmeans_plus_plus(unconstrained(instance), rng)
+    last, met = None, []
+    for _ in range(100):
+        labels = one_pass(instance, order, centres)
+        if labels is None:
+            return None
+        if len(np.unique(labels)) < instance.k:
+            return ()
+        if np.array_equal(labels, last):
+            break
+        last = labels
+        met.append(labels)
+        members = [instance.centred[labels == c] for c in range(instance.k)]
+        centres = np.array([points.mean(axis=0) for points in members])
+    costs = sums_of_squares(instance.points, np.array(met))
+    return met[int(np.argmin(costs))]
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_results_keep_the_constraints_and_verdicts_are_true(seed):
+    instance = random_instance(np.random.default_rng(seed))
+    result = COPKMeans(n_starts=2).run(instance, seed)
+    if result.status is HeuristicStatus.FOUND:
+        assert Partition(result.labels).is_feasible(instance)
+    elif result.status is HeuristicStatus.INFEASIBLE:
+        assert not len(feasible_clusterings(instance))
+    else:
+        assert result.stop is Stop.DEAD_END
+        assert result.labels is None
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_blocks_at_a_time_are_points_at_a_time(seed):
+    instance = instance_with_pairs(np.random.default_rng(seed))
+    result = COPKMeans().run(instance, seed)
+    if result.status is HeuristicStatus.INFEASIBLE:
+        return
+    expected = by_single_points(instance, seed)
+    if expected is None:
+        assert result.stop is Stop.DEAD_END
+    elif len(expected):
+        assert Partition(result.labels) == Partition(expected)
+
+
+def test_the_comparison_above_sees_all_outcomes():
+    outcomes = set()
+    for seed in range(40):
+        instance = instance_with_pairs(np.random.default_rng(seed))
+        outcomes.add(COPKMeans().run(instance, seed).stop)
+    assert outcomes >= {Stop.CONVERGED, Stop.DEAD_END, Stop.INFEASIBLE}
+
+
+def test_a_dead_end_is_no_clustering_and_no_proof():
+    results = [COPKMeans().run(PATH, seed) for seed in range(30)]
+    statuses = {result.status for result in results}
+    assert statuses == {HeuristicStatus.FOUND, HeuristicStatus.NOT_FOUND}
+    failed = next(result for result in results if result.status is HeuristicStatus.NOT_FOUND)
+    assert failed.stop is Stop.DEAD_END
+    assert failed.labels is failed.infeasibility is None
+    assert failed.n_iterations == 1
+
+
+def test_more_starts_get_past_dead_ends():
+    for seed in range(5):
+        assert COPKMeans(n_starts=30).run(PATH, seed).keeps_hard_constraints
+
+
+def test_a_clique_of_k_has_no_dead_end():
+    clique = [(i, j) for i in range(4) for j in range(i)]
+    instance = Instance(np.arange(8.0)[:, None], 4, cannot_link=clique)
+    for seed in range(10):
+        assert COPKMeans().run(instance, seed).keeps_hard_constraints
+
+
+def test_contradictory_constraints_are_proven_so():
+    result = COPKMeans().run(Instance([[0.0], [1.0], [2.0]], 2, [(0, 1), (1, 2)], [(0, 2)]))
+    assert result.status is HeuristicStatus.INFEASIBLE
+    assert result.infeasibility.kind is InfeasibilityKind.CANNOT_LINK_IN_BLOCK
+
+
+def test_without_constraints_it_is_kmeans():
+    instance = Instance(np.random.default_rng(0).normal(size=(50, 2)), 4)
+    found = COPKMeans().run(instance, 3)
+    points = unconstrained(instance)
+    rng = np.random.default_rng(3)
+    rng.permutation(50)  # the order, which is drawn before the centres
+    expected = kmeans(points, kmeans_plus_plus(points, rng), Clock(), 100)
+    assert found.sum_of_squares == pytest.approx(expected.cost, rel=1e-12)
+
+
+def test_empty_clusters_are_filled():
+    # All centres coincide, and every point goes to the first.
+    instance = Instance([[0.0], [0.0], [0.0], [0.0]], 3, [(0, 1)])
+    result = COPKMeans().run(instance)
+    assert result.keeps_hard_constraints
+    assert len(np.unique(result.labels)) == 3
+
+
+def test_a_seed_is_a_result():
+    instance = instance_with_pairs(np.random.default_rng(5))
+    first, second = (COPKMeans(n_starts=3).run(instance, 7) for _ in range(2))
+    assert first.status is second.status
+    assert np.array_equal(first.labels, second.labels)
+
+
+def test_duplicate_pairs_change_nothing():
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(20, 2))
+    once = Instance(points, 3, [(0, 1)], [(2, 3), (4, 5)])
+    twice = Instance(points, 3, [(0, 1), (1, 0)], [(2, 3), (4, 5), (3, 2), (2, 3)])
+    assert np.array_equal(COPKMeans().run(once).labels, COPKMeans().run(twice).labels)
+
+
+def test_a_run_that_is_over_says_so():
+    instance = Instance(np.random.default_rng(2).normal(size=(20, 2)), 3)
+    assert COPKMeans(time_limit=1e-9).run(instance).stop is Stop.TIME_LIMIT
+    assert COPKMeans(time_limit=1e-9).run(instance).labels is None
+    assert COPKMeans().run(instance, stop=lambda: True).stop is Stop.INTERRUPTED
+    asked = iter([False, True, True, True])
+    interrupted = COPKMeans().run(instance, stop=lambda: next(asked))
+    assert interrupted.stop is Stop.INTERRUPTED
+    assert interrupted.n_iterations == 1
+    assert interrupted.labels is not None
+
+
+def test_soft_constraints_are_refused():
+    with pytest.raises(InstanceError, match="cop-kmeans"):
+        COPKMeans().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 0.5)]))
+
+
+@pytest.mark.parametrize("change", [{"n_starts": 0}, {"max_iterations": "many"}])
+def test_parameters_are_validated(change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        COPKMeans(**change)

@@ -1,0 +1,158 @@
+"""What every method promises."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics.best_of import BestOf
+from heuristics.method import Soft
+from heuristics.registry import METHODS, method
+from heuristics.result import HeuristicStatus, Stop
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.problem import Instance, Partition
+from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
+
+QUICK = {"best-of": {"n_runs": 1, "n_starts": 2, "n_relocations": 2}}
+# These keep hard constraints, and find a clustering wherever there is one.
+EXACT = ("ipc-kmeans", "blpkm", "pccc", "bckm", "post-processing", "best-of")
+METHODS_THAT_KEEP = (*EXACT, "cop-kmeans")
+
+
+def quick(name, **parameters):
+    return method(name, **QUICK.get(name, {}), **parameters)
+
+
+def some_instance(seed=0, n=40, k=3):
+    rng = np.random.default_rng(seed)
+    must_link = [(0, 1), (2, 3), (0, 1)]
+    cannot_link = [(i, i + 1) for i in range(5, 15)] + [(9, 8)]
+    return Instance(rng.normal(size=(n, 2)), k, must_link, cannot_link)
+
+
+def test_all_methods_are_here():
+    assert set(METHODS) == {*EXACT, "kmeans", "cop-kmeans", "bh-kmeans"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25, deadline=None)
+def test_verdicts_and_figures_are_true(name, seed):
+    instance = random_instance(np.random.default_rng(seed), n_max=8)
+    result = quick(name).run(instance, seed % 1000)
+    feasible = feasible_clusterings(instance)
+    assert result.method == name
+    if result.status is HeuristicStatus.INFEASIBLE:
+        assert not len(feasible)
+        assert result.infeasibility is not None
+    if result.status is not HeuristicStatus.FOUND:
+        assert result.labels is result.centres is result.sum_of_squares is result.violations is None
+        assert name not in EXACT or not len(feasible)
+        return
+    labels = result.labels
+    assert np.array_equal(labels, Partition(labels).labels)
+    assert result.sum_of_squares == pytest.approx(
+        float(sums_of_squares(instance.points, labels[None])[0]), abs=1e-9
+    )
+    for c, centre in enumerate(result.centres):
+        assert centre == pytest.approx(instance.points[labels == c].mean(axis=0), abs=1e-12)
+    apart, together = Partition(labels).violations(instance)
+    assert (result.violations.must_link, result.violations.cannot_link) == (
+        len(apart),
+        len(together),
+    )
+    assert result.violations.empty == instance.k - len(np.unique(labels))
+    assert result.keeps_hard_constraints or name not in METHODS_THAT_KEEP
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_repeatable_for_a_seed(name):
+    instance = some_instance()
+    first, second = (quick(name).run(instance, 7) for _ in range(2))
+    assert np.array_equal(first.labels, second.labels)
+    assert first.sum_of_squares == second.sum_of_squares
+    assert first.n_iterations == second.n_iterations
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "instance",
+    [
+        Instance(np.zeros((4, 2)), 2),
+        Instance(np.zeros((4, 2)), 2, cannot_link=[(0, 1)]),
+        Instance([[0.0], [1.0], [5.0]], 3),
+        Instance([[0.0], [1.0], [5.0]], 1),
+        Instance([[0.0], [1.0], [5.0]], 1, must_link=[(0, 1), (1, 0)]),
+        Instance([[3.0]], 1),
+        Instance(np.repeat([[0.0], [1.0]], 5, axis=0), 4),
+        Instance(np.repeat([[0.0], [1e8]], 5, axis=0), 3, cannot_link=[(0, 1), (1, 2)]),
+    ],
+    ids=lambda instance: repr(instance),
+)
+def test_degenerate_instances(name, instance):
+    result = quick(name).run(instance)
+    assert result.status is HeuristicStatus.FOUND
+    assert result.violations.empty == 0
+    assert result.keeps_hard_constraints or name not in METHODS_THAT_KEEP
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "instance",
+    [
+        Instance([[0.0], [1.0], [2.0]], 2, [(0, 1)], [(0, 1)]),
+        Instance([[0.0], [1.0], [2.0]], 2, (), [(0, 1), (1, 2), (0, 2)]),
+        Instance([[0.0], [1.0], [2.0]], 1, (), [(0, 1)]),
+        Instance([[0.0], [1.0], [2.0]], 3, [(0, 1)], ()),
+    ],
+    ids=["contradiction", "odd cycle", "k = 1", "too few blocks"],
+)
+def test_what_is_infeasible_is_said_to_be(name, instance):
+    result = quick(name).run(instance)
+    if name in METHODS_THAT_KEEP:
+        assert result.status is HeuristicStatus.INFEASIBLE
+        assert str(result.infeasibility)
+    else:  # it need not keep them
+        assert result.violations.hard + result.violations.empty > 0
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_soft_constraints_are_weighed_ignored_or_refused(name):
+    instance = Instance([[0.0], [1.0], [2.0]], 2, soft_cannot_link=[(0, 1, 0.5)])
+    if quick(name).soft is Soft.REFUSED:
+        with pytest.raises(InstanceError, match=f"{name}: soft constraints"):
+            quick(name).run(instance)
+    elif name != "bh-kmeans":  # whose constraints all have weight 1
+        assert quick(name).run(instance).status is HeuristicStatus.FOUND
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_stop_that_is_always_true_ends_the_run(name):
+    result = quick(name).run(some_instance(), 0, stop=lambda: True)
+    assert result.stop in (Stop.INTERRUPTED, Stop.CONVERGED)
+    assert result.status in (HeuristicStatus.FOUND, HeuristicStatus.NOT_FOUND)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("limit", [0, -1.0, math.nan, "long"])
+def test_wrong_time_limits(name, limit):
+    with pytest.raises(ParameterError, match="time_limit"):
+        method(name, time_limit=limit)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_tiny_time_limit_is_no_error(name):
+    result = quick(name, time_limit=1e-9).run(some_instance())
+    assert result.status in (HeuristicStatus.FOUND, HeuristicStatus.NOT_FOUND)
+
+
+def test_no_clustering_costs_less_than_the_leader_finds_on_easy_data():
+    rng = np.random.default_rng(0)
+    centres = 20.0 * rng.normal(size=(4, 3))
+    truth = np.repeat(np.arange(4), 15)
+    instance = Instance(centres[truth] + rng.normal(size=(60, 3)), 4, cannot_link=[(0, 15)])
+    leader = BestOf().run(instance).sum_of_squares
+    for name in METHODS:
+        assert quick(name).run(instance).sum_of_squares >= leader * (1 - 1e-12)

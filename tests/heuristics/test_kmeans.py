@@ -1,0 +1,140 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans as Reference
+
+from heuristics.kmeans import KMeans, best_kmeans, block_means, kmeans, unconstrained
+from heuristics.method import Clock
+from heuristics.result import HeuristicStatus, Stop
+from heuristics.starts import kmeans_plus_plus
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Instance, contract
+from tests.enumeration import random_instance
+from tests.graphs import contraction_of
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_points(seed: int, n: int = 40, k: int = 4) -> Instance:
+    return Instance(np.random.default_rng(seed).normal(size=(n, 3)), k)
+
+
+@given(seeds)
+@settings(max_examples=60)
+def test_every_cluster_has_points(seed):
+    instance = random_instance(np.random.default_rng(seed))
+    result = KMeans().run(instance, seed)
+    assert result.status is HeuristicStatus.FOUND
+    assert np.array_equal(np.unique(result.labels), np.arange(instance.k))
+    assert result.stop is Stop.CONVERGED
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_more_steps_never_cost_more(seed):
+    instance = random_instance(np.random.default_rng(seed), n_max=30, n_min=5)
+    costs = [KMeans(max_iterations=t).run(instance, seed).sum_of_squares for t in range(1, 8)]
+    assert all(after <= before + 1e-9 for before, after in pairwise(costs))
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_every_point_ends_nearest_to_its_own_centre(seed):
+    instance = random_points(seed)
+    result = KMeans().run(instance, seed)
+    distances = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+    own = distances[np.arange(len(distances)), result.labels]
+    assert own == pytest.approx(distances.min(axis=1), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_it_comes_to_what_scikit_learn_comes_to(seed):
+    points = unconstrained(random_points(seed, n=100, k=5))
+    centres = kmeans_plus_plus(points, np.random.default_rng(seed))
+    reference = Reference(5, init=centres, n_init=1, tol=0.0, algorithm="lloyd").fit(points.means)
+    found = kmeans(points, centres, Clock(), 300)
+    assert found.cost == pytest.approx(reference.inertia_, rel=1e-12)
+
+
+def test_constraints_are_not_looked_at_but_listed():
+    instance = Instance(
+        [[0.0], [0.1], [5.0], [5.1]],
+        2,
+        must_link=[(0, 2)],
+        cannot_link=[(0, 1), (1, 2)],
+        soft_cannot_link=[(2, 3, 0.5)],
+    )
+    result = KMeans().run(instance)
+    assert result.labels.tolist() == [0, 0, 1, 1]
+    assert (result.violations.must_link, result.violations.cannot_link) == (1, 1)
+    assert result.violations.soft_weight == 0.5
+    assert not result.keeps_hard_constraints
+
+
+def test_contradictory_constraints_are_not_looked_at():
+    result = KMeans().run(Instance([[0.0], [1.0]], 1, [(0, 1)], [(0, 1)]))
+    assert result.status is HeuristicStatus.FOUND
+    assert result.violations.hard == 1
+
+
+def test_more_starts_never_cost_more():
+    instance = random_points(0, n=60, k=8)
+    costs = [KMeans(n_starts=n).run(instance, 1).sum_of_squares for n in (1, 5, 20)]
+    assert costs[0] >= costs[1] >= costs[2]
+    assert costs[0] > costs[2]
+
+
+def test_iterations_are_those_of_all_starts():
+    instance = random_points(1)
+    assert KMeans(n_starts=3, max_iterations=1).run(instance).n_iterations == 3
+    assert KMeans(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
+
+
+def test_blocks_are_weighted():
+    # Two blocks of nine and of one point: the mean of both is near the first.
+    contraction = contraction_of(np.zeros((2, 2), bool), 1, np.random.default_rng(0))
+    weighted = Contraction(
+        1,
+        np.repeat([0, 1], [9, 1]),
+        np.array([9.0, 1.0]),
+        np.array([[0.0], [10.0]]),
+        np.zeros(2),
+        contraction.cannot_link,
+    )
+    assert block_means(weighted, np.zeros(2, np.intp)).tolist() == [[1.0]]
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_kmeans_over_blocks_keeps_must_links(seed):
+    rng = np.random.default_rng(seed)
+    instance = Instance(
+        rng.normal(size=(20, 2)), 3, must_link=rng.permutation(20)[:8].reshape(4, 2)
+    )
+    contraction = contract(instance)
+    found = best_kmeans(contraction, rng, Clock(), 2, 100)
+    labels = contraction.lift(found.labels)
+    assert (labels[instance.must_link[:, 0]] == labels[instance.must_link[:, 1]]).all()
+    assert found.cost == contraction.cost(found.labels)
+
+
+def test_a_run_that_is_interrupted_has_its_first_clustering():
+    result = KMeans(n_starts=5).run(random_points(2), stop=lambda: True)
+    assert result.stop is Stop.INTERRUPTED
+    assert result.n_iterations == 1
+    assert len(np.unique(result.labels)) == 4
+
+
+def test_a_run_out_of_time_has_a_clustering():
+    result = KMeans(n_starts=5, time_limit=1e-9).run(random_points(3))
+    assert result.stop is Stop.TIME_LIMIT
+    assert len(np.unique(result.labels)) == 4
+
+
+@pytest.mark.parametrize("change", [{"n_starts": 0}, {"max_iterations": 1.5}, {"n_starts": True}])
+def test_parameters_are_validated(change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        KMeans(**change)

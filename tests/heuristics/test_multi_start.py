@@ -1,0 +1,127 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import heuristics
+from heuristics import MultiStart, MultiStartParameters
+from sdpbb.errors import ParameterError
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Infeasibility, Instance, Partition, contract
+from tests.graphs import clusterings, complete, contraction_of, cycle, proper, random_graph
+
+FEW = MultiStartParameters(n_starts=3, n_relocations=3)
+
+
+def check(contraction, solution):
+    assert proper(contraction.adjacency, solution.labels)
+    assert np.array_equal(np.unique(solution.labels), np.arange(contraction.k))
+    assert solution.cost == contraction.cost(solution.labels)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(0, 0.3), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_solutions_are_clusterings(seed, k, density, local_search):
+    rng = np.random.default_rng(seed)
+    contraction = contraction_of(random_graph(rng, 12, density), k, rng)
+    if isinstance(find_feasible(contraction), Infeasibility):
+        return
+    parameters = MultiStartParameters(n_starts=2, n_relocations=2, local_search=local_search)
+    solution = MultiStart(parameters).run(contraction, rng)
+    check(contraction, solution)
+    assert solution.source == "k-means++"
+
+
+def test_optimal_on_most_tiny_instances():
+    optimal = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        adjacency = random_graph(rng, 8, 0.2)
+        contraction = contraction_of(adjacency, 3, rng)
+        feasible = clusterings(adjacency, 3)
+        best = min(contraction.cost(labels) for labels in feasible)
+        found = MultiStart(MultiStartParameters(n_starts=5, n_relocations=10)).run(contraction, rng)
+        assert found.cost >= best - 1e-9
+        optimal += found.cost <= best + 1e-9
+    assert optimal >= 19
+
+
+def test_lifted_solutions_keep_the_constraints_of_the_instance():
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(40, 3))
+    must_link, cannot_link = [(0, 1), (1, 2), (7, 9)], [(0, 3), (3, 4), (5, 6), (9, 10)]
+    instance = Instance(points, 4, must_link, cannot_link)
+    contraction = contract(instance)
+    solution = MultiStart(FEW).run(contraction, rng)
+    partition = Partition(contraction.lift(solution.labels))
+    assert partition.is_feasible(instance)
+    assert partition.sum_of_squares(points) == pytest.approx(solution.cost, rel=1e-12)
+
+
+def test_the_affinity_of_a_local_optimum_leads_back_to_it():
+    rng = np.random.default_rng(2)
+    contraction = contraction_of(random_graph(rng, 30, 0.05), 3, rng)
+    optimum = MultiStart().run(contraction, rng)
+    weight = np.bincount(optimum.labels, weights=contraction.sizes)
+    affinity = (optimum.labels[:, None] == optimum.labels) / weight[optimum.labels]
+    parameters = MultiStartParameters(n_starts=2, n_relocations=0)
+    found = MultiStart(parameters).run(contraction, rng, affinity)
+    assert found.source == "sdp"
+    assert found.cost == pytest.approx(optimum.cost, rel=1e-12)
+
+
+def test_the_same_seed_gives_the_same_solution():
+    contraction = contraction_of(cycle(9), 3, np.random.default_rng(3))
+    first, second = (MultiStart(FEW).run(contraction, np.random.default_rng(4)) for _ in range(2))
+    assert np.array_equal(first.labels, second.labels)
+    assert first.cost == second.cost
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20, deadline=None)
+def test_improving_never_makes_worse(seed):
+    rng = np.random.default_rng(seed)
+    contraction = contraction_of(random_graph(rng, 12, 0.1), 4, rng)
+    labels = find_feasible(contraction)
+    if isinstance(labels, Infeasibility):
+        return
+    improved = MultiStart(FEW).improve(contraction, labels)
+    check(contraction, improved)
+    assert improved.source == "given"
+    assert improved.cost <= contraction.cost(labels)
+
+
+def test_an_infeasible_contraction_is_refused():
+    contraction = contraction_of(complete(4), 3, np.random.default_rng(5))
+    with pytest.raises(ParameterError, match="no clustering"):
+        MultiStart(FEW).run(contraction, np.random.default_rng(5))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_starts": 0},
+        {"n_relocations": -1},
+        {"max_iterations": 1.5},
+        {"n_starts": True},
+        {"assignment_time_limit": 0.0},
+    ],
+)
+def test_parameters_are_validated(change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        MultiStartParameters(**change)
+
+
+def test_importing_the_package_loads_no_solver():
+    slow = ("numba", "sklearn", "highspy", "gurobipy", "scipy")
+    command = f"import sys, heuristics; print([m for m in {slow} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True)
+    assert loaded.stdout.strip() == "[]", loaded.stderr
+
+
+def test_unknown_names_of_the_package():
+    with pytest.raises(AttributeError, match="nothing"):
+        heuristics.nothing  # noqa: B018

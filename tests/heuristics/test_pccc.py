@@ -1,0 +1,470 @@
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from heuristics import alternating
+from heuristics.alternating import (
+    Distance,
+    Geometry,
+    Start,
+    alternate,
+    cluster_centres,
+    initial_centres,
+    violated_weight,
+)
+from heuristics.assignment import AssignmentSolution, PairwiseAssignment, pair_graph
+from heuristics.candidates import (
+    TREE_COORDINATES,
+    nearest_centres,
+    sum_of_distances,
+    sum_of_squared_distances,
+)
+from heuristics.method import Clock
+from heuristics.pccc import PCCC, average_distance, list_length
+from heuristics.result import HeuristicStatus, Stop, Violations
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
+from tests.enumeration import optimum, random_instance
+from tests.graphs import complete, contraction_of, mycielski, random_graph
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def with_soft_pairs(instance: Instance, rng: np.random.Generator) -> Instance:
+    """Soft pairs of either kind: some twice, some against each other, some next to hard ones."""
+    n = instance.n_points
+    soft = []
+    for _ in range(2):
+        pairs = rng.integers(n, size=(rng.integers(0, n + 2), 2))
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        weights = rng.choice([0.1, 0.5, 1.0], len(pairs))
+        soft.append([(int(i), int(j), w) for (i, j), w in zip(pairs, weights, strict=True)])
+    soft[1] += soft[0][:1]
+    return Instance(
+        instance.points, instance.k, instance.must_link, instance.cannot_link, "", *soft
+    )
+
+
+def soft_instance(seed: int, n_max: int = 5) -> Instance:
+    rng = np.random.default_rng(seed)
+    return with_soft_pairs(random_instance(rng, n_max), rng)
+
+
+def means(instance: Instance, labels: np.ndarray) -> np.ndarray:
+    return np.array([instance.centred[labels == c].mean(axis=0) for c in range(instance.k)])
+
+
+def objective(instance: Instance, labels: np.ndarray, centres: np.ndarray, price: float) -> float:
+    """Of squared distances, over the points, and of the soft pairs as they were given."""
+    squares = ((instance.centred - centres[labels]) ** 2).sum()
+    return squares + price * Violations.of(instance, labels).soft_weight
+
+
+def feasible_labels(instance: Instance) -> list[np.ndarray]:
+    """All labels 0..k-1, empty clusters allowed, that keep the hard constraints."""
+    every = map(np.array, product(range(instance.k), repeat=instance.n_points))
+    return [labels for labels in every if Violations.of(instance, labels).hard == 0]
+
+
+# The method
+
+
+@given(SEEDS, st.sampled_from([None, 1, 2, "auto"]), st.sampled_from(["squared", "euclidean"]))
+@settings(max_examples=120, deadline=None)
+def test_found_if_and_only_if_there_is_a_clustering(seed, q, distance):
+    instance = soft_instance(seed, n_max=8)
+    start = "random" if seed % 2 else "k-means++"
+    result = PCCC(q=q, distance=distance, start=start).run(instance, seed)
+    least = optimum(instance)
+    if least is None:
+        assert result.status is HeuristicStatus.INFEASIBLE
+        return
+    assert result.status is HeuristicStatus.FOUND
+    assert result.stop is Stop.CONVERGED
+    assert result.violations.hard == 0
+    assert len(np.unique(result.labels)) == instance.k
+    assert result.sum_of_squares >= least - 1e-9
+    assert result.n_iterations >= 1
+
+
+@given(SEEDS, st.floats(0.01, 10))
+@settings(max_examples=60, deadline=None)
+def test_ends_at_the_cheapest_assignment_to_its_own_means(seed, price):
+    instance = soft_instance(seed)
+    result = PCCC(penalty=price).run(instance, seed)
+    if result.labels is None:
+        return
+    centres = means(instance, result.labels)
+    reached = objective(instance, result.labels, centres, price)
+    assert result.penalised_objective == pytest.approx(reached, rel=1e-9, abs=1e-12)
+    every = [objective(instance, labels, centres, price) for labels in feasible_labels(instance)]
+    cheapest = feasible_labels(instance)[int(np.argmin(every))]
+    # Where the cheapest labels leave a cluster empty, that is filled at a price.
+    if len(np.unique(cheapest)) == instance.k:
+        assert reached <= min(every) + 1e-9
+
+
+@given(SEEDS, st.floats(0.01, 10), st.integers(1, 3))
+@settings(max_examples=60, deadline=None)
+def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, price, q):
+    rng = np.random.default_rng(seed)
+    graph = random_graph(rng, 12, 0.15)
+    contraction = contraction_of(graph, 3, rng)
+    n = contraction.n_points
+    soft = [(int(i), int(j), 0.5) for i, j in rng.integers(n, size=(10, 2)) if i != j]
+    points = contraction.means[contraction.block_of]
+    pairs = pair_graph(Instance(points, 3, soft_cannot_link=soft), contraction)
+    lists = list_length(contraction, q)
+    geometry = Geometry(contraction, Distance.SQUARED, lists)
+    found = alternate(
+        geometry,
+        pairs,
+        PairwiseAssignment(pairs, 3),
+        lambda geometry, centres, distances: price,
+        initial_centres(contraction, Start.PLUS_PLUS, rng),
+        Clock(),
+        50,
+    )
+    if found.labels is None:
+        return
+    for step in found.iterations[:-1]:
+        assert step.after < step.before
+    kept = [step.after for step in found.iterations if step.decreases]
+    assert np.isclose(kept[-1], found.objective)
+    for before, step in zip(kept, found.iterations[1:], strict=False):
+        assert step.before == pytest.approx(before, rel=1e-12)
+    if lists == 3 and all(step.is_optimal for step in found.iterations):
+        last = found.iterations[-1]
+        assert last.after <= last.before * (1 + 1e-9)
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_at_a_high_price_the_least_possible_weight_is_violated(seed):
+    instance = soft_instance(seed)
+    result = PCCC(penalty=1e6).run(instance, seed)
+    if result.labels is None:
+        return
+    onto = [x for x in feasible_labels(instance) if len(np.unique(x)) == instance.k]
+    least = min(Violations.of(instance, labels).soft_weight for labels in onto)
+    anyhow = min(Violations.of(instance, x).soft_weight for x in feasible_labels(instance))
+    if least == anyhow:
+        assert result.violations.soft_weight == pytest.approx(least)
+
+
+def test_without_constraints_every_point_is_nearest_to_its_own_mean():
+    rng = np.random.default_rng(0)
+    instance = Instance(rng.normal(size=(200, 3)), 7)
+    for q in (None, 1, 2):
+        result = PCCC(q=q).run(instance, 1)
+        squares = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+        assert np.array_equal(np.argmin(squares, axis=1), result.labels)
+        assert result.penalised_objective == pytest.approx(result.sum_of_squares)
+
+
+def test_confidence_decides_between_two_contradictory_constraints():
+    points = [[0.0], [1.0], [10.0], [11.0]]
+    soft = {"soft_must_link": [(1, 2, 0.9)], "soft_cannot_link": [(1, 2, 0.2)]}
+    linked = PCCC(penalty=1e4).run(Instance(points, 2, **soft))
+    assert linked.labels[1] == linked.labels[2]
+    assert linked.violations.soft_weight == pytest.approx(0.2)
+    apart = PCCC(penalty=1e-4).run(Instance(points, 2, **soft))
+    assert apart.labels.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("k", [1, 8])
+def test_one_cluster_and_one_each(k):
+    points = np.random.default_rng(3).normal(size=(8, 2))
+    instance = Instance(points, k, soft_cannot_link=[(0, 1, 1.0)], soft_must_link=[(2, 3, 1.0)])
+    result = PCCC().run(instance)
+    assert len(np.unique(result.labels)) == k
+    assert result.violations.soft_weight == 1.0
+    if k == 8:
+        assert result.sum_of_squares == pytest.approx(0.0, abs=1e-18)
+
+
+def test_coinciding_points_fill_every_cluster():
+    instance = Instance(
+        np.zeros((9, 2)), 4, cannot_link=[(0, 1), (1, 2)], soft_must_link=[(0, 2, 1.0)]
+    )
+    for q in (None, 2):
+        result = PCCC(q=q).run(instance, 5)
+        assert result.status is HeuristicStatus.FOUND
+        assert len(np.unique(result.labels)) == 4
+        assert result.violations.hard == 0
+
+
+def test_a_graph_that_cannot_be_coloured_is_infeasible():
+    graph = mycielski(mycielski(complete(2)))  # triangle-free, four colours
+    pairs = np.argwhere(np.triu(graph))
+    points = np.random.default_rng(0).normal(size=(len(graph), 2))
+    result = PCCC(q="auto").run(Instance(points, 3, cannot_link=pairs))
+    assert result.status is HeuristicStatus.INFEASIBLE
+    assert result.infeasibility is not None
+
+
+def test_the_same_seed_gives_the_same_clustering():
+    rng = np.random.default_rng(1)
+    instance = with_soft_pairs(Instance(rng.normal(size=(60, 2)), 5), rng)
+    first, second = PCCC(q=2).run(instance, 7), PCCC(q=2).run(instance, 7)
+    assert np.array_equal(first.labels, second.labels)
+    assert first.penalised_objective == second.penalised_objective
+
+
+def test_no_time_and_interruption():
+    instance = Instance(np.random.default_rng(0).normal(size=(50, 2)), 3)
+    late = PCCC(time_limit=1e-9).run(instance)
+    assert (late.status, late.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
+    assert late.labels is None
+    stopped = PCCC().run(instance, stop=lambda: True)
+    assert (stopped.status, stopped.stop) == (HeuristicStatus.NOT_FOUND, Stop.INTERRUPTED)
+    asked = iter([False, True])
+    once = PCCC().run(instance, stop=lambda: next(asked, True))
+    assert (once.status, once.stop, once.n_iterations) == (
+        HeuristicStatus.FOUND,
+        Stop.INTERRUPTED,
+        1,
+    )
+    assert PCCC(max_iterations=1).run(instance).stop is Stop.ITERATION_LIMIT
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"q": 0},
+        {"q": "all"},
+        {"q": 1.5},
+        {"penalty": 0},
+        {"penalty": math.inf},
+        {"distance": "manhattan"},
+        {"start": "kmeans"},
+        {"max_iterations": 0},
+        {"assignment_time_limit": 0},
+        {"time_limit": -1},
+        {"solver": "abacus"},
+    ],
+)
+def test_wrong_parameters_are_refused(wrong):
+    with pytest.raises(ParameterError, match=next(iter(wrong))):
+        PCCC(**wrong)
+
+
+# Assignment steps that find nothing
+
+
+@pytest.fixture
+def instance_with_hard_pairs():
+    rng = np.random.default_rng(11)
+    classes = np.arange(30) % 3
+    pairs = rng.permutation(np.argwhere(np.triu(np.ones((30, 30)), 1)))
+    apart = pairs[classes[pairs[:, 0]] != classes[pairs[:, 1]]][:25]
+    return Instance(rng.normal(size=(30, 2)), 3, cannot_link=apart)
+
+
+def assignments_that_fail(monkeypatch, fails) -> list[bool]:
+    """Let those calls find nothing for which fails(number, has a start); a list of which did."""
+    calls: list[bool] = []
+    solve = PairwiseAssignment.__call__
+
+    def call(self, costs, **arguments):
+        calls.append(fails(len(calls), arguments["start"] is not None))
+        if calls[-1]:
+            return AssignmentSolution(None, math.inf, False, False, -math.inf)
+        return solve(self, costs, **arguments)
+
+    monkeypatch.setattr(PairwiseAssignment, "__call__", call)
+    return calls
+
+
+def test_a_colouring_is_begun_from_where_the_first_assignment_finds_nothing(
+    monkeypatch, instance_with_hard_pairs
+):
+    calls = assignments_that_fail(monkeypatch, lambda number, has_start: not has_start)
+    result = PCCC().run(instance_with_hard_pairs)
+    assert calls[:2] == [True, False]
+    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.CONVERGED)
+    assert result.violations.hard == 0
+
+
+def test_the_last_clustering_is_kept_where_a_later_assignment_finds_nothing(
+    monkeypatch, instance_with_hard_pairs
+):
+    calls = assignments_that_fail(monkeypatch, lambda number, has_start: number == 1)
+    result = PCCC().run(instance_with_hard_pairs)
+    assert calls == [False, True]
+    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.TIME_LIMIT)
+    assert (result.violations.hard, result.n_iterations) == (0, 1)
+
+
+def test_a_colouring_is_the_result_where_no_assignment_finds_anything(
+    monkeypatch, instance_with_hard_pairs
+):
+    assignments_that_fail(monkeypatch, lambda number, has_start: True)
+    result = PCCC().run(instance_with_hard_pairs)
+    assert (result.status, result.stop) == (HeuristicStatus.FOUND, Stop.TIME_LIMIT)
+    assert (result.violations.hard, result.n_iterations) == (0, 0)
+    assert len(np.unique(result.labels)) == 3
+    assert result.penalised_objective == pytest.approx(result.sum_of_squares)
+
+
+def test_not_found_is_told_as_such(monkeypatch, instance_with_hard_pairs):
+    monkeypatch.setattr(alternating, "FEASIBILITY_BLOCKS", 0)
+    assignments_that_fail(monkeypatch, lambda number, has_start: True)
+    result = PCCC().run(instance_with_hard_pairs)
+    assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
+    assert result.labels is None
+
+
+def test_what_the_assignment_proves_infeasible_is_so(monkeypatch):
+    monkeypatch.setattr(alternating, "FEASIBILITY_BLOCKS", 0)
+    graph = mycielski(mycielski(complete(2)))
+    points = np.random.default_rng(0).normal(size=(len(graph), 2))
+    instance = Instance(points, 3, cannot_link=np.argwhere(np.triu(graph)))
+    result = PCCC().run(instance)
+    assert result.status is HeuristicStatus.INFEASIBLE
+    assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
+
+
+# Lists of candidates, and the penalty
+
+
+@given(SEEDS, st.integers(1, 4), st.sampled_from([2, TREE_COORDINATES + 1]))
+@settings(max_examples=60, deadline=None)
+def test_lists_hold_the_nearest_centres_and_every_centre(seed, q, d):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(q, 9))
+    points, centres = rng.normal(size=(int(rng.integers(k, 20)), d)), rng.normal(size=(k, d))
+    if rng.random() < 0.5:
+        centres[rng.integers(k, size=k // 2)] += 20  # far from all points
+    lists = nearest_centres(points, centres, q)
+    assert lists.shape == (len(points), q)
+    assert all(len(set(row)) == q for row in lists.tolist())
+    assert set(lists.reshape(-1).tolist()) == set(range(k))
+    squares = ((points[:, None] - centres) ** 2).sum(axis=2)
+    nearest = np.argsort(squares, axis=1)[:, :q]
+    assert _represented(lists, k) == k
+    differing = np.flatnonzero((lists != nearest).any(axis=1))
+    assert len(differing) == k - _represented(nearest, k)  # one list each
+    assert np.array_equal(lists[differing, :-1], nearest[differing, :-1])
+
+
+def _represented(lists: np.ndarray, k: int) -> int:
+    """The most centres that can have a point of their own, with the centre in its list."""
+    holds = np.zeros((len(lists), k))
+    np.put_along_axis(holds, lists, 1.0, axis=1)
+    return int(holds[linear_sum_assignment(-holds)].sum())
+
+
+def test_lists_are_long_enough_for_the_hard_cannot_links():
+    rng = np.random.default_rng(2)
+    star = Contraction(
+        6,
+        np.arange(8),
+        np.ones(8),
+        rng.normal(size=(8, 2)),
+        np.zeros(8),
+        np.array([(0, 1), (0, 2), (0, 3)]),
+    )
+    assert [list_length(star, q) for q in (None, 1, 2, 5, 9, "auto")] == [6, 4, 4, 5, 6, 4]
+    free = Contraction(
+        6, star.block_of, star.sizes, star.means, star.scatter, np.empty((0, 2), int)
+    )
+    assert [list_length(free, q) for q in (None, 1, 2, "auto")] == [6, 1, 2, 2]
+
+
+def test_the_default_penalty_is_the_sum_of_all_distances_over_the_blocks():
+    rng = np.random.default_rng(4)
+    contraction = contraction_of(random_graph(rng, 30, 0.1), 4, rng)
+    centres = rng.normal(size=(4, 2)) + 5
+    squares = ((contraction.means[:, None] - centres) ** 2).sum(axis=2)
+    for distance, expected in (
+        (Distance.SQUARED, squares.sum() / 30),
+        (Distance.EUCLIDEAN, np.sqrt(squares).sum() / 30),
+    ):
+        geometry = Geometry(contraction, distance, 4)
+        assert average_distance(geometry, centres, squares) == pytest.approx(expected)
+    assert sum_of_squared_distances(contraction.means, centres) == pytest.approx(squares.sum())
+    assert sum_of_distances(contraction.means, centres) == pytest.approx(np.sqrt(squares).sum())
+
+
+@pytest.mark.parametrize("distance", list(Distance))
+def test_the_default_penalty_is_taken_at_the_centres_of_the_iteration(distance):
+    rng = np.random.default_rng(6)
+    points = rng.normal(size=(20, 2))
+    must_link, soft = [(0, 1), (1, 2)], [(3, 4, 0.5)]
+    instance = Instance(
+        points,
+        3,
+        must_link,
+        soft_must_link=soft,
+        soft_cannot_link=soft,  # one is violated
+    )
+    contraction = contract(instance)
+    method = PCCC(distance=distance.value, start="random", max_iterations=1)
+    result = method.run(instance, 9)
+    initial = initial_centres(contraction, Start.RANDOM, np.random.default_rng(9))
+    power = 2 if distance is Distance.SQUARED else 1
+    lengths = np.sqrt(((contraction.means[:, None] - initial) ** 2).sum(axis=2)) ** power
+    blocks = result.labels[contraction.representatives]
+    centres = means(instance, result.labels)[blocks]
+    own = np.sqrt(((contraction.means - centres) ** 2).sum(axis=1)) ** power
+    cost = result.sum_of_squares if power == 2 else contraction.sizes @ own
+    price = (result.penalised_objective - cost) / 0.5
+    assert price == pytest.approx(lengths.sum() / contraction.n_blocks)
+
+
+# The loop
+
+
+def test_a_penalty_that_goes_up_and_down_does_not_go_on_for_ever():
+    # The soft must-link is kept at the high price and given up at the low one, again and again.
+    points = np.array([[-9.0], [-8.0], [8.0], [9.0]])
+    instance = Instance(points, 2, soft_must_link=[(1, 2, 1.0)])
+    contraction = contract(instance)
+    pairs = pair_graph(instance, contraction)
+    prices = iter([1e6, 1e-6] * 50)
+    found = alternate(
+        Geometry(contraction, Distance.SQUARED, 2),
+        pairs,
+        PairwiseAssignment(pairs, 2),
+        lambda geometry, centres, distances: next(prices),
+        points[[0, 3]],
+        Clock(),
+        100,
+    )
+    assert found.stop is Stop.CONVERGED
+    assert len(found.iterations) <= 4
+    assert all(step.decreases for step in found.iterations)
+
+
+def test_an_empty_cluster_keeps_its_centre():
+    rng = np.random.default_rng(5)
+    contraction = contraction_of(random_graph(rng, 6, 0.0), 3, rng)
+    centres = rng.normal(size=(3, 2))
+    labels = np.array([0, 0, 2, 2, 2, 0])
+    updated = cluster_centres(contraction, labels, centres)
+    assert np.array_equal(updated[1], centres[1])
+    for c in (0, 2):
+        sizes, rows = contraction.sizes[labels == c], contraction.means[labels == c]
+        assert updated[c] == pytest.approx(sizes @ rows / sizes.sum())
+
+
+@given(SEEDS)
+@settings(max_examples=60, deadline=None)
+def test_the_graph_of_blocks_counts_what_the_points_violate(seed):
+    rng = np.random.default_rng(seed)
+    instance = soft_instance(seed, n_max=8)
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return
+    labels = rng.integers(instance.k, size=contraction.n_blocks)
+    i, j = contraction.cannot_link.T
+    if (labels[i] == labels[j]).any():
+        return
+    violated = Violations.of(instance, contraction.lift(labels)).soft_weight
+    assert violated_weight(pair_graph(instance, contraction), labels) == pytest.approx(violated)

@@ -1,0 +1,146 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from heuristics.kmeans import KMeans
+from heuristics.post_processing import PostProcessing
+from heuristics.result import HeuristicStatus, Stop
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.problem import InfeasibilityKind, Instance, Partition
+from tests.enumeration import feasible_clusterings, random_instance
+from tests.graphs import cycle, mycielski
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def agreement(labels: np.ndarray, membership: np.ndarray) -> float:
+    """With the clusters named as agrees most."""
+    by_cluster = np.zeros((membership.shape[1], membership.shape[1]))
+    np.add.at(by_cluster, labels, membership)
+    return float(by_cluster[linear_sum_assignment(by_cluster, maximize=True)].sum())
+
+
+def greatest_agreement(instance: Instance, membership: np.ndarray) -> float:
+    """Over all labels that keep the constraints, whether or not a cluster is empty."""
+    n, k = membership.shape
+    labels = np.array(list(product(range(k), repeat=n)))
+    keep = np.ones(len(labels), bool)
+    for i, j in instance.must_link:
+        keep &= labels[:, i] == labels[:, j]
+    for i, j in instance.cannot_link:
+        keep &= labels[:, i] != labels[:, j]
+    return float(membership[np.arange(n), labels[keep]].sum(axis=1).max())
+
+
+@given(seeds)
+@settings(max_examples=80)
+def test_no_clustering_agrees_more(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n_max=6)
+    membership = rng.random((instance.n_points, instance.k))
+    result = PostProcessing(membership=membership).run(instance)
+    feasible = feasible_clusterings(instance)
+    if not len(feasible):
+        assert result.status is HeuristicStatus.INFEASIBLE
+        return
+    assert result.stop is Stop.CONVERGED
+    assert Partition(result.labels).is_feasible(instance)
+    found = agreement(result.labels, membership)
+    best = max(agreement(labels, membership) for labels in feasible)
+    assert found <= best + 1e-9
+    if greatest_agreement(instance, membership) <= best + 1e-9:  # no cluster had to be filled
+        assert found >= best - 1e-9
+
+
+@given(seeds)
+@settings(max_examples=30)
+def test_a_clustering_that_keeps_the_constraints_is_left_as_it_is(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng)
+    feasible = feasible_clusterings(instance)
+    if len(feasible):
+        given_labels = feasible[rng.integers(len(feasible))]
+        membership = np.eye(instance.k)[given_labels]
+        result = PostProcessing(membership=membership).run(instance)
+        assert Partition(result.labels) == Partition(given_labels)
+
+
+def test_by_default_it_begins_from_kmeans():
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    free = KMeans(n_starts=4).run(Instance(points, 3), 5)
+    same = PostProcessing(n_starts=4).run(Instance(points, 3), 5)
+    assert np.array_equal(free.labels, same.labels)
+    i, j = 0, int(np.flatnonzero(free.labels == free.labels[0])[1])
+    apart = PostProcessing(n_starts=4).run(Instance(points, 3, cannot_link=[(i, j)]), 5)
+    assert apart.labels[i] != apart.labels[j]
+    # One of the two has moved, and nothing else.
+    moved = [np.delete(np.arange(60), p) for p in (i, j)]
+    assert any(Partition(apart.labels[p]) == Partition(free.labels[p]) for p in moved)
+
+
+def test_memberships_add_up_over_blocks():
+    instance = Instance([[0.0], [1.0], [2.0], [3.0]], 2, [(0, 1), (1, 2)])
+    membership = [[0.3, 0.0], [0.3, 0.0], [0.0, 0.5], [0.0, 0.1]]
+    # The block has 0.6 in the first cluster and 0.5 in the second.
+    labels = PostProcessing(membership=membership).run(instance).labels
+    assert labels.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_memberships_of_any_size(scale):
+    membership = scale * np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    instance = Instance([[0.0], [1.0], [2.0]], 2, cannot_link=[(0, 2)])
+    result = PostProcessing(membership=membership).run(instance)
+    assert result.labels.tolist() == [0, 1, 1]
+
+
+def test_a_graph_that_cannot_be_coloured_is_infeasible():
+    graph = mycielski(cycle(5))
+    pairs = np.argwhere(np.triu(graph))
+    instance = Instance(np.random.default_rng(0).normal(size=(11, 2)), 3, cannot_link=pairs)
+    result = PostProcessing().run(instance)
+    assert result.status is HeuristicStatus.INFEASIBLE
+    assert result.infeasibility.kind is InfeasibilityKind.NOT_COLOURABLE
+
+
+def test_a_run_out_of_time_keeps_the_constraints():
+    instance = Instance(np.random.default_rng(1).normal(size=(30, 2)), 3, [(0, 1)], [(1, 2)])
+    result = PostProcessing(time_limit=1e-9).run(instance)
+    assert result.keeps_hard_constraints
+
+
+@pytest.mark.parametrize(
+    ("membership", "message"),
+    [
+        ([[0.5, np.nan]], r"membership\[0, 1\] = nan"),
+        ([[0.5, 0.5], [-0.1, 1.0]], r"membership\[1, 0\] = -0.1"),
+        ([[np.inf, 0.5]], "finite"),
+        ([0.5, 0.5], "1 dimensions"),
+        ([["a", "b"]], "table"),
+    ],
+)
+def test_memberships_are_validated(membership, message):
+    with pytest.raises(ParameterError, match=message):
+        PostProcessing(membership=membership)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3)])
+def test_memberships_must_fit_the_instance(shape):
+    method = PostProcessing(membership=np.ones(shape))
+    with pytest.raises(ParameterError, match=r"one row for each of n = 2"):
+        method.run(Instance([[0.0], [1.0]], 2))
+
+
+@pytest.mark.parametrize("change", [{"n_starts": 0}, {"max_iterations": 0}, {"solver": "simplex"}])
+def test_parameters_are_validated(change):
+    with pytest.raises(ParameterError, match=next(iter(change))):
+        PostProcessing(**change)
+
+
+def test_soft_constraints_are_refused():
+    with pytest.raises(InstanceError, match="post-processing"):
+        PostProcessing().run(Instance([[0.0], [1.0]], 1, soft_must_link=[(0, 1, 0.5)]))

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Instance, SoftPairs
+
+N = 6
+POINTS = np.arange(float(N))[:, None]
+KINDS = ["soft_must_link", "soft_cannot_link"]
+rows = st.integers(0, N - 1)
+triples = st.lists(
+    st.tuples(rows, rows, st.floats(0, 1, exclude_min=True)).filter(lambda t: t[0] != t[1])
+)
+
+
+def instance(kind: str, values: object) -> Instance:
+    return Instance(POINTS, 2, **{kind: values})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(triples=triples)
+def test_all_spellings_are_the_same_pairs(kind, triples):
+    soft = getattr(instance(kind, triples), kind)
+    assert soft.pairs.tolist() == [sorted(triple[:2]) for triple in triples]
+    assert soft.weights.tolist() == [triple[2] for triple in triples]
+    assert len(soft) == len(triples)
+    pairs = np.array([triple[:2] for triple in triples], np.intp).reshape(-1, 2)
+    weights = np.array([triple[2] for triple in triples])
+    for values in (
+        iter(triples),
+        tuple(map(list, triples)),
+        np.array(triples, float).reshape(-1, 3),
+        np.array(triples, object).reshape(-1, 3),
+        SoftPairs(pairs, weights),
+        SoftPairs(pairs[:, ::-1], weights.astype(object)),
+        soft,
+    ):
+        other = getattr(instance(kind, values), kind)
+        assert np.array_equal(other.pairs, soft.pairs)
+        assert np.array_equal(other.weights, soft.weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("none", [None, (), [], np.empty(0), np.empty((0, 3)), SoftPairs()])
+def test_no_soft_pairs(kind, none):
+    made = instance(kind, none)
+    assert not made.has_soft_constraints
+    soft = getattr(made, kind)
+    assert soft.pairs.shape == (0, 2)
+    assert soft.weights.shape == (0,)
+    assert "soft" not in repr(made)
+
+
+def test_hard_constraints_are_no_soft_ones():
+    made = Instance(POINTS, 2, must_link=[(0, 1)], cannot_link=[(1, 2)])
+    assert not made.has_soft_constraints
+    made = Instance(POINTS, 2, must_link=[(0, 1)], soft_must_link=[(0, 1, 0.5)] * 2)
+    assert made.has_soft_constraints
+    assert "1 must-links, 0 cannot-links, 2 soft constraints" in repr(made)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([(0, 1)], r"[0]: 2 entries; expected triples (i, j, weight)"),
+        ([(0, 1, 1.0), (0, 1, 1.0, 1.0)], r"[1]: 4 entries; expected triples"),
+        ([(0, 1, 0.0)], "[0]: weight 0.0; expected triples (i, j, weight) with 0 < weight <= 1"),
+        ([(0, 1, 0.5), (1, 2, 1.5)], "[1]: weight 1.5; expected"),
+        ([(0, 1, -0.5)], "[0]: weight -0.5; expected"),
+        ([(0, 1, np.nan)], "[0]: weight nan; expected"),
+        ([(0, 1, np.inf)], "[0]: weight inf; expected"),
+        ([(0, N, 0.5)], f"[0] = (0, {N}): rows are 0 to {N - 1}"),
+        ([(0, 1, 0.5), (-1, 0, 0.5)], "[1] = (-1, 0): rows are 0 to"),
+        ([(2, 2, 0.5)], "[0] = (2, 2): a point paired with itself"),
+        ([(0.5, 1, 0.5)], ": row numbers must be integers"),
+        (np.array([[0.5, 1, 0.5]]), ": row numbers must be integers"),
+        ([(0, 1, "heavy")], ": "),
+        (np.array([[0, 1]]), ": expected triples (i, j, weight) with 0 < weight <= 1, got shape"),
+        (np.ma.masked_equal([[0, 1, 1]], 0), ": entries are masked"),
+        (7, ": expected triples"),
+        (SoftPairs(np.array([[0, 1]]), np.empty(0)), ": 0 weights for 1 pairs"),
+        (SoftPairs(np.array([[0, 1]]), np.array([2.0])), "[0]: weight 2.0"),
+    ],
+)
+def test_what_are_no_soft_pairs_is_refused_in_one_line(kind, values, message):
+    with pytest.raises(InstanceError) as caught:
+        instance(kind, values)
+    assert str(caught.value).startswith(kind + message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arrays_are_read_only_copies(kind):
+    given_pairs, given_weights = np.array([[1, 0]]), np.array([0.5])
+    made = instance(kind, SoftPairs(given_pairs, given_weights))
+    given_pairs[0], given_weights[0] = 3, 0.25
+    soft = getattr(made, kind)
+    assert soft.pairs.tolist() == [[0, 1]]
+    assert soft.weights.tolist() == [0.5]
+    with pytest.raises(ValueError, match="read-only"):
+        soft.weights[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        soft.pairs[0, 0] = 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_exact_solving_refuses_them(kind):
+    with pytest.raises(InstanceError, match=r"^soft constraints: only hard ones can be solved"):
+        sdpbb.solve(instance(kind, [(0, 1, 1.0)]))

@@ -1,0 +1,503 @@
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from heuristics.method import Clock, Found, Heuristic, Soft
+from heuristics.registry import METHODS, Entry
+from heuristics.result import HeuristicResult, HeuristicStatus, Stop
+from sdpbb.cli import ExitCode, main
+from sdpbb.cli.exit_codes import HEURISTIC_EXIT_CODES, heuristic_exit_code
+from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
+from sdpbb.problem.formats import read_instance, write_points
+from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
+
+ROOT = Path(__file__).parents[1]
+IRIS = ROOT / "instances" / "iris.txt"
+IRIS_CONSTRAINTS = ROOT / "instances" / "iris_ml_19_cl_19.txt"
+POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])
+LABELS = np.array([0, 1, 1, 1])
+PROOF = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
+
+
+class Fake(Heuristic):
+    """Comes to what it is told, and remembers what it was asked."""
+
+    name = "fake"
+    soft = Soft.WEIGHED
+    found: ClassVar[Found | Infeasibility | Exception]
+    runs: ClassVar[list[tuple[Heuristic, Instance]]]
+
+    def __init__(
+        self,
+        q: int | Literal["auto"] | None = None,
+        weight: float = 1.0,
+        loud: bool = False,
+        word: str = "some",
+        sizes: int | Sequence[int] = 1,
+        matrix: np.ndarray | None = None,
+        table: ArrayLike | None = None,
+        method: Heuristic | None = None,
+        time_limit: float = math.inf,
+    ) -> None:
+        super().__init__(time_limit)
+        if q == 0:
+            raise ParameterError("q = 0: expected an integer of at least 1")
+        self.values = (q, weight, loud, word, sizes, matrix, method)
+
+    def _search(self, instance, rng, clock):
+        self.runs.append((self, instance))
+        self.draw = rng.integers(1000)
+        if not instance.name:  # the kernels are prepared
+            return Found(np.zeros(instance.n_points, np.intp), Stop.CONVERGED, 1)
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    entry = Entry("tests.test_cli_heuristic", "Fake", "does what a test tells it")
+    monkeypatch.setitem(METHODS, "fake", entry)
+    monkeypatch.setattr(Fake, "runs", [], raising=False)
+    monkeypatch.setattr(Fake, "found", Found(LABELS, Stop.CONVERGED, 7), raising=False)
+    return Fake
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    write_points(tmp_path / "points.txt", POINTS, 2)
+    return tmp_path / "points.txt"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in this process: its exit status, standard output and standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sdpbb", "heuristic", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return int(exited.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def precious(tmp_path):
+    """Output files of an earlier run, and the options that name them."""
+    (tmp_path / "old.json").write_text("old json")
+    (tmp_path / "old.txt").write_text("old labels")
+    yield ["--json", tmp_path / "old.json", "--labels", tmp_path / "old.txt"]
+    assert (tmp_path / "old.json").read_text() == "old json"
+    assert (tmp_path / "old.txt").read_text() == "old labels"
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (Found(LABELS, Stop.CONVERGED, 1), ExitCode.FOUND),
+        (Found(LABELS, Stop.TIME_LIMIT, 1), ExitCode.FOUND),
+        (Found(LABELS, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
+        (Found(None, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
+        (Found(None, Stop.TIME_LIMIT, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
+        (Found(None, Stop.DEAD_END, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
+        (PROOF, ExitCode.INFEASIBLE),
+    ],
+)
+def test_the_exit_status_says_what_came_of_it(run, fake, data, found, code):
+    fake.found = found
+    status, out, err = run("fake", data)
+    assert (status, err) == (code, "")
+    assert "\nStatus  " in out
+    assert code in HEURISTIC_EXIT_CODES
+
+
+def test_every_status_and_stop_has_an_exit_status():
+    for status in HeuristicStatus:
+        for stop in Stop:
+            result = HeuristicResult("fake", 0, status, stop)
+            assert heuristic_exit_code(result) in HEURISTIC_EXIT_CODES
+
+
+def test_the_help_says_the_exit_statuses(run):
+    status, out, _ = run("--help")
+    assert status == 0
+    for code, meaning in HEURISTIC_EXIT_CODES.items():
+        assert f"{code.value:>5}  {meaning}\n" in out
+
+
+def test_the_methods_are_listed_one_a_line(run):
+    status, out, _ = run("--list")
+    assert status == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(METHODS)
+    assert max(map(len, out.splitlines())) <= 80  # a terminal's width
+
+
+def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
+    (tmp_path / "constraints.txt").write_text("CL 0 1\nCL 1 2\nML 1 3\nSML 0 2 0.25\nSCL 0 1\n")
+    fake.found = Found(LABELS, Stop.ITERATION_LIMIT, 7, penalised_objective=3.125)
+    status, out, err = run("fake", data, "--constraints", tmp_path / "constraints.txt")
+    assert (status, err) == (0, "")
+    opening, summary = out.split("\n\n")
+    assert opening.splitlines()[1] == (
+        "points: 4 points, 2 features, k = 2, 1 must-links, 2 cannot-links, "
+        "1 soft must-links, 1 soft cannot-links"
+    )
+    lines = {line[:20].strip(): line[20:].strip() for line in summary.splitlines()}
+    assert lines.pop("Time").endswith(" s")
+    assert lines == {
+        "Status": "a clustering was found; it does not keep the hard constraints",
+        "Sum of squares": "2",
+        "Penalised objective": "3.125",
+        "Violated": "1 of 2 cannot-links, 1 of 1 soft must-links, soft weight 0.25",
+        "Iterations": "7",
+        "Stopped": "iteration limit",
+    }
+
+
+def test_empty_clusters_are_told(run, fake, data):
+    _, out, _ = run("fake", data, "-k", 3)
+    assert "Status               a clustering was found\n" in out
+    assert "Violated             1 of 3 clusters empty\n" in out
+
+
+def test_measures_are_told_and_written(run, fake, data, tmp_path):
+    (tmp_path / "truth.txt").write_text("a\nb\nb\nc\n")  # 1 of 6 pairs together, of 3 found
+    options = ["--truth", tmp_path / "truth.txt", "--silhouette", "--json", tmp_path / "out.json"]
+    status, out, _ = run("fake", data, *options)
+    assert status == 0
+    measures = json.loads((tmp_path / "out.json").read_text())["measures"]
+    assert out.splitlines()[-3:] == [
+        f"Adjusted Rand index  {measures['adjusted_rand_index']:.4f}",
+        f"Mutual information   {measures['normalised_mutual_information']:.4f} (normalised)",
+        f"Silhouette           {measures['silhouette']:.4f}",
+    ]
+    assert measures["adjusted_rand_index"] == pytest.approx((1 - 1 / 2) / (2 - 1 / 2))
+
+
+def test_measures_of_nothing(run, fake, data, tmp_path):
+    (tmp_path / "truth.txt").write_text("0\n1\n1\n1\n")
+    options = ["--truth", tmp_path / "truth.txt", "--silhouette", "--json", tmp_path / "out.json"]
+    fake.found = Found(np.zeros(4, np.intp), Stop.CONVERGED, 1)
+    assert (
+        "Silhouette           not defined for this clustering\n" in run("fake", data, *options)[1]
+    )
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["measures"]["silhouette"] is None
+    fake.found = PROOF
+    assert run("fake", data, *options)[0] == ExitCode.INFEASIBLE
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert (written["measures"], written["status"]) == ({}, "infeasible")
+
+
+def test_results_are_written(run, fake, data, tmp_path):
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    assert run("fake", data, *outputs, "--quiet", "-o", "q=3", "--seed", 5) == (0, "", "")
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written["labels"] == LABELS.tolist()
+    assert (written["instance"], written["method"], written["seed"]) == ("points", "fake", 5)
+    assert written["sum_of_squares"] == Partition(LABELS).sum_of_squares(POINTS)
+    assert (written["parameters"]["q"], written["parameters"]["time_limit"]) == (3, None)
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n1\n1\n"
+
+
+def test_a_hyphen_is_standard_output(run, fake, data):
+    status, out, err = run("fake", data, "--json", "-")
+    assert (status, json.loads(out)["status"]) == (0, "found")
+    assert "\nStatus  " in err
+    assert run("fake", data, "--labels", "-", "-q") == (0, "0\n1\n1\n1\n", "")
+
+
+def test_labels_that_are_not_written_are_told(run, fake, data, tmp_path):
+    fake.found = PROOF
+    arguments = ["fake", data, "--labels", tmp_path / "labels.txt"]
+    assert run(*arguments)[2] == f"no clustering: {tmp_path / 'labels.txt'} was not written\n"
+    assert run(*arguments, "--quiet")[1:] == ("", "")
+    assert not (tmp_path / "labels.txt").exists()
+
+
+def test_an_output_must_not_replace_an_input(run, fake, data, tmp_path):
+    truth = tmp_path / "truth.txt"
+    truth.write_text("0\n0\n1\n1\n")
+    status, _, err = run("fake", data, "--truth", truth, "--labels", truth)
+    assert (status, err) == (
+        ExitCode.USAGE,
+        f"error: {truth}: is an input already; expected another file\n",
+    )
+    assert fake.runs == []
+
+
+def test_defaults(run, fake, data):
+    assert run("fake", data)[0] == 0
+    method, instance = fake.runs[-1]
+    assert (instance.k, instance.has_soft_constraints) == (2, False)
+    assert method.values == (None, 1.0, False, "some", 1, None, None)
+    assert (method.time_limit, method.draw) == (math.inf, np.random.default_rng(0).integers(1000))
+
+
+def test_options_reach_the_method(run, fake, data, tmp_path):
+    (tmp_path / "constraints.txt").write_text("ML 1 2\nCL 0 3\nSCL 0 1 0.5\n")
+    options = ["-k", 3, "--constraints", tmp_path / "constraints.txt", "--time-limit", 5]
+    options += ["-o", "q=auto", "--option", "weight=2", "-o", "loud=true", "-o", "word=a=b"]
+    assert run("fake", data, *options, "-o", "sizes=1,2,3", "--seed", 11)[0] == 0
+    method, instance = fake.runs[-1]
+    assert (instance.k, instance.must_link.tolist()) == (3, [[1, 2]])
+    assert instance.soft_cannot_link.weights.tolist() == [0.5]
+    assert method.values == ("auto", 2.0, True, "a=b", [1, 2, 3], None, None)
+    assert (method.time_limit, method.draw) == (5.0, np.random.default_rng(11).integers(1000))
+    assert run("fake", data, "-o", "q=4", "-o", "sizes=4", "-o", "weight=1e-3")[0] == 0
+    assert fake.runs[-1][0].values[:5] == (4, 1e-3, False, "some", 4)
+    assert run("fake", data, "-o", "q=None")[0] == 0
+    assert fake.runs[-1][0].values[0] is None
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("q=many", "--option q=many: expected an integer, auto or none"),
+        ("q=1.5", "--option q=1.5: expected an integer, auto or none"),
+        ("q=1_0", "--option q=1_0: expected an integer, auto or none"),
+        ("q=", "--option q=: expected an integer, auto or none"),
+        ("q=0", "--option q=0: expected an integer of at least 1"),
+        ("weight=heavy", "--option weight=heavy: expected a number"),
+        ("loud=1", "--option loud=1: expected true or false"),
+        ("sizes=1,x", "--option sizes=1,x: expected an integer or integers between commas"),
+        ("matrix=3", "--option matrix=3: can be given in Python only"),
+        ("table=3", "--option table=3: can be given in Python only"),
+        ("time_limit=3", "--option time_limit=3: expected --time-limit instead"),
+        ("q", "--option 'q': expected NAME=VALUE"),
+        ("=1", "--option '=1': expected NAME=VALUE"),
+        (
+            "n=1",
+            "fake has no parameter 'n'; expected one of q, weight, loud, word, sizes, matrix, "
+            "table, method, time_limit",
+        ),
+    ],
+)
+def test_a_bad_option_is_a_usage_error_of_one_line(run, fake, data, precious, option, message):
+    expected = (ExitCode.USAGE, "", f"error: {message}\n")
+    assert run("fake", data, *precious, "-o", option) == expected
+    assert fake.runs == []
+
+
+def test_an_option_is_given_once(run, fake, data):
+    expected = (ExitCode.USAGE, "", "error: --option q=2: a second q; expected at most one\n")
+    assert run("fake", data, "-o", "q=1", "-o", "q=2") == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seed", "-1"], "--seed -1: expected an integer >= 0"),
+        (["--time-limit", "-1.0"], "--time-limit -1.0: expected a number of seconds > 0"),
+        (["--time-limit", "nan"], "--time-limit nan: expected a number of seconds > 0"),
+        (["-k", "0"], "-k 0: expected 1 <= k <= n = 4, as no cluster may be empty"),
+    ],
+)
+def test_a_bad_value_is_a_usage_error_of_one_line(run, fake, data, precious, arguments, message):
+    expected = (ExitCode.USAGE, "", f"error: {message}\n")
+    assert run("fake", data, *precious, *arguments) == expected
+    assert fake.runs == []
+
+
+def test_a_parameter_that_does_not_fit_the_data_is_told_as_the_option(run, fake, data, precious):
+    fake.found = ParameterError("sizes = [9]: expected a sum of at most n = 4")
+    status, _, err = run("fake", data, *precious, "-o", "sizes=9,9")
+    message = "error: --option sizes=[9]: expected a sum of at most n = 4\n"
+    assert (status, err) == (ExitCode.USAGE, message)
+
+
+def test_an_unknown_method_is_told_which_there_are(run, data):
+    message = f"error: no method 'kmedians'; expected one of {', '.join(METHODS)}\n"
+    assert run("kmedians", data) == (ExitCode.USAGE, "", message)
+
+
+@pytest.mark.parametrize("arguments", [[], ["kmeans"], ["kmeans", "x", "--gap", "1"]])
+def test_a_wrong_command_line_is_a_usage_error(run, arguments):
+    status, out, err = run(*arguments)
+    assert (status, out) == (ExitCode.USAGE, "")
+    assert "Error: " in err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (BackendFailure("no\nanswer"), ExitCode.BACKEND_FAILURE, "no answer"),
+        (BackendUnavailable("gurobi: no licence"), ExitCode.BACKEND_FAILURE, "gurobi: no licence"),
+        (InstanceError("fake: too large"), ExitCode.BAD_INPUT, "fake: too large"),
+        (
+            ZeroDivisionError("x"),
+            ExitCode.INTERNAL_ERROR,
+            "internal error: ZeroDivisionError: x (set SDPBB_DEBUG=1 to see where, and report it)",
+        ),
+    ],
+)
+def test_a_method_that_fails(run, fake, data, precious, monkeypatch, error, code, line):
+    monkeypatch.delenv("SDPBB_DEBUG", raising=False)
+    fake.found = error
+    assert run("fake", data, *precious)[::2] == (code, f"error: {line}\n")
+
+
+@pytest.mark.parametrize("bad", BAD_POINTS, ids=lambda bad: bad.name)
+def test_bad_points_end_with_one_line(run, fake, tmp_path, precious, bad):
+    path = bad.make(tmp_path)
+    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
+    assert run("fake", path, "-k", 1, *precious) == expected
+    assert fake.runs == []
+
+
+@pytest.mark.parametrize("bad", BAD_CONSTRAINTS, ids=lambda bad: bad.name)
+def test_bad_constraints_end_with_one_line(run, fake, data, tmp_path, precious, bad):
+    path = bad.make(tmp_path)
+    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
+    assert run("fake", data, "--constraints", path, *precious) == expected
+    assert fake.runs == []
+
+
+@pytest.mark.parametrize("bad", BAD_LABELS, ids=lambda bad: bad.name)
+def test_bad_true_labels_end_with_one_line(run, fake, data, tmp_path, precious, bad):
+    path = bad.make(tmp_path)
+    expected = (ExitCode.BAD_INPUT, "", f"error: {bad.message(path)}\n")
+    assert run("fake", data, "--truth", path, *precious) == expected
+    assert fake.runs == []
+
+
+@pytest.fixture
+def soft_constraints(tmp_path) -> Path:
+    path = tmp_path / "constraints.txt"
+    path.write_text("CL 0 1\nSML 1 2 0.5\n")
+    return path
+
+
+def test_a_method_for_hard_constraints_refuses_soft_ones(run, data, precious, soft_constraints):
+    status, _, err = run("cop-kmeans", data, "--constraints", soft_constraints, *precious)
+    assert status == ExitCode.BAD_INPUT
+    assert err.startswith("error: cop-kmeans: soft constraints, and it takes hard ones only; ")
+    assert err.count("\n") == 1
+
+
+def test_the_exact_solver_refuses_soft_constraints(
+    monkeypatch, capsys, data, precious, soft_constraints
+):
+    arguments = ["solve", data, "--constraints", soft_constraints, *precious]
+    monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
+    with pytest.raises(SystemExit) as exited:
+        main()
+    assert exited.value.code == ExitCode.BAD_INPUT
+    assert capsys.readouterr() == (
+        "",
+        f"error: {soft_constraints}: soft constraints (SML, SCL), and only hard ones can be solved "
+        "exactly; expected ML and CL, or 'sdpbb heuristic pccc', which weighs them\n",
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_from_files_to_files(run, tmp_path, name):
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    status, out, err = run(name, IRIS, "--constraints", IRIS_CONSTRAINTS, *outputs)
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert (status, err, written["method"]) == (ExitCode.FOUND, "", name)
+    instance = read_instance(IRIS, constraints_path=IRIS_CONSTRAINTS)
+    labels = np.loadtxt(tmp_path / "labels.txt", dtype=int)
+    assert labels.tolist() == written["labels"]
+    assert written["sum_of_squares"] == Partition(labels).sum_of_squares(instance.points)
+    violated = [len(pairs) for pairs in Partition(labels).violations(instance)]
+    assert violated == [written["violations"][kind] for kind in ("must_link", "cannot_link")]
+    kept = "it keeps the hard" in out
+    assert kept == (sum(violated) == 0)
+    assert kept or name in ("kmeans", "bh-kmeans")
+
+
+def test_ipc_kmeans_from_the_relaxation(run):
+    status, out, _ = run("ipc-kmeans", IRIS, "--constraints", IRIS_CONSTRAINTS, "-o", "start=sdp")
+    assert status == 0
+    assert "Sum of squares       83.2052914492\n" in out  # the optimum: see README.md
+
+
+def test_best_of_another_method_by_name(run, data):
+    options = ["-o", "method=cop-kmeans", "-o", "n_runs=2"]
+    assert run("best-of", data, *options)[0] == 0
+    status, _, err = run("best-of", data, "-o", "method=x")
+    assert status == ExitCode.USAGE
+    expected = f"error: --option method=x: expected {', '.join(METHODS)} or none\n"
+    assert err == expected
+
+
+# What follows needs a process of its own: signals, what has been imported.
+
+
+class Slow(Heuristic):
+    """Goes on until it is stopped."""
+
+    name = "slow"
+
+    def __init__(self, endless: bool = False, time_limit: float = math.inf) -> None:
+        super().__init__(time_limit)
+        self._endless = endless
+
+    def _search(self, instance: Instance, rng: np.random.Generator, clock: Clock) -> Found:
+        if self._endless:
+            print("running", flush=True)
+        while self._endless and not clock.is_over:
+            pass
+        stop = clock.reason if clock.is_over else Stop.CONVERGED
+        return Found(np.arange(instance.n_points) % instance.k, stop, 1)
+
+
+SLOW = """
+from heuristics.registry import METHODS, Entry
+METHODS["slow"] = Entry("tests.test_cli_heuristic", "Slow", "")
+from sdpbb.__main__ import main
+main()
+"""
+
+
+def test_ctrl_c_once_writes_what_was_found(data, tmp_path):
+    outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
+    arguments = ["heuristic", "slow", data, "-o", "endless=true", *outputs, "--quiet"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    try:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert err == "\ninterrupted: finishing; press Ctrl-C again to leave at once\n"
+    assert json.loads((tmp_path / "out.json").read_text())["stop"] == "interrupted"
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n0\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["--list"], 0), (["--help"], 0), (["pccc", "missing"], 3), (["kmedians", "missing"], 2)],
+)
+def test_help_and_errors_do_not_wait_for_the_compiler(arguments, status):
+    script = (
+        "import atexit, sys\n"
+        "heavy = {'numba', 'scipy', 'sklearn', 'cvxpy', 'highspy', 'joblib'}\n"
+        "atexit.register(lambda: print('LOADED', *(heavy & sys.modules.keys())))\n"
+        "from sdpbb.__main__ import main; main()\n"
+    )
+    command = [sys.executable, "-c", script, "heuristic", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert done.stdout.splitlines()[-1] == "LOADED"

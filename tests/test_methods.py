@@ -1,0 +1,82 @@
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from heuristics.registry import METHODS
+from sdpbb.errors import ParameterError
+from sdpbb.methods import RootRelaxation
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem.formats import read_instance
+
+INSTANCES = Path(__file__).parents[1] / "instances"
+OPTIMA = {
+    (optimum["constraints"], optimum["k"]): optimum["value"]
+    for optimum in tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
+}
+
+
+def contracted(instance: Instance) -> Contraction:
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)
+    return contraction
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_by_name(name):
+    points = np.random.default_rng(0).normal(size=(12, 2))
+    result = sdpbb.heuristic(name, time_limit=60.0).run(Instance(points, 3), seed=4)
+    assert isinstance(result, sdpbb.HeuristicResult)
+    assert (result.method, result.seed) == (name, 4)
+    assert result.keeps_hard_constraints
+
+
+def test_what_is_wrong_is_told():
+    with pytest.raises(ParameterError, match=r"^no method 'kmedians'; expected one of kmeans, "):
+        sdpbb.heuristic("kmedians")
+    with pytest.raises(ParameterError, match=r"^pccc has no parameter 'n_runs'; expected one of"):
+        sdpbb.heuristic("pccc", n_runs=3)
+    with pytest.raises(ParameterError, match=r"^no method 'sdp'; expected one of kmeans, "):
+        sdpbb.heuristic("best-of", method="sdp")
+    with pytest.raises(ParameterError, match=r"^time_limit = 0: expected"):
+        sdpbb.heuristic("ipc-kmeans", start="sdp", time_limit=0)
+
+
+def test_the_relaxation_is_one_of_a_clustering():
+    """Where it is tight, its solution is the optimal clustering's affinity."""
+    name = "iris_ml_19_cl_19.txt"
+    instance = read_instance(INSTANCES / "iris.txt", None, INSTANCES / name)
+    contraction = contracted(instance)
+    *_, Z = RootRelaxation()(contraction)
+    assert (Z >= 0).all()
+    assert not Z[contraction.adjacency].any()
+    assert Z @ contraction.sizes == pytest.approx(np.ones(contraction.n_blocks), abs=1e-2)
+    assert contraction.sizes @ np.diag(Z) == pytest.approx(instance.k, abs=1e-2)
+    result = sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance)
+    assert result.sum_of_squares == pytest.approx(OPTIMA[name, instance.k], rel=1e-9)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(0, 99))
+def test_small_and_degenerate_instances(n, k, same, seed):
+    k = min(n, k)
+    points = np.random.default_rng(seed).normal(size=(n, 2)) * (not same)
+    instance = Instance(points, k)
+    *_, Z = RootRelaxation()(contracted(instance))
+    assert (Z >= 0).all()
+    result = sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance, seed)
+    assert result.keeps_hard_constraints
+    assert len(result.centres) == k
+
+
+def test_the_relaxation_is_left_at_its_time_limit():
+    points = np.random.default_rng(0).normal(size=(40, 2))
+    contraction = contracted(Instance(points, 5))
+    short, whole = list(RootRelaxation(1e-9)(contraction)), list(RootRelaxation()(contraction))
+    assert len(short) == 1 < len(whole)
+    again = list(RootRelaxation()(contraction))
+    assert all(np.array_equal(a, b) for a, b in zip(whole, again, strict=True))
