@@ -28,6 +28,7 @@ from sdpbb.archive import ArchiveHeader, read_archive, read_header, write_archiv
 from sdpbb.archive import file as archive_file
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.errors import ArchiveError, InstanceError
+from sdpbb.problem import SoftPairs
 
 KIND = "checkpoint"
 HEADER = ArchiveHeader(KIND, sdpbb.__version__)
@@ -500,9 +501,9 @@ def test_values_that_are_refused_by_their_type(tmp_path):
     )
     instance = Instance([[0.0], [1.0]], k=2)
     object.__setattr__(instance, "k", 3)
-    write_archive(tmp_path / "a", KIND, instance, (Instance,))
+    write_archive(tmp_path / "a", KIND, instance, (Instance, SoftPairs))
     assert "holds what is no Instance (InstanceError: k = 3: expected 1 <= k" in refusal(
-        tmp_path / "a", types=(Instance,)
+        tmp_path / "a", types=(Instance, SoftPairs)
     )
 
 
