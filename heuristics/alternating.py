@@ -321,7 +321,7 @@ def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
 
 def assignment_parameters(solver: str, assignment_time_limit: float) -> AssignmentParameters:
     """How assignment steps are solved, or a ParameterError with the names the methods use."""
-    if not assignment_time_limit > 0:
+    if not isinstance(assignment_time_limit, (int, float)) or not assignment_time_limit > 0:
         raise ParameterError(
             f"assignment_time_limit = {assignment_time_limit!r}: expected a number of seconds > 0"
         )

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
 from heuristics.assignment import pair_graph
+from heuristics.kmeans import unconstrained
 from heuristics.method import Clock, Found, Heuristic, Soft, check_integer, check_positive
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Contraction, Infeasibility, Instance, SoftPairs
+from sdpbb.problem import Infeasibility, Instance, SoftPairs
 from sdpbb.problem.graph import distinct_edges
 
 
@@ -85,7 +86,7 @@ class BHKMeans(Heuristic):
         self, instance: Instance, rng: np.random.Generator, clock: Clock
     ) -> Found | Infeasibility:
         softened = all_soft(instance)
-        contraction = points_as_blocks(softened)
+        contraction = unconstrained(softened)
         found = self.scheme.run(contraction, pair_graph(softened, contraction), rng, clock)
         assert not isinstance(found, Infeasibility)  # nothing is hard
         assert found.labels is not None
@@ -111,19 +112,6 @@ def all_soft(instance: Instance) -> Instance:
         name=instance.name,
         soft_must_link=_softened("must_link", instance.must_link, instance.soft_must_link),
         soft_cannot_link=_softened("cannot_link", instance.cannot_link, instance.soft_cannot_link),
-    )
-
-
-def points_as_blocks(instance: Instance) -> Contraction:
-    """Every point a block by itself, whatever k would force together."""
-    n = instance.n_points
-    return Contraction(
-        instance.k,
-        np.arange(n),
-        np.ones(n),
-        instance.centred,
-        np.zeros(n),
-        np.empty((0, 2), np.intp),
     )
 
 

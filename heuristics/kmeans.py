@@ -13,7 +13,7 @@ from heuristics.assignment import fill_empty_clusters
 from heuristics.method import Clock, Found, Heuristic, Soft, check_integer
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem import Contraction, Instance
 
 
 class KMeans(Heuristic):
@@ -77,10 +77,16 @@ class KMeansClustering:
 
 
 def unconstrained(instance: Instance) -> Contraction:
-    """Every point a block of its own, and no cannot-links."""
-    points = contract(Instance(instance.points, instance.k))
-    assert isinstance(points, Contraction)  # k <= n, and there is no constraint
-    return points
+    """Every point a block by itself, also where k forces points together; no cannot-links."""
+    n = instance.n_points
+    return Contraction(
+        instance.k,
+        np.arange(n),
+        np.ones(n),
+        instance.centred,
+        np.zeros(n),
+        np.empty((0, 2), np.intp),
+    )
 
 
 def best_kmeans(

@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,8 @@ class Clock:
     def __init__(
         self, time_limit: float = math.inf, stop: Callable[[], bool] = lambda: False
     ) -> None:
-        if not isinstance(time_limit, (int, float)) or not time_limit > 0:
+        is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+        if not is_number or not time_limit > 0:
             raise ParameterError(f"time_limit = {time_limit!r}: expected a number of seconds > 0")
         self._began = time.perf_counter()
         self._limit = time_limit
@@ -198,7 +200,7 @@ def check_integer(name: str, value: object, least: int) -> None:
         raise ParameterError(f"{name} = {value!r}: expected an integer of at least {least}")
 
 
-def check_positive(name: str, value: object) -> None:
+def check_positive(name: str, value: Any) -> None:
     """ParameterError unless value is a finite number > 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise ParameterError(f"{name} = {value!r}: expected a finite number > 0")

@@ -120,13 +120,15 @@ class AssignmentProgramme:
         finite = np.isfinite(costs)
         if not finite.all():
             costs = _priced_out(costs, finite, weights)
-        objective = np.concatenate([costs.reshape(-1), prices])
+        # What every label of a block costs at least is left out: the others have more digits so.
+        least = costs.min(axis=1)
+        objective = np.concatenate([(costs - least[:, None]).reshape(-1), prices])
         warm = None if start is None else self._vector(start)
         limit = None if seconds == np.inf else max(seconds, 1e-3)
         solution = self._model.minimise(objective, warm, limit)
         if solution.status is MilpStatus.INFEASIBLE:
             return ProgrammeSolution(None, False, True, np.inf)
-        bound = solution.bound + float(weights[weights < 0].sum())
+        bound = solution.bound + float(least.sum() + weights[weights < 0].sum())
         is_optimal = solution.status is MilpStatus.OPTIMAL
         if solution.x is None:
             return ProgrammeSolution(None, False, False, bound)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
+from sdpbb.backends.programme import (
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    checked_solution,
+    unit,
+)
 from sdpbb.errors import BackendFailure, BackendUnavailable
 
 
@@ -59,7 +65,8 @@ class GurobiModel:
         """
         model, codes = self._model, self._gurobi.GRB
         model.reset()
-        model.setObjective(objective @ self._x, codes.MINIMIZE)
+        scale = unit(objective)
+        model.setObjective((objective / scale) @ self._x, codes.MINIMIZE)
         model.Params.TimeLimit = codes.INFINITY if time_limit is None else time_limit
         if warm_start is not None:
             self._x.Start = warm_start
@@ -81,4 +88,4 @@ class GurobiModel:
         if status is MilpStatus.INFEASIBLE:
             return MilpSolution(status, None, np.inf, np.inf)
         values = self._x.X if model.SolCount else None
-        return checked_solution(self._programme, objective, status, values, model.ObjBound)
+        return checked_solution(self._programme, objective, status, values, scale * model.ObjBound)

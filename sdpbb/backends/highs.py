@@ -6,7 +6,13 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.programme import BinaryProgramme, MilpSolution, MilpStatus, checked_solution
+from sdpbb.backends.programme import (
+    BinaryProgramme,
+    MilpSolution,
+    MilpStatus,
+    checked_solution,
+    unit,
+)
 from sdpbb.errors import BackendFailure
 
 _STATUS = {
@@ -51,7 +57,8 @@ class HighsModel:
         """
         highs, count = self._highs, len(self._columns)
         expect_ok(highs.clearSolver(), "discarding the last solve")
-        expect_ok(highs.changeColsCost(count, self._columns, objective), "changing the costs")
+        scale = unit(objective)
+        expect_ok(highs.changeColsCost(count, self._columns, objective / scale), "changing costs")
         # Of integer programmes HiGHS counts the time of each run; of linear ones that of all.
         limit = highspy.kHighsInf if time_limit is None else time_limit
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
@@ -69,7 +76,7 @@ class HighsModel:
         if status is MilpStatus.OPTIMAL and not found:
             raise BackendFailure("HiGHS: optimal without a feasible solution")
         x = np.array(highs.getSolution().col_value) if found else None
-        return checked_solution(self._programme, objective, status, x, info.mip_dual_bound)
+        return checked_solution(self._programme, objective, status, x, scale * info.mip_dual_bound)
 
 
 def run(highs: highspy.Highs) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -102,6 +103,13 @@ class MilpSolution:
     x: NDArray[np.float64] | None
     objective: float
     bound: float
+
+
+def unit(objective: NDArray[np.float64]) -> float:
+    """The power of two that the largest coefficient is about a thousand times as large as: the
+    tolerances of solvers are absolute, so they are handed objectives in these units."""
+    largest = float(np.abs(objective).max(initial=0.0))
+    return 2.0 ** (math.frexp(largest)[1] - 10) if largest > 0.0 else 1.0
 
 
 def checked_solution(

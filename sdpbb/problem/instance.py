@@ -314,7 +314,12 @@ def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
             return []
         if given.ndim != 2 or given.shape[1] != 3:
             raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
-        if given.dtype.kind == "f" and (given[:, :2] == np.round(given[:, :2])).all():
+        rows = given[:, :2]
+        if (
+            given.dtype.kind == "f"
+            and (np.abs(rows) < 2**53).all()
+            and (rows == np.round(rows)).all()
+        ):
             return [[int(i), int(j), weight] for i, j, weight in given.tolist()]
         return given.tolist()
     try:

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -64,6 +65,21 @@ def test_warm_start_and_time_limit_are_taken():
         [-3, -4, -5], [[2, 3, 4]], [-np.inf], [5], warm_start=np.array([1.0, 0, 0]), time_limit=60.0
     )
     assert solve_binary_programme(knapsack).objective == -7
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e-5, 1e6, 1e12, 1e200])
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=15, deadline=None)
+def test_the_unit_of_the_objective_does_not_matter(scale, seed):
+    """Tolerances of solvers are absolute."""
+    given_ = random_programme(seed)
+    least = minimum(given_)
+    scaled = solve_binary_programme(replace(given_, objective=scale * given_.objective), "highs")
+    if np.isinf(least):
+        assert scaled.status is MilpStatus.INFEASIBLE
+        return
+    assert scaled.objective / scale == pytest.approx(least, abs=1e-6)
+    assert scaled.bound / scale == pytest.approx(least, abs=1e-6)
 
 
 def test_the_time_limit_of_a_model_is_for_each_run_alone():

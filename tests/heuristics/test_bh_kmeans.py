@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heuristics.bh_kmeans import BHKMeans, all_soft, points_as_blocks
+from heuristics.bh_kmeans import BHKMeans, all_soft
+from heuristics.kmeans import unconstrained
 from heuristics.result import HeuristicStatus, Stop, Violations
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance
@@ -158,6 +159,6 @@ def test_other_weights_and_wrong_parameters_are_refused():
 
 
 def test_every_point_is_a_block_for_any_k():
-    contraction = points_as_blocks(Instance([[0.0], [1.0], [5.0]], 1))
+    contraction = unconstrained(Instance([[0.0], [1.0], [5.0]], 1))
     assert contraction.n_blocks == 3
     assert contraction.cost(np.zeros(3, int)) == pytest.approx(14.0)

@@ -118,6 +118,31 @@ def test_what_is_infeasible_is_said_to_be(name, instance):
         assert result.violations.hard + result.violations.empty > 0
 
 
+@pytest.mark.parametrize("name", set(METHODS) - {"bckm"})  # whose penalty is in units of the data
+@pytest.mark.parametrize("scale", [2.0**-200, 2.0**-30, 2.0**40, 2.0**300])
+def test_the_unit_of_the_data_does_not_matter(name, scale):
+    """Among 30 mutually constrained points, so that some steps are integer programmes."""
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(30, 2))
+    truth = rng.integers(4, size=30)
+    i, j = np.triu_indices(30, 1)
+    chosen = rng.random(len(i)) < 0.25
+    apart = np.column_stack([i, j])[chosen & (truth[i] != truth[j])]
+    first = quick(name).run(Instance(points, 4, cannot_link=apart), 1)
+    second = quick(name).run(Instance(scale * points, 4, cannot_link=apart), 1)
+    if first.labels is None:
+        assert second.labels is None
+        return
+    assert np.array_equal(first.labels, second.labels)
+
+
+def test_one_cluster_of_many_points():
+    instance = Instance(np.random.default_rng(0).normal(size=(50, 3)), 1)
+    for name in METHODS:
+        for seed in range(20):
+            assert quick(name).run(instance, seed).keeps_hard_constraints
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_soft_constraints_are_weighed_ignored_or_refused(name):
     instance = Instance([[0.0], [1.0], [2.0]], 2, soft_cannot_link=[(0, 1, 0.5)])
