@@ -10,6 +10,9 @@ from sdpbb.errors import ParameterError
 # Entries of dynamic programming for one component, sum over its blocks of q^(|S|+1). At about 55 ns
 # each this is 55 ms, which is what HiGHS takes for an easy component of that density.
 TABLE_BUDGET = 1_000_000
+# HiGHS takes three times the time it is given for the first relaxation of 200,000 rows, and finds
+# nothing better than the local search.
+MAX_ROWS = 50_000
 SOLVERS = ("auto", "highs", "gurobi")
 
 
@@ -29,7 +32,7 @@ class AssignmentParameters:
     solver: str = "auto"
     table_budget: float = TABLE_BUDGET
     time_limit: float = math.inf
-    max_rows: int = 200_000
+    max_rows: int = MAX_ROWS
 
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS:
