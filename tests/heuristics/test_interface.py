@@ -118,7 +118,8 @@ def test_what_is_infeasible_is_said_to_be(name, instance):
         assert result.violations.hard + result.violations.empty > 0
 
 
-@pytest.mark.parametrize("name", sorted({*METHODS} - {"bckm"}))  # its penalty is in units of the data
+# The penalty of bckm is in units of the data.
+@pytest.mark.parametrize("name", sorted({*METHODS} - {"bckm"}))
 @pytest.mark.parametrize("scale", [2.0**-200, 2.0**-30, 2.0**40, 2.0**300])
 def test_the_unit_of_the_data_does_not_matter(name, scale):
     """Among 30 mutually constrained points, so that some steps are integer programmes."""
