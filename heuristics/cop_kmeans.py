@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
+from heuristics.assignment.graph import adjacency_lists
 from heuristics.kmeans import KMeansClustering, block_means, unconstrained
 from heuristics.method import Clock, Found, Heuristic, OutOfTime, check_integer
 from heuristics.result import Stop
@@ -109,10 +110,7 @@ class _Passes:
         self.blocks = blocks
         self._rows = np.ascontiguousarray(points.means)
         edges = distinct_edges(blocks.block_of[instance.cannot_link])
-        tails, heads = np.concatenate([edges, edges[:, ::-1]]).T
-        self._neighbours = heads[np.argsort(tails, kind="stable")].astype(np.int64)
-        degrees = np.bincount(tails, minlength=blocks.n_blocks)
-        self._first = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+        self._first, self._neighbours, _ = adjacency_lists(blocks.n_blocks, edges)
 
     def run(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from heuristics.kmeans import block_means
 from heuristics.method import Clock, Found, Heuristic, begin
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
@@ -48,10 +49,7 @@ class PlainPCCC(Heuristic):
             if cost >= best:
                 return Found(contraction.lift(labels), Stop.CONVERGED, n_iterations)
             best, labels = cost, assigned
-            weight = np.bincount(labels, sizes, k)
-            centres = np.zeros_like(centres)
-            np.add.at(centres, labels, sizes[:, None] * means)
-            centres /= weight[:, None]
+            centres = block_means(contraction, labels)
 
 
 def whole_programme(contraction: Contraction) -> BinaryProgramme:

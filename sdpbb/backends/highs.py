@@ -30,17 +30,7 @@ class HighsModel:
     def __init__(self, programme: BinaryProgramme) -> None:
         self._programme = programme
         self._columns = np.arange(programme.n_variables, dtype=np.int32)
-        self._highs = highspy.Highs()
-        options: dict[str, bool | int | float | str] = {
-            "output_flag": False,
-            "threads": 1,
-            "parallel": "off",
-            "mip_rel_gap": 0.0,
-            "mip_abs_gap": 0.0,
-        }
-        for option, value in options.items():
-            expect_ok(self._highs.setOptionValue(option, value), f"option {option}")
-        expect_ok(self._highs.passModel(converted(programme)), "passing the model")
+        self._highs = holding(converted(programme), mip_rel_gap=0.0, mip_abs_gap=0.0)
 
     def minimise(
         self,
@@ -77,6 +67,20 @@ class HighsModel:
             raise BackendFailure("HiGHS: optimal without a feasible solution")
         x = np.array(highs.getSolution().col_value) if found else None
         return checked_solution(self._programme, objective, status, x, scale * info.mip_dual_bound)
+
+
+def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
+    """HiGHS with a programme: one thread, no output, and these options."""
+    highs = highspy.Highs()
+    always: dict[str, bool | int | float | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "parallel": "off",
+    }
+    for option, value in {**always, **options}.items():
+        expect_ok(highs.setOptionValue(option, value), f"option {option}")
+    expect_ok(highs.passModel(lp), "passing the model")
+    return highs
 
 
 def run(highs: highspy.Highs) -> None:

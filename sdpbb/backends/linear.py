@@ -9,7 +9,7 @@ import highspy
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.highs import converted, expect_ok, run
+from sdpbb.backends.highs import converted, expect_ok, holding, run
 from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.errors import BackendFailure, ParameterError
 
@@ -59,18 +59,9 @@ class LinearModel:
 
     def __init__(self, programme: BinaryProgramme) -> None:
         self._columns = np.arange(programme.n_variables, dtype=np.int32)
-        self._highs = highspy.Highs()
-        options: dict[str, bool | int | float | str] = {
-            "output_flag": False,
-            "threads": 1,
-            "parallel": "off",
-            "solver": "simplex",
-        }
-        for option, value in options.items():
-            expect_ok(self._highs.setOptionValue(option, value), f"option {option}")
         lp = converted(programme)
         lp.integrality_ = []
-        expect_ok(self._highs.passModel(lp), "passing the model")
+        self._highs = holding(lp, solver="simplex")
 
     def minimise(
         self, objective: NDArray[np.float64], time_limit: float | None = None
