@@ -40,9 +40,22 @@ def started(n_workers, *settings):
             "OMP_NUM_THREADS": "2",
         },
     )
-    with process:
+    with process, killed(process):
         process.address = process.stdout.readline().strip()
         yield process
+
+
+@contextlib.contextmanager
+def killed(process):
+    """Ends a process that a test failed to, so that leaving its context does not wait for ever."""
+    try:
+        yield process
+        if process.poll() is None:
+            process.stdin.close()
+            process.wait(30)
+    finally:
+        if process.poll() is None:
+            process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -192,11 +205,13 @@ def test_a_cluster_that_has_or_keeps_no_worker(monkeypatch):
     monkeypatch.setattr(dask, "COUNT_SECONDS", 0.1)
     with started(0) as cluster:
         with pytest.raises(ParameterError, match="expected a cluster with workers"):
-            DaskCluster(cluster.address, connect_seconds=0.2)
+            DaskCluster(cluster.address, connect_seconds=2.0)
         with (
             without_nanny(cluster.address) as worker,
             # Waits for the worker, which is starting.
-            TaskPool(DaskCluster(cluster.address, patience_seconds=0.5)) as pool,
+            TaskPool(
+                DaskCluster(cluster.address, connect_seconds=120.0, patience_seconds=0.5)
+            ) as pool,
         ):
             pool.submit(0, tasks.nap, 600, None)
             assert pool.wait(0.5) == []
@@ -205,12 +220,18 @@ def test_a_cluster_that_has_or_keeps_no_worker(monkeypatch):
                 pool.wait(30)
 
 
+@contextlib.contextmanager
 def without_nanny(address):
     """A worker that nobody replaces."""
     command = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads=1"]
-    return subprocess.Popen(
+    worker = subprocess.Popen(
         [*command, "--no-nanny", "--no-dashboard"], cwd=ROOT, stderr=subprocess.DEVNULL
     )
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.wait()
 
 
 COORDINATOR = """
@@ -221,7 +242,7 @@ from sdpbb.executors.pool import TaskPool
 from tests.executors import tasks
 
 address, scheduler = sys.argv[1], int(sys.argv[2])
-with TaskPool(DaskCluster(address, connect_seconds=1.0)) as pool:
+with TaskPool(DaskCluster(address, connect_seconds=30.0)) as pool:
     pool.submit(0, tasks.nap, 600, None)
     pool.wait(0.5)
     os.kill(scheduler, signal.SIGKILL)
