@@ -104,7 +104,8 @@ class Heuristic(ABC):
 
         Parameters
         ----------
-        instance : with soft constraints only if the method weighs or ignores them
+        instance : with soft constraints only if the method weighs or ignores them, and with
+            constraints on clusters only if they amount to cannot-links
         seed : of all random choices: the same for the same instance and seed, unless a time limit
             cuts in
         stop : asked between steps; when true the run ends with what it has
@@ -117,6 +118,7 @@ class Heuristic(ABC):
             If the seed is not an integer >= 0.
         """
         self.check(instance)
+        instance = instance.in_pairs()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ParameterError(f"seed = {seed!r}: expected an integer >= 0")
         clock = Clock(self.time_limit, stop)
@@ -160,6 +162,11 @@ class Heuristic(ABC):
             raise InstanceError(
                 f"{self.name}: soft constraints, and it takes hard ones only; "
                 "expected an instance without, or a method that weighs them (pccc)"
+            )
+        if instance.has_constraints_beyond_pairs:
+            raise InstanceError(
+                f"{self.name}: constraints on clusters, and it knows only those on pairs; expected "
+                "an instance without, or sdpbb.solve, whose column generation keeps them"
             )
 
     @abstractmethod

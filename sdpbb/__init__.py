@@ -30,7 +30,18 @@ if TYPE_CHECKING:
     )
     from sdpbb.methods import heuristic
     from sdpbb.parameters import SolverParameters
-    from sdpbb.problem import Instance, Partition
+    from sdpbb.problem import (
+        AllOf,
+        AnyOf,
+        ClusterConstraint,
+        Instance,
+        MaximumDiameter,
+        MaximumOverlap,
+        MaximumSize,
+        MinimumDifference,
+        Partition,
+        SoftCannotLinks,
+    )
     from sdpbb.problem.formats import read_instance
     from sdpbb.result import Result, SolutionStatus, Termination
     from sdpbb.solver import resume, solve
@@ -41,16 +52,24 @@ if TYPE_CHECKING:
 ensure_cache_folder()
 
 _HOME = {
+    "AllOf": "sdpbb.problem",
+    "AnyOf": "sdpbb.problem",
     "ArchiveError": "sdpbb.errors",
     "BackendFailure": "sdpbb.errors",
     "BackendUnavailable": "sdpbb.errors",
+    "ClusterConstraint": "sdpbb.problem",
     "HeuristicResult": "heuristics.result",
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
+    "MaximumDiameter": "sdpbb.problem",
+    "MaximumOverlap": "sdpbb.problem",
+    "MaximumSize": "sdpbb.problem",
+    "MinimumDifference": "sdpbb.problem",
     "ParameterError": "sdpbb.errors",
     "Partition": "sdpbb.problem",
     "Result": "sdpbb.result",
     "SdpbbError": "sdpbb.errors",
+    "SoftCannotLinks": "sdpbb.problem",
     "SolutionStatus": "sdpbb.result",
     "SolverParameters": "sdpbb.parameters",
     "Termination": "sdpbb.result",
@@ -61,16 +80,24 @@ _HOME = {
 }
 
 __all__ = [
+    "AllOf",
+    "AnyOf",
     "ArchiveError",
     "BackendFailure",
     "BackendUnavailable",
+    "ClusterConstraint",
     "HeuristicResult",
     "Instance",
     "InstanceError",
+    "MaximumDiameter",
+    "MaximumOverlap",
+    "MaximumSize",
+    "MinimumDifference",
     "ParameterError",
     "Partition",
     "Result",
     "SdpbbError",
+    "SoftCannotLinks",
     "SolutionStatus",
     "SolverParameters",
     "Termination",

@@ -10,6 +10,16 @@ from dataclasses import dataclass, field, replace
 from heuristics.parameters import MultiStartParameters
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.colgen.parameters import (
+    ColgenParameters,
+    EnumerationParameters,
+    GenerationParameters,
+    MasterParameters,
+    PricingParameters,
+    StabilisationParameters,
+)
+from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
+from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.bounding import SdpState, SdpWarmStart
 from sdpbb.bounds.sdp.cuts import CutSet
@@ -26,6 +36,7 @@ from sdpbb.errors import ArchiveError
 from sdpbb.files import remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, SoftPairs
+from sdpbb.problem.cluster_constraints import BUILT_IN
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.node import EvaluationState, Fixings, Node, Pair
@@ -49,7 +60,7 @@ class Checkpoint:
     instance, parameters : what it was asked
     seconds : spent on it so far
     infeasibility : the proof that there is no clustering, if that is known
-    tree : None before there is a first clustering
+    tree : None before the search has begun
     counted : nodes that are not finished but in the statistics already
     gains : of `PseudoCosts`
     """
@@ -106,6 +117,7 @@ STORED_TYPES = (
     Checkpoint,
     Instance,
     SoftPairs,
+    *BUILT_IN,
     Infeasibility,
     InfeasibilityKind,
     # what was asked
@@ -115,6 +127,14 @@ STORED_TYPES = (
     SpectrumParameters,
     SeparationParameters,
     Patience,
+    ColgenParameters,
+    MasterParameters,
+    StabilisationParameters,
+    GenerationParameters,
+    PricingParameters,
+    EnumerationParameters,
+    PartitioningParameters,
+    HybridParameters,
     SearchParameters,
     HeuristicSchedule,
     MultiStartParameters,

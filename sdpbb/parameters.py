@@ -7,9 +7,13 @@ import numbers
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.search.parameters import SearchParameters
+
+BOUNDINGS = ("sdp", "colgen", "hybrid")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class SolverParameters:
         only for runs that branch after a few seconds
     dask : the address of the scheduler of a Dask cluster whose workers evaluate nodes, in the place
         of local processes, so that workers must be 1; None for none
-    sdp, search : parameters of the components
+    bounding : where lower bounds come from, one of BOUNDINGS
+    sdp, colgen, hybrid, search : parameters of the components
 
     NumPy's scalars are stored as plain numbers.
 
@@ -46,7 +51,10 @@ class SolverParameters:
     seed: int = 0
     workers: int = 1
     dask: str | None = None
+    bounding: str = "sdp"
     sdp: SdpParameters = field(default_factory=SdpParameters)
+    colgen: ColgenParameters = field(default_factory=ColgenParameters)
+    hybrid: HybridParameters = field(default_factory=HybridParameters)
     search: SearchParameters = field(default_factory=SearchParameters)
 
     def __post_init__(self) -> None:
@@ -72,7 +80,15 @@ class SolverParameters:
             raise _wrong("dask", self.dask, "an address such as tcp://host:8786, or None")
         if self.dask is not None and workers > 1:
             raise _wrong("dask", self.dask, f"no workers besides, instead of workers = {workers}")
-        for name, kind in (("sdp", SdpParameters), ("search", SearchParameters)):
+        if self.bounding not in BOUNDINGS:
+            raise _wrong("bounding", self.bounding, f"one of {', '.join(BOUNDINGS)}")
+        kinds = {
+            "sdp": SdpParameters,
+            "colgen": ColgenParameters,
+            "hybrid": HybridParameters,
+            "search": SearchParameters,
+        }
+        for name, kind in kinds.items():
             if not isinstance(getattr(self, name), kind):
                 raise _wrong(name, getattr(self, name), f"a {kind.__name__}")
         plain = {

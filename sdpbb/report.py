@@ -24,10 +24,10 @@ from sdpbb.search.events import (
 INTERVAL = 0.5
 
 # Where a new clustering came from: the letter in the first column.
-SOURCES = {"k-means++": "K", "sdp": "S"}
+SOURCES = {"k-means++": "K", "sdp": "S", "bounding": "B"}
 OTHER_SOURCE = "H"
 
-LEGEND = "New clusterings: K k-means++, S sdp, H other heuristics"
+LEGEND = "New clusterings: K k-means++, S sdp, B bounding, H other heuristics"
 HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
@@ -148,10 +148,13 @@ def rounded_down(value: float, digits: int) -> str:
 
 def _opening(started: Started, version: str) -> str:
     name = shown_path(started.name) or "unnamed"
+    n = started.n_cluster_constraints
+    on_clusters = f", {n} constraint{'s' if n > 1 else ''} on clusters" if n else ""
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
         f"{name}: {started.n_points} points, {started.n_features} features, "
-        f"k = {started.k}, {started.n_must_link} must-links, {started.n_cannot_link} cannot-links\n"
+        f"k = {started.k}, {started.n_must_link} must-links, {started.n_cannot_link} cannot-links"
+        f"{on_clusters}\n"
         f"contracted: {started.n_blocks} blocks, {started.n_block_cannot_link} cannot-links\n"
         f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
     )

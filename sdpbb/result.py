@@ -147,7 +147,10 @@ class Result:
 
 
 def relative_gap(lower: float, upper: float) -> float:
-    """(upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0."""
+    """(upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0. Without
+    an upper bound (inf) there is no gap that could be closed: inf."""
+    if upper == math.inf:
+        return math.inf
     if lower >= upper:
         return 0.0
     return (upper - lower) / upper if upper > 0 else math.inf

@@ -7,15 +7,22 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from sdpbb.bounds.bound import Bounding
+from sdpbb.bounds.colgen.bounding import ColgenBounding
+from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
+from sdpbb.compatibility import check_compatibility
 from sdpbb.compilation import load_kernels, prepare_kernels
-from sdpbb.errors import BackendFailure, InstanceError, ParameterError
+from sdpbb.conclusion import infeasible, of_search, unknown
+from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
@@ -25,15 +32,14 @@ from sdpbb.feasibility import find_feasible
 from sdpbb.files import new_file_problem, output_problem
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.result import Result, SolutionStatus, Statistics, Termination
-from sdpbb.search.branch_and_bound import Search, SearchStatistics, Workforce, branch_and_bound
+from sdpbb.result import Result, Termination
+from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import Compiling, Finished, Observer, Resumed, Started, ignore
 from sdpbb.search.node import Node
 from sdpbb.search.stop import Limits, Sampled
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
-from sdpbb.version import installed_version
 
 
 def solve(
@@ -46,7 +52,8 @@ def solve(
     """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
 
     minimise    sum_i || p_i - m_{l(i)} ||^2
-    subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters
+    subject to  l(i) = l(j) for must-links, l(i) != l(j) for cannot-links, exactly k clusters,
+                each of which keeps the constraints on clusters
 
     by branch and cut over contracted semidefinite bounds (Piccialli, Russo Russo, Sudoso: An exact
     algorithm for semi-supervised minimum sum-of-squares clustering, 2022). "optimal" means that a
@@ -72,18 +79,16 @@ def solve(
         If the instance has soft constraints.
     ParameterError
         If there is a checkpoint already or none can be written there, or if there is no such Dask
-        cluster.
+        cluster. Also if the instance has constraints on clusters that the engine asked for cannot
+        keep, that a checkpoint cannot hold, or that other processes cannot be sent.
     BackendFailure
         If the integer programming solver fails, or no worker process can be had. A checkpoint is
         written first.
     """
-    if instance.has_soft_constraints:
-        raise InstanceError(
-            "soft constraints: only hard ones can be solved exactly; give them as must-links and "
-            "cannot-links, or use a heuristic that weighs them (pccc)"
-        )
+    parameters = parameters or SolverParameters()
+    check_compatibility(instance, parameters, checkpoint)
     _require(None if checkpoint is None else new_file_problem(checkpoint))
-    begin = Checkpoint(instance, parameters or SolverParameters())
+    begin = Checkpoint(instance, parameters)
     return _run(begin, checkpoint, observer, interrupt)
 
 
@@ -210,38 +215,64 @@ def _search(
     contraction = contract(instance)
     observer(_started(instance, contraction, resumed))
     if isinstance(contraction, Infeasibility):
-        return _infeasible(contraction, begin, limits, file)
+        file.write(_ended(begin, limits, contraction), finished=True)
+        return infeasible(contraction, begin, limits.seconds)
     tolerances = Tolerances.of(parameters.gap, contraction)
     search = begin.search(tolerances)
     if search is None:
         first = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
         if isinstance(first, Infeasibility):
-            return _infeasible(first, begin, limits, file, contraction.n_blocks)
+            file.write(_ended(begin, limits, first), finished=True)
+            return infeasible(first, begin, limits.seconds, contraction.n_blocks)
         if first is None:
-            return _unknown(begin, limits, file, contraction.n_blocks)
-        search = _begun(instance, contraction, contraction.lift(first), tolerances)
+            file.write(_ended(begin, limits), finished=True)
+            limit = Termination.TIME_LIMIT
+            return unknown(limit, 0.0, begin, limits.seconds, contraction.n_blocks)
+        search = _begun(instance, contraction, first, tolerances)
     context = EvaluationContext(
         instance=instance,
-        bounding=SdpBounding(parameters.sdp),
+        bounding=_bounding(parameters),
         search=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,
     )
     try:
-        limit = branch_and_bound(search, context, limits, observer, workforce, file)
+        reached = branch_and_bound(search, context, limits, observer, workforce, file)
     except BackendFailure:
         # Of a task or of who evaluates them: what is known of the tree is as it should be.
         file(search, finished=True)
         raise
-    return _of_tree(search, limit, begin, limits.seconds, contraction.n_blocks)
+    return of_search(search, reached, begin, limits.seconds, contraction.n_blocks)
+
+
+def _ended(
+    begin: Checkpoint, limits: Limits, infeasibility: Infeasibility | None = None
+) -> Checkpoint:
+    """The state of a run that has ended before its search began."""
+    return replace(begin, infeasibility=infeasibility, seconds=limits.seconds)
+
+
+def _bounding(parameters: SolverParameters) -> Bounding[Any]:
+    """What bounds the nodes."""
+    if parameters.bounding == "colgen":
+        return ColgenBounding(parameters.colgen)
+    if parameters.bounding == "hybrid":
+        return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
+    return SdpBounding(parameters.sdp)
 
 
 def _begun(
-    instance: Instance, contraction: Contraction, labels: Any, tolerances: Tolerances
+    instance: Instance,
+    contraction: Contraction,
+    colouring: NDArray[np.intp],
+    tolerances: Tolerances,
 ) -> Search:
-    """A search whose first clustering has these labels."""
+    """A search that begins with a colouring of the blocks: its first clustering, if that keeps the
+    constraints on clusters."""
+    labels = contraction.lift(colouring)
     tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
-    tree.offer(labels, Partition(labels).sum_of_squares(instance.points), "colouring")
+    if contraction.keeps(colouring):
+        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), "colouring")
     return Search(tree)
 
 
@@ -259,79 +290,5 @@ def _started(
         n_blocks=0 if known is None else known.n_blocks,
         n_block_cannot_link=0 if known is None else len(known.cannot_link),
         resumed=resumed,
-    )
-
-
-def _infeasible(
-    proof: Infeasibility,
-    begin: Checkpoint,
-    limits: Limits,
-    file: CheckpointFile,
-    n_blocks: int = 0,
-) -> Result:
-    file.write(replace(begin, infeasibility=proof, seconds=limits.seconds), finished=True)
-    return _result(
-        begin,
-        limits.seconds,
-        n_blocks,
-        status=SolutionStatus.INFEASIBLE,
-        termination=Termination.PROVEN_INFEASIBLE,
-        lower_bound=None,
-        infeasibility=proof,
-    )
-
-
-def _unknown(begin: Checkpoint, limits: Limits, file: CheckpointFile, n_blocks: int) -> Result:
-    """Time ran out before it was known whether there is a clustering."""
-    file.write(replace(begin, seconds=limits.seconds), finished=True)
-    return _result(
-        begin,
-        limits.seconds,
-        n_blocks,
-        status=SolutionStatus.UNKNOWN,
-        termination=Termination.TIME_LIMIT,
-        lower_bound=0.0,
-    )
-
-
-def _of_tree(
-    search: Search, limit: Termination | None, begin: Checkpoint, seconds: float, n_blocks: int
-) -> Result:
-    tree = search.tree
-    closed = tree.is_closed
-    assert tree.labels is not None  # the colouring at least
-    assert closed or limit is not None
-    partition = Partition(tree.labels)
-    if not partition.is_feasible(begin.instance):
-        raise AssertionError("the incumbent violates a constraint")
-    objective = partition.sum_of_squares(begin.instance.points)
-    lower = min(tree.lower, objective)
-    return _result(
-        begin,
-        seconds,
-        n_blocks,
-        search.statistics,
-        status=SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
-        termination=Termination.GAP_CLOSED if limit is None or closed else limit,
-        partition=partition,
-        objective=objective,
-        lower_bound=lower,
-        gap=tree.tolerances.relative_gap(lower, objective),
-    )
-
-
-def _result(
-    begin: Checkpoint,
-    seconds: float,
-    n_blocks: int,
-    statistics: SearchStatistics | None = None,
-    **proven: Any,
-) -> Result:
-    taken = asdict(statistics or SearchStatistics())
-    without_clustering = {"partition": None, "objective": None, "gap": None}
-    return Result(
-        statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **taken),
-        parameters=begin.parameters.to_dict(),
-        version=installed_version(),
-        **(without_clustering | proven),
+        n_cluster_constraints=len(instance.cluster_constraints),
     )

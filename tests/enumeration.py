@@ -24,7 +24,15 @@ def feasible_clusterings(instance: Instance) -> np.ndarray:
         keep &= labels[:, i] == labels[:, j]
     for i, j in instance.cannot_link:
         keep &= labels[:, i] != labels[:, j]
+    if instance.cluster_constraints:
+        keep &= [keeps_cluster_constraints(instance, row) for row in labels]
     return labels[keep]
+
+
+def keeps_cluster_constraints(instance: Instance, labels: np.ndarray) -> bool:
+    """Whether all clusters of labels (n,) are allowed."""
+    clusters = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
+    return all(c.allows(instance, x) for c in instance.cluster_constraints for x in clusters)
 
 
 def sums_of_squares(points: np.ndarray, labels: np.ndarray) -> np.ndarray:

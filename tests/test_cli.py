@@ -16,7 +16,7 @@ from sdpbb.cli import ExitCode, exit_code, main
 from sdpbb.cli.options import usable_cores
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
-from sdpbb.problem import Instance
+from sdpbb.problem import Instance, MaximumOverlap, MaximumSize
 from sdpbb.problem.formats import write_points
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import CheckpointFailed, Finished
@@ -112,6 +112,26 @@ def test_options_reach_the_engine(run, engine, data, tmp_path):
     assert (parameters.gap, parameters.time_limit) == (0.01, 5.0)
     assert (parameters.node_limit, parameters.seed) == (7, 11)
     assert engine.checkpoint is None
+
+
+def test_constraints_on_clusters_reach_the_engine(run, engine, data, tmp_path):
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("MAXSIZE 2\nOVERLAP 1 0 3\nCL 0 1\n")
+    assert run("solve", data, "--constraints", constraints, "--bounding", "colgen")[0] == 0
+    ((instance, parameters),) = engine.calls
+    assert instance.cluster_constraints == (MaximumSize(2), MaximumOverlap([0, 3], 1))
+    assert parameters.bounding == "colgen"
+
+
+def test_constraints_on_clusters_need_column_generation(run, data, tmp_path):
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("MAXSIZE 2\n")
+    assert run("solve", data, "--constraints", constraints) == (
+        ExitCode.USAGE,
+        "",
+        "error: --bounding 'sdp': expected 'colgen' or 'hybrid', as there are constraints on "
+        "clusters that are more than cannot-links\n",
+    )
 
 
 def test_more_options_reach_the_engine(run, engine, data, tmp_path):

@@ -388,6 +388,15 @@ def test_a_method_for_hard_constraints_refuses_soft_ones(run, data, precious, so
     assert err.count("\n") == 1
 
 
+def test_a_method_refuses_constraints_on_clusters(run, data, precious, tmp_path):
+    constraints = tmp_path / "sizes.txt"
+    constraints.write_text("CL 0 1\nMAXSIZE 2\n")
+    status, _, err = run("kmeans", data, "--constraints", constraints, *precious)
+    assert status == ExitCode.BAD_INPUT
+    assert err.startswith("error: kmeans: constraints on clusters, and it knows only ")
+    assert err.count("\n") == 1
+
+
 def test_the_exact_solver_refuses_soft_constraints(
     monkeypatch, capsys, data, precious, soft_constraints
 ):

@@ -53,6 +53,11 @@ def test_a_resumed_run_says_so():
     assert len(lines) == len(log(STARTED)) + 1
 
 
+def test_constraints_on_clusters_are_counted():
+    for n, text in ((1, ", 1 constraint on clusters"), (2, ", 2 constraints on clusters")):
+        assert log(replace(STARTED, n_cluster_constraints=n))[1] == log(STARTED)[1] + text
+
+
 def test_trouble_is_one_line_each():
     assert log(WorkerLost(7)) == ["node 7 ended its worker twice: it keeps its parent's bound"]
     assert log(CheckpointFailed("a\nb", "full", False, None)) == [
@@ -67,7 +72,7 @@ def test_a_name_of_two_lines_is_shown_on_one():
 
 @pytest.mark.parametrize(
     ("source", "letter"),
-    [("", " "), ("k-means++", "K"), ("sdp", "S"), ("colouring", "H")],
+    [("", " "), ("k-means++", "K"), ("sdp", "S"), ("bounding", "B"), ("colouring", "H")],
 )
 def test_the_first_column_names_where_a_clustering_came_from(source, letter):
     assert progress_line(progress(1.0, source))[0] == letter

@@ -80,9 +80,20 @@ def test_plain_values_for_json():
     assert Result(**OPTIMAL).to_dict()["labels"] == [0, 1, 1]
 
 
+# No clustering: nothing is met, not even by a bound that says there is none.
+WITHOUT = [(1.0, math.inf, math.inf), (math.inf, math.inf, math.inf)]
+
+
 @pytest.mark.parametrize(
     ("lower", "upper", "gap"),
-    [(1.0, 2.0, 0.5), (2.0, 2.0, 0.0), (3.0, 2.0, 0.0), (0.0, 0.0, 0.0), (-1.0, 0.0, math.inf)],
+    [
+        (1.0, 2.0, 0.5),
+        (2.0, 2.0, 0.0),
+        (3.0, 2.0, 0.0),
+        (0.0, 0.0, 0.0),
+        (-1.0, 0.0, math.inf),
+        *WITHOUT,
+    ],
 )
 def test_relative_gap(lower, upper, gap):
     assert relative_gap(lower, upper) == gap

@@ -49,19 +49,19 @@ class Deadly(SdpBounding):
         super().__init__(parameters)
         self.home = os.getpid()
 
-    def start(self, contraction, warm_start):
+    def start(self, contraction, warm_start, known=None):
         if is_first_child(contraction) and os.getpid() != self.home:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().start(contraction, warm_start)
+        return super().start(contraction, warm_start, known)
 
 
 class Hungry(SdpBounding):
     """Finds no memory for the first child with a must-link."""
 
-    def start(self, contraction, warm_start):
+    def start(self, contraction, warm_start, known=None):
         if is_first_child(contraction):
             raise MemoryError
-        return super().start(contraction, warm_start)
+        return super().start(contraction, warm_start, known)
 
 
 class Broken(SdpBounding):
@@ -69,11 +69,11 @@ class Broken(SdpBounding):
 
     n_started = 0
 
-    def start(self, contraction, warm_start):
+    def start(self, contraction, warm_start, known=None):
         self.n_started += 1
         if self.n_started == 6:
             raise BackendFailure("no licence")
-        return super().start(contraction, warm_start)
+        return super().start(contraction, warm_start, known)
 
 
 def is_first_child(contraction):

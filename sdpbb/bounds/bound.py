@@ -64,6 +64,10 @@ class BoundRun(Protocol[Warm_co]):
         """(m, m) the relaxation's approximate solution Z, about 1/|C| for two blocks that share a
         cluster C and 0 otherwise, Z @ sizes = 1. It steers heuristics and branching."""
 
+    def clustering(self) -> NDArray[np.intp] | None:
+        """Labels (m,) of the blocks of the cheapest clustering that bounding itself has met, if
+        any: exactly the clusters 0..k-1, all constraints kept."""
+
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         """Pairs of blocks, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering
         of the node that costs less than the cutoff."""
@@ -79,8 +83,14 @@ class BoundRun(Protocol[Warm_co]):
 class Bounding(Protocol, Generic[WarmStart]):
     """A method that bounds nodes."""
 
-    def start(self, contraction: Contraction, warm_start: WarmStart | None) -> BoundRun[WarmStart]:
-        """Begin to bound a node, from the warm start of its parent if there is one."""
+    def start(
+        self,
+        contraction: Contraction,
+        warm_start: WarmStart | None,
+        known: NDArray[np.intp] | None = None,
+    ) -> BoundRun[WarmStart]:
+        """Begin to bound a node, from the warm start of its parent if there is one, and labels (m,)
+        of a clustering of the blocks that keeps all constraints, if one is known."""
 
     def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
         """Go on where a run on the same contraction was left."""

@@ -22,7 +22,7 @@ from sdpbb.cli.exit_codes import (
 )
 from sdpbb.cli.heuristic import heuristic
 from sdpbb.cli.inputs import instance_of
-from sdpbb.cli.options import BranchingRule, given, usable_cores
+from sdpbb.cli.options import Bounding, BranchingRule, given, usable_cores
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import discard, say
 from sdpbb.errors import InstanceError
@@ -73,7 +73,7 @@ def sdpbb(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Exact minimum sum-of-squares clustering with must-link and cannot-link constraints, and the
+    """Exact minimum sum-of-squares clustering with constraints on pairs and on clusters, and the
     published heuristics for it."""
 
 
@@ -86,7 +86,9 @@ def solve(
         typer.Option(
             metavar="FILE",
             help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum "
-            "diameter), 'DELTA x' (minimum separation).",
+            "diameter), 'DELTA x' (minimum separation); on single clusters, with --bounding colgen "
+            "or hybrid: 'MAXSIZE n', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', "
+            "'SOFTCL l i j i j ...'.",
         ),
     ] = None,
     gap: Annotated[
@@ -96,6 +98,13 @@ def solve(
     node_limit: options.NodeLimit = None,
     memory_limit: options.MemoryLimit = None,
     seed: options.Seed = 0,
+    bounding: Annotated[
+        Bounding,
+        typer.Option(
+            help="Where lower bounds come from: the semidefinite relaxation, column generation, or "
+            "the one that suits."
+        ),
+    ] = Bounding.SDP,
     branching: Annotated[
         BranchingRule,
         typer.Option(
@@ -127,7 +136,9 @@ def solve(
             workers = usable_cores()
         limits = given(time_limit=time_limit, node_limit=node_limit, memory_limit=memory_limit)
         executors = given(workers=workers, dask=dask)
-        parameters = _parameters(branching, fixing, gap=gap, seed=seed, **limits, **executors)
+        parameters = _parameters(
+            branching, fixing, gap=gap, seed=seed, bounding=bounding.value, **limits, **executors
+        )
         outputs = Outputs(json, labels)
         outputs.check([path for path in (data, constraints) if path is not None], checkpoint)
         instance = instance_of(data, k, constraints)

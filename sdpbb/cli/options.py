@@ -73,6 +73,14 @@ Labels = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
+class Bounding(Enum):
+    """Where lower bounds come from."""
+
+    SDP = "sdp"
+    COLGEN = "colgen"
+    HYBRID = "hybrid"
+
+
 class BranchingRule(Enum):
     """How the pair of points to branch on is chosen."""
 

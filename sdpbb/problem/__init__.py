@@ -1,16 +1,36 @@
 """What is solved: immutable values over NumPy, and their files. No solver is imported from here."""
 
+from sdpbb.problem.budgets import Budgets
+from sdpbb.problem.cluster_constraints import (
+    AllOf,
+    AnyOf,
+    ClusterConstraint,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+)
 from sdpbb.problem.contraction import Contraction, contract
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance, SoftPairs
 from sdpbb.problem.partition import Partition
 
 __all__ = [
+    "AllOf",
+    "AnyOf",
+    "Budgets",
+    "ClusterConstraint",
     "Contraction",
     "Infeasibility",
     "InfeasibilityKind",
     "Instance",
+    "MaximumDiameter",
+    "MaximumOverlap",
+    "MaximumSize",
+    "MinimumDifference",
     "Partition",
+    "SoftCannotLinks",
     "SoftPairs",
     "contract",
 ]

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.problem.budgets import Budgets
+from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 
 Pairs = Iterable[tuple[int, int]]
+# Up to so many blocks, each two are shown to the constraints that have no compiled form: 2,016
+# calls for each, at every node. What is found only strengthens; larger unions are never looked at.
+LARGEST_FOR_PAIRS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +41,10 @@ class Contraction:
     sizes : (m,) e, number of points, as floats
     means : (m, r) c, in the coordinates of `Instance.centred`
     scatter : (m,) w >= 0
-    cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates
+    cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates. Those that follow from
+        constraints on clusters are among them
+    instance : whose blocks these are, if it has constraints on clusters beyond pairs; else None.
+        Each single block keeps them
     """
 
     k: int
@@ -45,6 +53,7 @@ class Contraction:
     means: NDArray[np.float64]
     scatter: NDArray[np.float64]
     cannot_link: NDArray[np.intp]
+    instance: Instance | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -71,6 +80,44 @@ class Contraction:
         i, j = self.cannot_link.T
         adjacent[i, j] = adjacent[j, i] = True
         return adjacent
+
+    @cached_property
+    def budgets(self) -> Budgets:
+        """What clusters of blocks may spend, besides keeping the cannot-links."""
+        known = () if self.instance is None else self.instance.compiled_constraints.budgets
+        return Budgets.over_blocks(known, self.block_of).without_idle(self.cannot_link)
+
+    @property
+    def other_constraints(self) -> tuple[ClusterConstraint, ...]:
+        """The constraints on clusters that are neither cannot-links nor budgets."""
+        return () if self.instance is None else self.instance.compiled_constraints.others
+
+    def allows(self, blocks: NDArray[np.intp]) -> bool:
+        """Whether a set of blocks, (s,) different numbers, s >= 1, may be a cluster."""
+        if self.adjacency[blocks[:, None], blocks].any():
+            return False
+        return self.instance is None or self._keeps_constraints(self.instance, blocks)
+
+    def keeps(self, labels: NDArray[np.intp]) -> bool:
+        """Whether every cluster of labels (m,) of the blocks is allowed; how many there are is not
+        looked at."""
+        labels = np.asarray(labels)
+        i, j = self.cannot_link.T
+        if (labels[i] == labels[j]).any():
+            return False
+        if self.instance is None:
+            return True
+        clusters = (np.flatnonzero(labels == cluster) for cluster in np.unique(labels))
+        return all(self._keeps_constraints(self.instance, blocks) for blocks in clusters)
+
+    def _keeps_constraints(self, instance: Instance, blocks: NDArray[np.intp]) -> bool:
+        if not self.budgets.allow(blocks):
+            return False
+        others = self.other_constraints
+        if not others:
+            return True
+        members = np.flatnonzero(np.isin(self.block_of, blocks))
+        return all(constraint.allows(instance, members) for constraint in others)
 
     def lift(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Labels of the points from labels (m,) of the blocks."""
@@ -106,13 +153,23 @@ def contract(
     Returns
     -------
     Contraction, or the Infeasibility met on the way: a cannot-link inside a block, an odd cycle
-    for k = 2, k + 1 mutually cannot-linked blocks, or fewer than k blocks. That a Contraction is
-    returned does not prove feasibility: see `sdpbb.feasibility`.
+    for k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
+    constraint on clusters, or more in all blocks than the budgets of k clusters. That a Contraction
+    is returned does not prove feasibility: see `sdpbb.feasibility`.
+
+    Two blocks whose union violates a constraint on clusters are cannot-linked, as are points that
+    one forbids to link. Constraints without a compiled form are asked about pairs of blocks only
+    where there are LARGEST_FOR_PAIRS blocks or fewer.
     """
     n, k = instance.n_points, instance.k
+    # Most instances have none, and pay nothing for those that do.
+    constrained = bool(instance.cluster_constraints)
+    beyond_pairs = constrained and instance.has_constraints_beyond_pairs
     known = instance.must_link if blocks is None else _spanning_pairs(blocks)
     merged = np.concatenate([known, _as_pairs(must_link)])
     apart = np.concatenate([instance.cannot_link, _as_pairs(cannot_link)])
+    if constrained:
+        apart = np.concatenate([apart, instance.compiled_constraints.forbidden])
     while True:
         block_of = connected_components(n, merged)
         inside = block_of[apart[:, 0]] == block_of[apart[:, 1]]
@@ -121,6 +178,12 @@ def contract(
             path = shortest_path(n, merged, int(i), int(j))
             return Infeasibility(InfeasibilityKind.CANNOT_LINK_IN_BLOCK, path)
         pairs = distinct_edges(block_of[apart])
+        if beyond_pairs:
+            # Anew each time: what two blocks violated, their unions violate as well.
+            found = _pairs_not_allowed(instance, block_of, pairs)
+            if isinstance(found, Infeasibility):
+                return found
+            pairs = distinct_edges(np.concatenate([pairs, found]))
         forced = forced_merges(int(block_of.max()) + 1, pairs, k)
         first = np.unique(block_of, return_index=True)[1]
         if isinstance(forced, Infeasibility):
@@ -130,7 +193,37 @@ def contract(
         merged = np.concatenate([merged, first[forced]])
     if len(first) < k:
         return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS, tuple(first.tolist()))
-    return _aggregate(instance, block_of, pairs)
+    contraction = _aggregate(instance, block_of, pairs)
+    return replace(contraction, instance=instance) if beyond_pairs else contraction
+
+
+def _pairs_not_allowed(
+    instance: Instance, block_of: NDArray[np.intp], cannot_link: NDArray[np.intp]
+) -> NDArray[np.intp] | Infeasibility:
+    """The pairs of blocks (p, 2) that no cluster may hold because of constraints on clusters,
+    cannot-linked (q, 2) or not; or why there is no clustering."""
+    compiled = instance.compiled_constraints
+    budgets = Budgets.over_blocks(compiled.budgets, block_of)
+    exceeded = budgets.exceeded_by_all(instance.k)
+    if len(exceeded):
+        spending = np.flatnonzero(budgets.linear[exceeded[0]][block_of])
+        return Infeasibility(InfeasibilityKind.TOO_MUCH_FOR_K, tuple(spending.tolist()))
+    m = budgets.linear.shape[1]
+    alone = budgets.exceeded_alone()
+    points = [np.flatnonzero(block_of == block) for block in range(m)] if compiled.others else []
+    for block, members in enumerate(points):
+        alone[block] |= not all(c.allows(instance, members) for c in compiled.others)
+    if alone.any():
+        members = np.flatnonzero(block_of == np.argmax(alone))
+        return Infeasibility(InfeasibilityKind.BLOCK_NOT_ALLOWED, tuple(members.tolist()))
+    apart = budgets.exceeded_together()
+    if points and m <= LARGEST_FOR_PAIRS:
+        known = apart.copy()
+        known[cannot_link[:, 0], cannot_link[:, 1]] = True
+        for i, j in np.argwhere(np.triu(~known, 1)):
+            members = np.union1d(points[i], points[j])
+            apart[i, j] = not all(c.allows(instance, members) for c in compiled.others)
+    return np.argwhere(np.triu(apart)).astype(np.intp)
 
 
 def _aggregate(

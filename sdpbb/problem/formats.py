@@ -15,6 +15,11 @@ Constraints
     comment. This is the format of PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft
     constraints, which may be violated at a price; their weights are 0 < w <= 1, and 1 if left out.
 
+    These are on single clusters, which column generation keeps; each may be given several times:
+    `MAXSIZE n` (a cluster has at most n points), `OVERLAP l i j ...` (at most l of the points i, j,
+    ...), `DIFFERENCE l i j ...` (at most l points besides these), and `SOFTCL l i j i j ...` (a
+    cluster holds at most l of the pairs i j).
+
 Labels
     One per line, in the order of the points: integers as written, any words without blanks as read.
 
@@ -31,14 +36,8 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path, write_atomically
 from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
-from sdpbb.problem.instance import (
-    Instance,
-    checked_points,
-    distinct_pairs,
-    number_of_clusters,
-    pairs_closer_than,
-    pairs_farther_than,
-)
+from sdpbb.problem.instance import Instance, checked_points, number_of_clusters
+from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
 from sdpbb.problem.points_file import PointsFile, read_points, write_points
 from sdpbb.problem.textfile import FilePath, open_text, shown
 
@@ -103,6 +102,7 @@ def read_instance(
         Path(data_path).stem,
         constraints.soft_must_link,
         constraints.soft_cannot_link,
+        constraints.cluster_constraints,
     )
 
 

@@ -15,20 +15,35 @@ class InfeasibilityKind(Enum):
     TOO_FEW_BLOCKS = "fewer than k blocks"
     NOT_COLOURABLE = "the cannot-link graph has no colouring with k colours"
     """The verdict of an integer programming solver in floating point, on 0-1 data."""
+    BLOCK_NOT_ALLOWED = "points that must be together, which no cluster may hold"
+    TOO_MUCH_FOR_K = "more points, or pairs that must be together, than k clusters may hold"
+    EXHAUSTED = "no clustering keeps the constraints on clusters"
+    """The search has looked everywhere."""
 
 
 @dataclass(frozen=True)
 class Infeasibility:
-    """A proof that no clustering exists: its kind, and the points (row numbers) it rests on."""
+    """A proof that no clustering exists.
+
+    Cannot-links are also those that follow from constraints on clusters.
+
+    kind : of the proof
+    points : the row numbers it rests on
+    n_nodes : the nodes of the tree that it took, for EXHAUSTED
+    """
 
     kind: InfeasibilityKind
     points: tuple[int, ...] = ()
+    n_nodes: int = 0
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the kind's name, all points, and the text."""
         return {"kind": self.kind.name.lower(), "points": list(self.points), "text": str(self)}
 
     def __str__(self) -> str:
+        if self.n_nodes:
+            nodes = f"{self.n_nodes} node{'s' if self.n_nodes > 1 else ''}"
+            return f"{self.kind.value}, proven by branching over {nodes}"
         if not self.points:
             return self.kind.value
         shown = ", ".join(str(i) for i in self.points[:12])

@@ -1,10 +1,10 @@
-"""The instance: points, a number of clusters, must-link and cannot-link pairs."""
+"""The instance: points, a number of clusters, constraints on pairs and on clusters."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
+from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
+from sdpbb.problem.pairs import distinct_pairs
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.
 LARGEST, SMALLEST = 1e100, 1e-100
-# Pairs that a distance may stand for: 0.3 GiB. All pairs of 6,000 points, far beyond what can be
-# solved to optimality.
-MAX_PAIRS = 20_000_000
 
 # np.asarray(kind) of what is a number and what is not, for messages.
 _NOT_NUMBERS = {
@@ -58,7 +58,8 @@ class Instance:
 
     minimise    sum_{i=1}^n || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
     subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
-                l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs.
+                l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs,
+                { i : l(i) = c } allowed by every constraint on clusters, for each c.
 
     Parameters
     ----------
@@ -71,6 +72,9 @@ class Instance:
     soft_must_link, soft_cannot_link : pairs that may be violated at a price, for heuristics:
         triples (i, j, weight), 0 < weight <= 1, or a `SoftPairs`; None for none. The programme
         above does without them
+    cluster_constraints : any iterable of `ClusterConstraint` objects
+        (`sdpbb.problem.cluster_constraints`), each of which every cluster has to keep; None for
+        none
 
     Raises
     ------
@@ -88,6 +92,7 @@ class Instance:
     name: str = ""
     soft_must_link: SoftPairs = field(default_factory=SoftPairs)
     soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
+    cluster_constraints: tuple[ClusterConstraint, ...] = ()
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
@@ -98,6 +103,10 @@ class Instance:
         _set(self, "cannot_link", _pairs(self.cannot_link, n, "cannot_link"))
         for argument in ("soft_must_link", "soft_cannot_link"):
             _set(self, argument, _soft_pairs(getattr(self, argument), n, argument))
+        constraints = checked_constraints(self.cluster_constraints, "cluster_constraints")
+        for position, constraint in enumerate(constraints):
+            check_rows(constraint, n, f"cluster_constraints[{position}]")
+        _set(self, "cluster_constraints", constraints)
 
     @property
     def n_points(self) -> int:
@@ -124,57 +133,43 @@ class Instance:
     def has_soft_constraints(self) -> bool:
         return bool(len(self.soft_must_link) or len(self.soft_cannot_link))
 
+    @cached_property
+    def compiled_constraints(self) -> CompiledConstraints:
+        """The constraints on clusters in the forms that the engine works with."""
+        return CompiledConstraints.of(self.cluster_constraints, self.points)
+
+    @property
+    def has_constraints_beyond_pairs(self) -> bool:
+        """Whether constraints on clusters say more than cannot-links could."""
+        compiled = self.compiled_constraints
+        return bool(compiled.budgets or compiled.others)
+
+    def in_pairs(self) -> Instance:
+        """The same instance with cannot-links in the place of constraints on clusters, for methods
+        that know of no others.
+
+        Raises
+        ------
+        InstanceError
+            If the constraints say more than cannot-links could.
+        """
+        if not self.cluster_constraints:
+            return self
+        if self.has_constraints_beyond_pairs:
+            raise InstanceError("cluster_constraints: expected none beyond cannot-links")
+        pairs = np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
+        cannot_link = distinct_pairs(pairs, self.n_points)
+        return replace(self, cannot_link=cannot_link, cluster_constraints=())
+
     def __repr__(self) -> str:
+        on_clusters = len(self.cluster_constraints)
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}, d={self.n_features}, "
             f"k={self.k}, {len(self.must_link)} must-links, {len(self.cannot_link)} cannot-links"
-            f"{f', {soft} soft constraints' if soft else ''})"
+            f"{f', {soft} soft constraints' if soft else ''}"
+            f"{f', {on_clusters} constraints on clusters' if on_clusters else ''})"
         )
-
-
-def pairs_farther_than(points: NDArray[np.float64], distance: float) -> NDArray[np.intp]:
-    """The pairs (i, j), i < j, with ||p_i - p_j|| > distance: the cannot-links that a maximum
-    cluster diameter (GAMMA) amounts to. InstanceError if more than MAX_PAIRS."""
-    return _pairs_where(points, lambda d: d > distance, f"GAMMA {distance:g}", "cannot-links")
-
-
-def pairs_closer_than(points: NDArray[np.float64], distance: float) -> NDArray[np.intp]:
-    """The pairs (i, j), i < j, with ||p_i - p_j|| < distance: the must-links that a minimum
-    separation between clusters (DELTA) amounts to. InstanceError if more than MAX_PAIRS."""
-    return _pairs_where(points, lambda d: d < distance, f"DELTA {distance:g}", "must-links")
-
-
-def _pairs_where(
-    points: NDArray[np.float64],
-    condition: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
-    constraint: str,
-    pairs: str,
-) -> NDArray[np.intp]:
-    found, counts = [], np.zeros(len(points), np.intp)
-    for i in range(len(points) - 1):
-        # Differences, not inner products: the comparison decides constraints, every digit counts.
-        distances = np.sqrt(((points[i + 1 :] - points[i]) ** 2).sum(axis=1))
-        js = np.flatnonzero(condition(distances)) + (i + 1)
-        found.append(js.astype(np.int32))
-        counts[i] = len(js)
-        if counts.sum() > MAX_PAIRS:
-            raise InstanceError(
-                f"{constraint} stands for more than {MAX_PAIRS:,} {pairs}; expected a distance "
-                "that fewer pairs of points are at"
-            )
-    result = np.empty((counts.sum(), 2), np.intp)
-    result[:, 0] = np.repeat(np.arange(len(points)), counts)
-    np.concatenate([np.empty(0, np.int32), *found], out=result[:, 1], casting="same_kind")
-    return result
-
-
-def distinct_pairs(pairs: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """The pairs (i, j) of 0 to n - 1 as i < j, sorted, each once."""
-    i, j = pairs.T
-    keys = np.minimum(i, j) * n + np.maximum(i, j)
-    keys.sort()  # np.unique hashes, which takes five times as long for millions
-    return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], n))
 
 
 def checked_points(values: ArrayLike) -> NDArray[np.float64]:

@@ -66,11 +66,23 @@ class Partition:
             np.flatnonzero(label[cl[:, 0]] == label[cl[:, 1]]),
         )
 
+    def cluster_violations(self, instance: Instance) -> NDArray[np.intp]:
+        """Positions, in `instance.cluster_constraints`, of those that some cluster violates."""
+        clusters = [np.flatnonzero(self.labels == c) for c in range(self.n_clusters)]
+        violated = [
+            position
+            for position, constraint in enumerate(instance.cluster_constraints)
+            if not all(constraint.allows(instance, members) for members in clusters)
+        ]
+        return np.array(violated, np.intp)
+
     def is_feasible(self, instance: Instance) -> bool:
         """Whether the partition has exactly k clusters and keeps every constraint."""
         if len(self.labels) != instance.n_points or self.n_clusters != instance.k:
             return False
-        return not any(len(violated) for violated in self.violations(instance))
+        if any(len(violated) for violated in self.violations(instance)):
+            return False
+        return not len(self.cluster_violations(instance))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and np.array_equal(self.labels, other.labels)

@@ -30,6 +30,7 @@ ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
 class SearchStatistics:
     """What the search took; the root's figures are set when it is left.
 
+    root_lower_bound is None if the root holds no clustering, root_gap if none was known by then.
     n_probes counts the children that were bounded for a short while to choose a branching, n_fixed
     the pairs fixed, n_lost the nodes given up because they ended two workers.
     """
@@ -92,9 +93,9 @@ def branch_and_bound(
     1. While there is an open node, no limit is reached and a worker is free, take the node with the
        least bound and have it evaluated: bound, cut, and look for clusterings (`evaluate`).
     2. Take its clustering if it is better than the incumbent.
-    3. Drop the node if it is infeasible, close it if its bound meets the incumbent, bound it again
-       if pairs were fixed; otherwise have the children of some pairs probed, and replace it by
-       the two of the best.
+    3. Drop the node if it is infeasible (its bound is inf, or its constraints contradict each
+       other), close it if its bound meets the incumbent, bound it again if pairs were fixed;
+       otherwise have the children of some pairs probed, and replace it by the two of the best.
 
     Works on the search in place. Returns the limit that was reached: None if every node is
     finished.
@@ -161,7 +162,7 @@ class _Coordinator:
             self._save(self._search, finished=False)
         self._put_back()
         self._save(self._search, finished=True)
-        if self._limit is None and not self._tree.is_closed:
+        if self._limit is None and not (self._tree.is_closed or self._tree.is_exhausted):
             return Termination.WORKERS_LOST
         return self._limit
 
@@ -334,8 +335,8 @@ class _Coordinator:
             self._statistics.n_nodes += 1
         if number == 0:
             statistics, tree = self._statistics, self._tree
-            statistics.root_lower_bound = tree.lower
-            statistics.root_gap = tree.gap
+            statistics.root_lower_bound = None if tree.is_exhausted else tree.lower
+            statistics.root_gap = None if tree.labels is None else tree.gap
             statistics.root_seconds = self._limits.seconds
 
     def _report(self, improved: bool) -> None:

@@ -54,6 +54,8 @@ class Allowance:
 
 
 ENDLESS = Allowance()
+# The bound of a node that holds none.
+NO_CLUSTERING = SafeBound(math.inf)
 
 
 class _Clock:
@@ -99,8 +101,11 @@ def evaluate(
 
     Parameters
     ----------
-    node, upper : the node, and the cost of the incumbent
+    node, upper : the node, and the cost of the incumbent, inf if there is none
     allowance : how long that may take
+
+    Where constraints on clusters are more than cannot-links, the heuristics know nothing of them:
+    what violates them is dropped, and no clustering may be known for long.
 
     A pure function but for the clock: where an evaluation is left to be continued has no influence
     on what it comes to.
@@ -119,7 +124,8 @@ def evaluate(
             return Outcome(NodeStatus.UNFINISHED, node.lower, state=node.state)
         feasible = found
     search = _NodeSearch(node, Incumbent(upper), context, decided, bounded, feasible, clock)
-    only = only_clustering(bounded, feasible if bounded is decided else None)
+    known = feasible if bounded is decided and decided.keeps(feasible) else None
+    only = only_clustering(bounded, known)
     return search.run() if only is None else search.closed_by(only)
 
 
@@ -168,6 +174,8 @@ def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
     bound = child.lower
     for _ in range(context.search.branching.probe_steps):
         progress = run.advance(context.tolerances.cutoff(upper))
+        if progress.bound == NO_CLUSTERING:
+            return Probe(None, run.n_iterations)
         bound = max(bound, child.proven(progress.bound))
         if context.tolerances.closes(bound, upper):
             break
@@ -175,7 +183,7 @@ def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
 
 
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
-    """Labels of the blocks that keep the constraints, from those the node knows, if they do."""
+    """Labels of the blocks that keep the cannot-links, from those the node knows, if they do."""
     if node.feasible is None:
         return None
     labels = node.feasible[contraction.representatives]
@@ -188,7 +196,8 @@ def only_clustering(
     contraction: Contraction, feasible: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
     """Labels of the blocks where all clusterings cost the same: one block per cluster (k = 1
-    included), or blocks that all have the same mean, for which labels must be known."""
+    included), or blocks that all have the same mean, for which labels must be known. None if there
+    may be several, or their labels are not known."""
     if contraction.n_blocks == contraction.k:
         return np.arange(contraction.k)
     return None if contraction.means.any() else feasible
@@ -254,7 +263,10 @@ class _NodeSearch:
         run = self._begin()
         while not self._clock.is_urgent():
             self._progress = run.advance(self._cutoff)
+            if self._progress.bound == NO_CLUSTERING:
+                return self._outcome(NodeStatus.INFEASIBLE)
             self._raise_to(self._progress.bound)
+            self._offer_of_bounding(run)
             if self._is_closed:
                 return self._outcome(NodeStatus.CLOSED)
             stalled = self._progress.stalled
@@ -273,11 +285,22 @@ class _NodeSearch:
     def _begin(self) -> BoundRun[Any]:
         bounding, state = self._context.bounding, self._node.state
         if state is None or state.bounding is None:
-            self._run = bounding.start(self._bounded, self._node.warm_start)
+            self._run = bounding.start(self._bounded, self._node.warm_start, self._known())
         else:
             self._run = bounding.resume(self._bounded, state.bounding)
             self._iterations_before = self._run.n_iterations
         return self._run
+
+    def _known(self) -> NDArray[np.intp] | None:
+        """Labels of the blocks that are bounded, for a clustering that keeps all constraints: the
+        incumbent's, or those that showed the node to be feasible."""
+        for labels in (self._incumbent.labels, self._decided.lift(self._feasible)):
+            if labels is not None:
+                of_blocks = labels[self._bounded.representatives]
+                is_whole = np.array_equal(self._bounded.lift(of_blocks), labels)
+                if is_whole and self._bounded.keeps(of_blocks):
+                    return of_blocks
+        return None
 
     @property
     def _cutoff(self) -> float:
@@ -290,14 +313,22 @@ class _NodeSearch:
     def _offer(
         self, contraction: Contraction, labels: NDArray[np.intp], cost: float, source: str
     ) -> None:
-        """Take a clustering of the blocks if it is better than the incumbent."""
+        """Take labels of the blocks with k clusters that keep the must-links and cannot-links, if
+        they keep the constraints on clusters too and are better than the incumbent."""
         improves = self._context.tolerances.improves
-        if improves(cost, self._incumbent.cost):
+        if improves(cost, self._incumbent.cost) and contraction.keeps(labels):
             lifted = contraction.lift(labels)
             # As it will be reported: sums over blocks are rounded differently.
             cost = Partition(lifted).sum_of_squares(self._context.instance.points)
             if improves(cost, self._incumbent.cost):
                 self._incumbent = Incumbent(cost, lifted, source)
+
+    def _offer_of_bounding(self, run: BoundRun[Any]) -> None:
+        """Take the clustering that bounding has met, if it is one and better than the incumbent."""
+        labels = run.clustering()
+        if labels is None or len(np.unique(labels)) != self._bounded.k:
+            return
+        self._offer(self._bounded, labels, self._bounded.cost(labels), "bounding")
 
     def _run_heuristic(self, parameters: MultiStartParameters, run: BoundRun[Any] | None) -> None:
         """Look for a better clustering, from the bounding's affinity or k-means++ starts."""
@@ -322,7 +353,9 @@ class _NodeSearch:
     def _leave(self, run: BoundRun[Any]) -> Outcome:
         """The bound has stalled: fix what it allows, and branch unless that changes the blocks."""
         search = self._context.search
-        fixings = self._fixings(run) if search.fixing else Fixings()
+        # Without an incumbent there is nothing that fixed pairs could be better than.
+        fixing = search.fixing and math.isfinite(self._cutoff)
+        fixings = self._fixings(run) if fixing else Fixings()
         warm_start = run.warm_start()
         if len(fixings) and self._changes_blocks(fixings):
             return self._outcome(NodeStatus.FIXED, warm_start=warm_start, fixings=fixings)

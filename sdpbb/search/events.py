@@ -35,6 +35,7 @@ class Started:
     n_blocks: int
     n_block_cannot_link: int
     resumed: Resumed | None = None
+    n_cluster_constraints: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class Compiling:
 class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
-    source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring").
-    upper is inf while there is no clustering.
+    source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
+    "bounding"). upper and gap are inf while there is no clustering.
     """
 
     seconds: float

@@ -49,7 +49,8 @@ class Node:
         descendants proves more than fixings.below
     blocks : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
         the root
-    feasible : (n,) labels of a clustering of the instance, likely to keep the decisions too
+    feasible : (n,) labels with k clusters that keep the must-links and cannot-links of an ancestor,
+        and likely the node's; constraints on clusters they may violate
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
     state : where the node's evaluation was left, or None if it has not begun
@@ -100,8 +101,8 @@ class Outcome:
     lower : proven for every clustering of the node (its parent's at least)
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
-    blocks, feasible : the blocks that were bounded, and labels that keep the node's decisions,
-        where known
+    blocks, feasible : the blocks that were bounded, and labels that keep the node's must-links and
+        cannot-links, where known
     state : for UNFINISHED, where the evaluation was left
     warm_start : for BRANCH and FIXED, what comes next starts from
     candidates : for BRANCH, the pairs of points to branch on, the most promising first

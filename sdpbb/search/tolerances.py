@@ -47,6 +47,7 @@ class Tolerances:
         return cost < upper
 
     def relative_gap(self, lower: float, upper: float) -> float:
-        """(upper - lower) / upper, and 0 where the difference is rounding."""
+        """(upper - lower) / upper, and 0 where the difference is rounding; inf for upper = inf."""
         # The same expression as in `cutoff`: the two differences may round differently.
-        return 0.0 if lower >= upper - self.zero else relative_gap(lower, upper)
+        is_rounding = upper < np.inf and lower >= upper - self.zero
+        return 0.0 if is_rounding else relative_gap(lower, upper)

@@ -107,13 +107,18 @@ class Tree:
 
     @property
     def gap(self) -> float:
-        """Between the global bound and the incumbent, relative to the incumbent."""
+        """Between the global bound and the incumbent, relative to the incumbent; inf without."""
         return self.tolerances.relative_gap(self.lower, self.upper)
 
     @property
     def is_closed(self) -> bool:
         """Whether the incumbent is proven to be optimal, to the tolerance."""
         return self.labels is not None and self.lower >= self.tolerances.cutoff(self.upper)
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether it is proven that there is no clustering."""
+        return self.labels is None and self.lower == math.inf
 
     def next_node(self) -> Node | None:
         """Take the open node with the least bound; None if there is none."""

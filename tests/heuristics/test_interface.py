@@ -12,7 +12,7 @@ from heuristics.method import Soft
 from heuristics.registry import METHODS, method
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance, MaximumDiameter, MaximumSize, Partition
 from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
 
 QUICK = {"best-of": {"n_runs": 1, "n_starts": 2, "n_relocations": 2}}
@@ -152,6 +152,25 @@ def test_soft_constraints_are_weighed_ignored_or_refused(name):
             quick(name).run(instance)
     elif name != "bh-kmeans":  # whose constraints all have weight 1
         assert quick(name).run(instance).status is HeuristicStatus.FOUND
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_constraints_on_clusters_are_refused(name):
+    instance = Instance([[0.0], [1.0], [2.0]], 2, cluster_constraints=[MaximumSize(2)])
+    with pytest.raises(InstanceError, match=f"^{name}: constraints on clusters, "):
+        quick(name).run(instance)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_diameter_is_cannot_links(name):
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    far = [(i, j) for i in range(20) for j in range(i) if np.linalg.norm(points[i] - points[j]) > 2]
+    instance = Instance(points, 5, cluster_constraints=[MaximumDiameter(2.0), MaximumSize(20)])
+    result = quick(name).run(instance, 1)
+    in_pairs = quick(name).run(Instance(points, 5, cannot_link=[(j, i) for i, j in far]), 1)
+    assert result.status is in_pairs.status is HeuristicStatus.FOUND
+    assert np.array_equal(result.labels, in_pairs.labels)
+    assert result.violations == in_pairs.violations
 
 
 @pytest.mark.parametrize("name", METHODS)

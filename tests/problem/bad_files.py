@@ -38,7 +38,14 @@ class BadFolder(BadFile):
 
 HEADER = "expected the integers n d k or n d, or commas between the numbers of a CSV file"
 MISSING = "is the line n d k missing?"
-CONSTRAINT = "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x or DELTA x"
+CONSTRAINT = (
+    "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x, DELTA x, MAXSIZE n, "
+    "OVERLAP l i j ..., DIFFERENCE l i j ... or SOFTCL l i j i j ..."
+)
+MAXSIZE = "expected MAXSIZE n, an integer n >= 1"
+OVERLAP = "expected OVERLAP l i j ..., an integer l >= 0 and row numbers"
+DIFFERENCE = "expected DIFFERENCE l i j ..., an integer l >= 0 and row numbers"
+SOFTCL = "expected SOFTCL l i j i j ..., an integer l >= 0 and pairs of row numbers"
 SOFT = "two row numbers and a weight 0 < w <= 1 (1 if it is left out)"
 OTHER_DATA = "is the file for other data, or does it number rows from 1?"
 
@@ -199,6 +206,32 @@ BAD_CONSTRAINTS = [
     ),
     BadFile("DELTA alone", "DELTA\n", 1, "'DELTA'; expected DELTA x, a finite distance x >= 0"),
     BadFile("two DELTA", "DELTA 1\nDELTA 2\n", 2, "a second DELTA; expected at most one"),
+    BadFile("MAXSIZE alone", "MAXSIZE\n", 1, f"'MAXSIZE'; {MAXSIZE}"),
+    BadFile("MAXSIZE 0", "ML 0 1\nMAXSIZE 0\n", 2, f"'MAXSIZE 0'; {MAXSIZE}"),
+    BadFile("MAXSIZE with rows", "MAXSIZE 2 0\n", 1, f"'MAXSIZE 2 0'; {MAXSIZE}"),
+    BadFile("fraction in MAXSIZE", "MAXSIZE 2.0\n", 1, f"'MAXSIZE 2.0'; {MAXSIZE}"),
+    BadFile("OVERLAP without rows", "OVERLAP 2\n", 1, f"'OVERLAP 2'; {OVERLAP}"),
+    BadFile("negative OVERLAP", "OVERLAP -1 2\n", 1, f"'OVERLAP -1 2'; {OVERLAP}"),
+    BadFile("DIFFERENCE in words", "DIFFERENCE 1 x\n", 1, f"'DIFFERENCE 1 x'; {DIFFERENCE}"),
+    BadFile("half a pair", "SOFTCL 1 0 1 2\n", 1, f"'SOFTCL 1 0 1 2'; {SOFTCL}"),
+    BadFile(
+        "SOFTCL, i = j",
+        "SOFTCL 1 0 1 2 2\n",
+        1,
+        "'SOFTCL 1 0 1 2 2' pairs a point with itself; expected i != j",
+    ),
+    BadFile(
+        "OVERLAP out of range",
+        "OVERLAP 1 0 4\n",
+        1,
+        f"'OVERLAP 1 0 4' names row 4, but the data has rows 0 to 3; {OTHER_DATA}",
+    ),
+    BadFile(
+        "SOFTCL out of range",
+        "SOFTCL 1 -1 2\n",
+        1,
+        f"'SOFTCL 1 -1 2' names row -1, but the data has rows 0 to 3; {OTHER_DATA}",
+    ),
 ]
 
 # For data with 4 points.

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem import SoftPairs
+from sdpbb.problem import (
+    AllOf,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+    SoftPairs,
+)
 from sdpbb.problem.formats import (
     Constraints,
     read_constraints,
@@ -65,7 +73,22 @@ soft_pairs = pairs.flatmap(
 )
 
 
-@given(st.builds(Constraints, pairs, pairs, distances, distances, soft_pairs, soft_pairs))
+rows = st.lists(st.integers(0, 9), min_size=1)
+several_pairs = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] != p[1]), min_size=1
+)
+limits = st.integers(0, 5)
+on_clusters = st.lists(
+    st.builds(MaximumSize, st.integers(1, 20))
+    | st.builds(MaximumOverlap, rows, limits)
+    | st.builds(MinimumDifference, rows, limits)
+    | st.builds(SoftCannotLinks, several_pairs, limits)
+).map(tuple)
+
+
+@given(
+    st.builds(Constraints, pairs, pairs, distances, distances, soft_pairs, soft_pairs, on_clusters)
+)
 def test_constraints_round_trip(folder, constraints):
     write_constraints(folder / "constraints.txt", constraints)
     read = read_constraints(folder / "constraints.txt", 10)
@@ -73,6 +96,7 @@ def test_constraints_round_trip(folder, constraints):
     assert np.array_equal(read.cannot_link, constraints.cannot_link)
     assert read.max_diameter == constraints.max_diameter
     assert read.min_separation == constraints.min_separation
+    assert read.cluster_constraints == constraints.cluster_constraints
     for kind in ("soft_must_link", "soft_cannot_link"):
         assert np.array_equal(getattr(read, kind).pairs, getattr(constraints, kind).pairs)
         assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
@@ -231,7 +255,7 @@ def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
 
 
 def test_a_distance_for_too_many_pairs_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.problem.instance.MAX_PAIRS", 2)
+    monkeypatch.setattr("sdpbb.problem.pairs.MAX_PAIRS", 2)
     data = file(tmp_path, "4 1 2\n0\n1\n5\n9\n")
     constraints = file(tmp_path, "GAMMA 0\n", "constraints.txt")
     message = f"{constraints}: GAMMA 0 stands for more than 2 cannot-links"
@@ -260,3 +284,33 @@ def test_labels_round_trip(folder, labels):
 def test_labels_may_be_words(tmp_path):
     path = file(tmp_path, "setosa\n\n virginica \nsetosa\r\n", "labels.txt")
     assert read_labels(path, 3).tolist() == [0, 1, 0]
+
+
+def test_constraints_on_clusters_become_those_of_the_instance(tmp_path):
+    points = file(tmp_path, "4 1 2\n0\n1\n5\n6\n")
+    lines = "MAXSIZE 3\nOVERLAP 1 0 1 # both\nDIFFERENCE 2 3\nMAXSIZE 2\nSOFTCL 0 0 2 3 1\n"
+    instance = read_instance(points, constraints_path=file(tmp_path, lines, "constraints.txt"))
+    assert instance.cluster_constraints == (
+        MaximumSize(3),
+        MaximumOverlap((0, 1), 1),
+        MinimumDifference((3,), 2),
+        MaximumSize(2),
+        SoftCannotLinks(((0, 2), (1, 3)), 0),
+    )
+
+
+class Smaller(MaximumSize):
+    def allows(self, instance, members):
+        return len(members) < self.limit
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [AllOf([MaximumSize(3)]), MaximumDiameter(1.0), MaximumOverlap([], 0), Smaller(3)],
+)
+def test_what_has_no_line_is_not_written(tmp_path, constraint):
+    with pytest.raises(InstanceError, match="has no line in a file of constraints"):
+        write_constraints(
+            tmp_path / "constraints.txt", Constraints(cluster_constraints=(constraint,))
+        )
+    assert not (tmp_path / "constraints.txt").exists()

@@ -6,7 +6,7 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance
-from sdpbb.problem.instance import distinct_pairs, pairs_closer_than, pairs_farther_than
+from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
 

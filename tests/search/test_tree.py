@@ -169,6 +169,28 @@ def test_tolerances():
     assert not tolerances.improves(5.0, 5.0)
     assert tolerances.relative_gap(0.0, 1e-20) == 0.0
     assert tolerances.relative_gap(1.0, 2.0) == 0.5
+    assert tolerances.relative_gap(1.0, np.inf) == np.inf
+    assert tolerances.relative_gap(np.inf, np.inf) == np.inf
+
+
+def test_a_tree_without_a_clustering_is_exhausted_when_no_node_is_left(tree):
+    root = tree.next_node()
+    assert (tree.lower, tree.gap, tree.is_exhausted) == (0.0, np.inf, False)
+    tree.split(root.number, PAIR, SafeBound(3.0), None)
+    child = tree.next_node()
+    assert (tree.n_open, tree.lower, tree.is_exhausted) == (1, 3.0, False)
+    tree.drop(child.number)
+    assert (tree.n_open, tree.is_closed, tree.is_exhausted) == (0, False, True)
+    assert Tree.restored(tree.state(), tree.tolerances).is_exhausted
+
+
+def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted(tree):
+    tree.abandon(tree.next_node().number)
+    assert not tree.is_exhausted
+    other = Tree(Node(), tree.tolerances)
+    other.offer(LABELS, 5.0, "given")
+    other.drop(other.next_node().number)
+    assert (other.is_closed, other.is_exhausted) == (True, False)
 
 
 def test_a_gap_of_zero_means_precision():

@@ -74,8 +74,13 @@ class SdpBounding:
     def __init__(self, parameters: SdpParameters | None = None) -> None:
         self.parameters = parameters or SdpParameters()
 
-    def start(self, contraction: Contraction, warm_start: SdpWarmStart | None) -> SdpRun:
-        """Begin to bound a node."""
+    def start(
+        self,
+        contraction: Contraction,
+        warm_start: SdpWarmStart | None,
+        known: NDArray[np.intp] | None = None,
+    ) -> SdpRun:
+        """Begin to bound a node; a known clustering is of no use here."""
         run = SdpRun(contraction, self.parameters, is_child=warm_start is not None)
         if warm_start is not None:
             run.start_from(warm_start, contraction)
@@ -145,6 +150,9 @@ class SdpRun:
         """Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
         return self._relaxation.to_affinity(self._admm.W)
 
+    def clustering(self) -> None:
+        """None: the iterates are no clusterings."""
+
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         relaxation, n_candidates = self._relaxation, self.parameters.together_candidates
         dual = self._admm.dual_point()
@@ -159,6 +167,14 @@ class SdpRun:
             state = self._admm.state()
             together = pairs_together(relaxation, state, self.parameters, cutoff, tied)
         return together, np.unique(apart, axis=0)
+
+    @property
+    def relaxation(self) -> Relaxation:
+        return self._relaxation
+
+    def dual_point(self) -> DualPoint:
+        """The dual values of the last iterate."""
+        return self._admm.dual_point()
 
     def warm_start(self) -> SdpWarmStart:
         """The last iterate."""

@@ -1,0 +1,32 @@
+"""What clusters cost at the least, whatever has been rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.problem import Contraction
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.float64]:
+    """(t,) the costs of the columns, less what rounding can have added to them.
+
+    Sums over dimensions and blocks lose as many units in the last place as they have terms, scatter
+    and means of blocks as many as these have points. With d_i = c_i - mean_X, coordinates that are
+    known to a few units of their own change a cost by as many eps sum e_i |d_i| |c_i|, at most
+    eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
+    """
+    sets = csr_array(columns.members.astype(np.float64))
+    e, c, w = contraction.sizes, contraction.means, contraction.scatter
+    squares = (c**2).sum(axis=1)
+    lengths = sets @ (w + e * squares)
+    inside = float(e[w > 0.0].max(initial=0.0))
+    terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside) + 32.0
+    crossed = 32.0 * np.sqrt(columns.costs * lengths)
+    second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
+    margin = _EPS * (terms * columns.costs + crossed + second)
+    return np.asarray(np.maximum(columns.costs - margin, 0.0))

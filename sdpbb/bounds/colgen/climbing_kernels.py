@@ -1,0 +1,195 @@
+"""The compiled loop of heuristic pricing: local search for sets of low value from every block."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+_inner = nb.njit(cache=True, no_cpython_wrapper=True)  # type: ignore[call-overload]
+
+# Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
+ROUNDS = 30
+
+
+@_inner
+def _load(data, chosen, b, j):
+    """What block j uses of budget b beside those chosen."""
+    load = data.linear[b, j]
+    if len(data.pairs):
+        for i in range(len(chosen)):
+            if chosen[i]:
+                load += data.pairs[b, i, j]
+    return load
+
+
+@_inner
+def _allowed(data, chosen, used, j):
+    """Whether block j fits the budgets beside those chosen (cannot-links are seen to elsewhere)."""
+    for b in range(len(data.limits)):
+        if used[b] + _load(data, chosen, b, j) > data.limits[b]:
+            return False
+    return True
+
+
+@_inner
+def _allowed_instead(data, chosen, used, j):
+    """Whether block j fits the budgets in the place of the chosen blocks that it excludes."""
+    if len(data.limits) == 0:
+        return True
+    kept, left = chosen.copy(), used.copy()
+    for at in range(data.start[j], data.start[j + 1]):
+        i = data.neighbours[at]
+        if kept[i]:
+            kept[i] = False
+            for b in range(len(left)):
+                left[b] -= _load(data, kept, b, i)
+    return _allowed(data, kept, left, j)
+
+
+@_inner
+def _add(data, chosen, used, moment, j, sign):
+    """Add block j (sign 1) or take it out (sign -1)."""
+    chosen[j] = False
+    for b in range(len(data.limits)):
+        used[b] += sign * _load(data, chosen, b, j)
+    for c in range(len(moment)):
+        moment[c] += sign * data.sizes[j] * data.points[j, c]
+    chosen[j] = sign > 0
+
+
+@_inner
+def _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked):
+    """The blocks whose prices are worth their way to a place, greedily; their number of points."""
+    m = len(profits)
+    chosen[:] = False
+    used[:] = 0.0
+    moment[:] = 0.0
+    blocked[:] = False
+    for j in range(m):
+        square = 0.0
+        for c in range(len(mean)):
+            square += (data.points[j, c] - mean[c]) ** 2
+        gain[j] = profits[j] - data.sizes[j] * square
+    size = 0.0
+    while True:
+        best, block = 0.0, -1
+        for j in range(m):
+            if not blocked[j] and gain[j] > best:
+                best, block = gain[j], j
+        if block < 0:
+            return size
+        blocked[block] = True
+        if not _allowed(data, chosen, used, block):
+            continue
+        _add(data, chosen, used, moment, block, 1.0)
+        size += data.sizes[block]
+        for at in range(data.start[block], data.start[block + 1]):
+            blocked[data.neighbours[at]] = True
+
+
+@_inner
+def _moved(data, profits, weights, chosen, used, moment, size, total):
+    """Make the best exchange: a block in or out, one in for those it excludes.
+
+    weights : e_j ||c_j||^2 - a_j, so that f(X) = sum of weights - ||moment||^2 / size. Returns the
+    size and the sum of weights afterwards, and whether there was an improvement.
+    """
+    m, dimension = data.points.shape
+    value = total - (moment @ moment) / size
+    best, block = value - 1e-9 * abs(value), -1
+    for j in range(m):
+        e = data.sizes[j]
+        sign = -1.0 if chosen[j] else 1.0
+        new_size, new_total = size + sign * e, total + sign * weights[j]
+        square = 0.0
+        excluded = False
+        if not chosen[j]:
+            for at in range(data.start[j], data.start[j + 1]):
+                i = data.neighbours[at]
+                if chosen[i]:
+                    excluded = True
+                    new_size -= data.sizes[i]
+                    new_total -= weights[i]
+        if new_size <= 0.5:
+            continue
+        for c in range(dimension):
+            coordinate = moment[c] + sign * e * data.points[j, c]
+            if excluded:
+                for at in range(data.start[j], data.start[j + 1]):
+                    i = data.neighbours[at]
+                    if chosen[i]:
+                        coordinate -= data.sizes[i] * data.points[i, c]
+            square += coordinate * coordinate
+        new_value = new_total - square / new_size
+        if new_value >= best:
+            continue
+        if not chosen[j]:
+            if excluded and not _allowed_instead(data, chosen, used, j):
+                continue
+            if not excluded and not _allowed(data, chosen, used, j):
+                continue
+        best, block = new_value, j
+    if block < 0:
+        return size, total, False
+    if chosen[block]:
+        _add(data, chosen, used, moment, block, -1.0)
+        return size - data.sizes[block], total - weights[block], True
+    for at in range(data.start[block], data.start[block + 1]):
+        i = data.neighbours[at]
+        if chosen[i]:
+            _add(data, chosen, used, moment, i, -1.0)
+            size -= data.sizes[i]
+            total -= weights[i]
+    _add(data, chosen, used, moment, block, 1.0)
+    return size + data.sizes[block], total + weights[block], True
+
+
+@nb.njit(cache=True)
+def climb(data, profits, seeds, found, values):
+    """A local minimum of f from each seed: the blocks around a place, the place at their mean,
+    until that stands still; then single exchanges.
+
+    Parameters
+    ----------
+    data, profits : as for `sdpbb.bounds.colgen.pricing_kernels.search`
+    seeds : (s,) blocks to begin at
+    found, values : (s, m), (s,) receive the sets and f
+    """
+    m, dimension = data.points.shape
+    chosen, before = np.zeros(m, np.bool_), np.zeros(m, np.bool_)
+    blocked, gain, weights = np.zeros(m, np.bool_), np.zeros(m), np.zeros(m)
+    used, moment = np.zeros(len(data.limits)), np.zeros(dimension)
+    for j in range(m):
+        weights[j] = data.sizes[j] * (data.points[j] @ data.points[j]) - profits[j]
+    for s in range(len(seeds)):
+        seed = seeds[s]
+        chosen[:] = False
+        used[:] = 0.0
+        moment[:] = 0.0
+        _add(data, chosen, used, moment, seed, 1.0)
+        size = data.sizes[seed]
+        if dimension > 0:
+            for _ in range(ROUNDS):
+                before[:] = chosen
+                mean = moment / size
+                size = _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked)
+                if size == 0.0 or (before == chosen).all():
+                    break
+        if size == 0.0:
+            chosen[:] = False
+            used[:] = 0.0
+            moment[:] = 0.0
+            _add(data, chosen, used, moment, seed, 1.0)
+            size = data.sizes[seed]
+        total = 0.0
+        for j in range(m):
+            if chosen[j]:
+                total += weights[j]
+        for _ in range(ROUNDS + m):
+            size, total, improved = _moved(
+                data, profits, weights, chosen, used, moment, size, total
+            )
+            if not improved:
+                break
+        found[s] = chosen
+        values[s] = total - (moment @ moment) / size

@@ -1,0 +1,142 @@
+"""Columns: the clusters that a master programme chooses from, with their costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.problem import Contraction
+
+Members = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class PackedColumns:
+    """Sets of blocks, a bit for each block: what is kept of columns while nobody works with them.
+
+    bits : (t, ceil(m / 8)) as `numpy.packbits` makes them
+    n_blocks : m
+    """
+
+    bits: NDArray[np.uint8]
+    n_blocks: int
+
+    @classmethod
+    def of(cls, members: Members) -> PackedColumns:
+        return cls(np.packbits(members, axis=1), members.shape[1])
+
+    def members(self) -> Members:
+        """(t, m)"""
+        return np.unpackbits(self.bits, axis=1, count=self.n_blocks).astype(bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Different non-empty clusters of the m blocks of a contraction.
+
+    members : (t, m) whether a block is in a cluster
+    costs : (t,) c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2
+    """
+
+    members: Members
+    costs: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    @classmethod
+    def of(cls, contraction: Contraction, members: Members) -> Columns:
+        """The clusters among the rows of members (t, m), each once, in order of appearance; empty
+        sets are left out. The cost of one does not depend on the others, to the last bit."""
+        members = np.asarray(members, bool).reshape(-1, contraction.n_blocks)
+        members = members[members.any(axis=1)]
+        if len(members) > 1:
+            first = np.unique(np.packbits(members, axis=1), axis=0, return_index=True)[1]
+            members = members[np.sort(first)]
+        return cls(members, cluster_costs(contraction, members))
+
+    @classmethod
+    def singletons(cls, contraction: Contraction) -> Columns:
+        """Each block by itself."""
+        return cls.of(contraction, np.eye(contraction.n_blocks, dtype=bool))
+
+    @cached_property
+    def keys(self) -> tuple[bytes, ...]:
+        """(t,) what tells clusters of the same blocks apart."""
+        return tuple(row.tobytes() for row in np.packbits(self.members, axis=1))
+
+    def select(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Columns:
+        """Some of the columns, by mark or position."""
+        return Columns(self.members[which], self.costs[which])
+
+    def __add__(self, other: Columns) -> Columns:
+        """These, and those of the others that are not among them."""
+        known = set(self.keys)
+        new = np.array([key not in known for key in other.keys], bool)
+        return Columns(
+            np.concatenate([self.members, other.members[new]]),
+            np.concatenate([self.costs, other.costs[new]]),
+        )
+
+    def packed(self) -> PackedColumns:
+        return PackedColumns.of(self.members)
+
+
+def cluster_costs(contraction: Contraction, members: Members) -> NDArray[np.float64]:
+    """(t,) c(X) of clusters (t, m): deviations from the mean are squared, and nothing large is
+    subtracted. The cost of a single block is its own scatter."""
+    row, block = np.nonzero(members)
+    e, count = contraction.sizes[block], len(members)
+    points = np.bincount(row, e, count)
+    squares = np.zeros(len(block))
+    for coordinate in contraction.means.T[:, block]:
+        centre = np.bincount(row, e * coordinate, count) / points
+        deviation = coordinate - centre[row]
+        # A second pass takes off the rounding of sums over large clusters.
+        deviation -= (np.bincount(row, e * deviation, count) / points)[row]
+        squares += deviation**2
+    squares *= e
+    squares[np.bincount(row, minlength=count)[row] == 1] = 0.0
+    squares += contraction.scatter[block]
+    return np.bincount(row, squares, count).astype(np.float64)
+
+
+def allowed(contraction: Contraction, members: Members) -> NDArray[np.bool_]:
+    """(t,) which of the clusters (t, m) hold no cannot-linked pair and keep all constraints."""
+    sets, budgets = members.astype(np.float64), contraction.budgets
+    adjacent = csr_array(contraction.adjacency.astype(np.float64))
+    keep = np.asarray(~((sets @ adjacent > 0.0) & members).any(axis=1))
+    if len(budgets):
+        spent = sets @ budgets.linear.T
+        for b, pairs in enumerate(budgets.pairs):
+            spent[:, b] += ((sets @ pairs) * sets).sum(axis=1) / 2.0
+        keep &= (spent <= budgets.limits).all(axis=1)
+    if contraction.other_constraints:
+        for row in np.flatnonzero(keep):
+            keep[row] = contraction.allows(np.flatnonzero(members[row]))
+    return keep
+
+
+def merged(packed: PackedColumns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
+    """The clusters as those of a contraction each of whose blocks is a union of the present ones.
+
+    Those that split a block of the child, or that its constraints do not allow, are left out.
+
+    Parameters
+    ----------
+    packed : t clusters of m blocks
+    block_of : (n,) the block, 0 to m - 1, of each point
+    """
+    first = np.unique(block_of, return_index=True)[1]
+    to = child.block_of[first]
+    assert np.array_equal(to[block_of], child.block_of)
+    members = packed.members()
+    union = csr_array((np.ones(len(to)), (np.arange(len(to)), to)), (len(to), child.n_blocks))
+    parts = members.astype(np.float64) @ union
+    whole = parts == np.bincount(to, minlength=child.n_blocks)
+    found = whole[((parts == 0.0) | whole).all(axis=1)]
+    return Columns.of(child, found[allowed(child, found)])

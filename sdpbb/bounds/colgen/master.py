@@ -1,0 +1,223 @@
+"""The restricted master programme: which of the known clusters cover the blocks most cheaply."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, eye_array, hstack, vstack
+
+from sdpbb.backends.growing import Basis, GrowingModel, Vertex
+from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.parameters import MasterParameters
+from sdpbb.errors import BackendFailure
+
+# A typical price is about so many units of the programme, whose tolerances are absolute.
+_PRICE_IN_UNITS = 1024.0
+
+# The unit stays while it is wrong by less than the factor, so that most bases remain optimal. Where
+# costs differ by orders of magnitude the first may be wrong by many.
+_SLACK, _RESCALINGS = 64.0, 4
+
+# HiGHS takes costs of 1e20 for infinite. Clusters that are so much dearer than all others together
+# are used only where nothing else covers a block, and then they are the unit.
+_LARGEST_COST = 1e15
+
+# Phase one ends below it. Its vertices are fractions of determinants of 0-1 matrices; smaller
+# sums than this one are rounding.
+_FEASIBLE = 1e-7
+
+
+class Phase(Enum):
+    """What the master minimises."""
+
+    FEASIBILITY = "the number of blocks, in parts, that are not covered"
+    COST = "the cost of a cover"
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """What prices far from a centre cost the dual objective:
+
+        slope * sum_i max(0, |lambda_i - centre_i| - width),
+
+    that is, perturbations 0 <= y+, y- <= slope of the cover of a block, at the costs
+    centre_i + width and width - centre_i.
+    """
+
+    centre: NDArray[np.float64]
+    width: float
+    slope: float
+
+
+@dataclass(frozen=True, eq=False)
+class MasterSolution:
+    """An optimal solution of the restricted master programme and of its dual.
+
+    phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
+    value : the minimum; with a penalty its perturbations are paid for
+    x : (t,) how much of each column is used
+    prices : (m,) lambda >= 0
+    sigma : >= 0, the price of a cluster
+    perturbation : sum of the perturbations y+ + y- used; 0 without a penalty
+    """
+
+    phase: Phase
+    value: float
+    x: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    sigma: float
+    perturbation: float
+
+
+@dataclass(frozen=True, eq=False)
+class MasterState:
+    """All that `Master.restore` needs, apart from the columns."""
+
+    phase: Phase
+    unit: float
+    limit: float
+    basis: Basis | None
+
+
+class Master:
+    """The restricted master programme in the covering form, over a pool of columns.
+
+        minimise    sum_X c_X x_X
+        subject to  sum_{X contains i} x_X >= 1 for every block i,  sum_X x_X <= k,  x >= 0
+
+    Clusters remain allowed and get no dearer when blocks are taken out of them, so that it has the
+    optimum of the partitioning form (equations 7 to 10 of Babaki, Guns and Nijssen, 2014), and
+    prices >= 0 as in their Table 3. While the pool covers the blocks with no k columns, the phase
+    FEASIBILITY minimises sum_i y_i, where y_i >= 0 is what block i lacks; its prices are those of
+    Farkas pricing (equation 21).
+
+    Costs are handed to HiGHS in powers of two units, chosen by the value of the programme, as its
+    tolerances are absolute.
+    """
+
+    def __init__(self, columns: Columns, k: int, parameters: MasterParameters) -> None:
+        self.columns = columns
+        self.k = k
+        self._parameters = parameters
+        self._m = m = columns.members.shape[1]
+        self._phase = Phase.FEASIBILITY
+        self._unit = 1.0
+        self._limit = float(parameters.max_columns_per_block * m)
+        self._basis: Basis | None = None
+        lower = np.concatenate([np.ones(m), [-math.inf]])
+        upper = np.concatenate([np.full(m, math.inf), [float(k)]])
+        self._model = GrowingModel(lower, upper, parameters.simplex, parameters.tolerance)
+        unit, none = eye_array(m), csc_array((1, m))
+        cover = vstack([hstack([unit, -unit]), hstack([none, none])], format="csc")
+        # The first 2m columns are y+ and y-.
+        self._model.add(np.zeros(2 * m), cover, np.zeros(2 * m))
+        self._append(columns)
+
+    @property
+    def phase(self) -> Phase:
+        return self._phase
+
+    def add(self, columns: Columns) -> int:
+        """Add those of the columns that are not in the pool; how many these are."""
+        before = len(self.columns)
+        self.columns = self.columns + columns
+        new = self.columns.select(np.arange(before, len(self.columns)))
+        self._append(new)
+        if self._basis is not None:
+            self._basis = self._basis.added(len(new))
+        return len(new)
+
+    def solve(self, penalty: Penalty | None = None) -> MasterSolution:
+        """Minimise over the pool. A penalty is left out in the phase FEASIBILITY, which ends once
+        the pool covers all blocks.
+
+        Raises
+        ------
+        BackendFailure
+            If HiGHS ends without a verdict, or contradicts itself.
+        """
+        if self._phase is Phase.FEASIBILITY:
+            free = np.concatenate([np.full(self._m, math.inf), np.zeros(self._m)])
+            vertex = self._minimised(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
+            if vertex.objective > _FEASIBLE:
+                return self._solution(vertex, 1.0)
+            self._phase = Phase.COST
+            self._unit = self._unit_of(self.columns.costs.mean() * self._m)
+        for _ in range(_RESCALINGS):
+            solution = self._priced(penalty)
+            unit = self._unit_of(float(self.columns.costs @ solution.x))
+            if unit / _SLACK <= self._unit <= unit * _SLACK:
+                break
+            self._unit = unit
+        return solution
+
+    def purge(self, solution: MasterSolution) -> int:
+        """Delete columns of high reduced cost if there are too many; how many these are."""
+        if len(self.columns) <= self._limit or self._basis is None:
+            return 0
+        reduced = self.columns.costs - self.columns.members @ solution.prices
+        order = np.argsort(reduced, kind="stable")
+        keep = self._basis.basic()[2 * self._m :].copy()
+        keep[order[: int(self._parameters.kept * len(order))]] = True
+        self._limit *= self._parameters.growth
+        self._model.delete(2 * self._m + np.flatnonzero(~keep))
+        self._basis = self._basis.kept(np.concatenate([np.ones(2 * self._m, bool), keep]))
+        self.columns = self.columns.select(keep)
+        return int((~keep).sum())
+
+    def state(self) -> MasterState:
+        return MasterState(self._phase, self._unit, self._limit, self._basis)
+
+    def restore(self, state: MasterState) -> None:
+        """Go on from the state of a master with the same columns."""
+        self._phase, self._unit = state.phase, state.unit
+        self._limit, self._basis = state.limit, state.basis
+
+    def _append(self, columns: Columns) -> None:
+        count = len(columns)
+        rows = np.ones((self._m + 1, count))
+        rows[: self._m] = columns.members.T
+        self._model.add(np.zeros(count), csc_array(rows), np.full(count, math.inf))
+
+    def _unit_of(self, value: float) -> float:
+        price = value / self._m
+        return 2.0 ** math.frexp(price / _PRICE_IN_UNITS)[1] if price > 0.0 else self._unit
+
+    def _priced(self, penalty: Penalty | None) -> MasterSolution:
+        y_costs, y_upper = np.zeros(2 * self._m), np.zeros(2 * self._m)
+        if penalty is not None:
+            centre, width = penalty.centre, penalty.width
+            y_costs = np.concatenate([width + centre, width - centre]) / self._unit
+            y_upper[:] = penalty.slope
+        costs = np.minimum(self.columns.costs / self._unit, _LARGEST_COST)
+        return self._solution(self._minimised(costs, y_upper, y_costs), self._unit)
+
+    def _minimised(
+        self,
+        costs: NDArray[np.float64],
+        y_upper: NDArray[np.float64],
+        y_costs: NDArray[np.float64],
+    ) -> Vertex:
+        self._model.set_upper(0, y_upper)
+        self._model.set_costs(np.concatenate([y_costs, costs]))
+        vertex = self._model.solve(self._basis)
+        if vertex is None:
+            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
+        self._basis = vertex.basis
+        return vertex
+
+    def _solution(self, vertex: Vertex, unit: float) -> MasterSolution:
+        m = self._m
+        duals = vertex.row_duals
+        return MasterSolution(
+            phase=self._phase,
+            value=vertex.objective * unit,
+            x=np.maximum(vertex.x[2 * m :], 0.0),
+            prices=np.maximum(duals[:m], 0.0) * unit,
+            sigma=max(-float(duals[m]), 0.0) * unit,
+            perturbation=float(np.maximum(vertex.x[: 2 * m], 0.0).sum()),
+        )

@@ -1,0 +1,166 @@
+"""The numbers of column generation, with the reason for each. Light: nothing is imported that
+compiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
+from sdpbb.errors import ParameterError
+
+Scheme = Literal["auto", "none", "perturbation", "smoothing", "box"]
+
+
+@dataclass(frozen=True)
+class MasterParameters:
+    """The restricted master programme.
+
+    simplex : the variant of the simplex method. The dual one takes twice as long: new columns leave
+        a basis primal feasible
+    tolerance : of HiGHS, for rows and reduced costs, in units of the programme; its least is 1e-10
+    max_columns_per_block : beyond so many columns per block those of the highest reduced costs are
+        deleted
+    kept : the share of the columns that is kept then
+    growth : by which the number allowed grows each time, so that columns which come and go cannot
+        do so for ever
+    """
+
+    simplex: Literal["dual", "primal"] = "primal"
+    tolerance: float = 1e-9
+    max_columns_per_block: int = 40
+    kept: float = 0.5
+    growth: float = 1.25
+
+    def __post_init__(self) -> None:
+        if self.simplex not in ("dual", "primal"):
+            raise ParameterError(f"simplex = {self.simplex!r}: expected 'dual' or 'primal'")
+        if not 1e-10 <= self.tolerance <= 1e-6:
+            raise ParameterError(f"tolerance = {self.tolerance}: expected 1e-10 to 1e-6")
+        if self.max_columns_per_block < 4 or not (0.0 < self.kept < 1.0 < self.growth):
+            raise ParameterError(f"parameters of the master out of their domain: {self}")
+
+
+@dataclass(frozen=True)
+class StabilisationParameters:
+    """What keeps the prices from jumping.
+
+    scheme : "none"; "perturbation" as Babaki, Guns and Nijssen (2014, section 5.3); "smoothing"
+        as Wentges (1997) with the coefficient of Pessoa, Sadykov, Uchoa and Vanderbeck (2018);
+        "box" as du Merle, Villeneuve, Desrosiers and Hansen (1999); "auto" for "box" where a centre
+        is given, and "smoothing" elsewhere. On random points (100 to 150, k = 5 to 25) "smoothing"
+        solves half as many master programmes as "none", "box" 0.9 times as many; from the dual
+        values of a semidefinite bound "box" solves a tenth to a quarter of those, and "smoothing"
+        as many as without. The published "perturbation" is as good as "box" with a good start, and
+        took four times as many as "none" on 300 points without a known clustering
+    mu : the first bound on perturbations, the published one
+    least_mu : below it perturbations are taken out
+    alpha : the first weight of the best prices in smoothing. 0.2 and 0.8, and steps half and twice
+        as large, come to the same within a tenth
+    alpha_step : by which the weight is raised, as a share of what is missing to 1, or lowered
+    max_alpha : the largest weight
+    box_penalty : the first penalty per unit of price outside of the box, in cover of a block
+    box_decrease : penalty and width are multiplied by it when their programme is solved. From the
+        dual values of a semidefinite bound or of a parent 0.2 and 0.05 need 1.8 and 2.4 times as
+        many master programmes as 0.4
+    box_width : half the width of the box, as a share of the mean price. Without any, 2.5 times as
+        many are needed
+    least_penalty : below it the box is taken out
+    """
+
+    scheme: Scheme = "auto"
+    mu: float = 0.99
+    least_mu: float = 1e-5
+    alpha: float = 0.5
+    alpha_step: float = 0.1
+    max_alpha: float = 0.99
+    box_penalty: float = 0.5
+    box_decrease: float = 0.4
+    box_width: float = 0.05
+    least_penalty: float = 1e-4
+
+    def __post_init__(self) -> None:
+        if self.scheme not in get_args(Scheme):
+            raise ParameterError(
+                f"scheme = {self.scheme!r}: expected one of {', '.join(get_args(Scheme))}"
+            )
+        if not (0.0 < self.mu <= 1.0 and self.least_mu > 0.0 and self.least_penalty > 0.0):
+            raise ParameterError(f"parameters of the perturbations out of their domain: {self}")
+        if not (0.0 <= self.alpha <= self.max_alpha < 1.0 and 0.0 < self.alpha_step < 1.0):
+            raise ParameterError(f"parameters of smoothing out of their domain: {self}")
+        if not (self.box_penalty > 0.0 and self.box_width >= 0.0 and 0.0 < self.box_decrease < 1.0):
+            raise ParameterError(f"parameters of the box out of their domain: {self}")
+
+
+@dataclass(frozen=True)
+class GenerationParameters:
+    """The loop.
+
+    tolerance : reduced costs count as negative below minus this share of the master's value per
+        cluster. A bound misses the value of the programme by that share at most
+    max_columns_per_round : of the columns found at once those of the lowest reduced costs are added
+    inherited_per_block : children begin with at most so many columns per block
+    integer_columns : at most so many columns are handed to the integer programme over those that a
+        better clustering can use; 0 for no such programme
+    integer_seconds : its time limit. It only looks for clusterings: no bound depends on it
+    """
+
+    tolerance: float = 1e-10
+    max_columns_per_round: int = 200
+    inherited_per_block: int = 10
+    integer_columns: int = 2000
+    integer_seconds: float = 1.0
+
+    def __post_init__(self) -> None:
+        counts = (self.max_columns_per_round, self.inherited_per_block)
+        if not 0.0 < self.tolerance < 1e-3 or min(counts) < 1:
+            raise ParameterError(f"parameters of the loop out of their domain: {self}")
+        if self.integer_columns < 0 or not self.integer_seconds > 0.0:
+            raise ParameterError(f"parameters of the integer programme out of their domain: {self}")
+
+
+@dataclass(frozen=True)
+class PricingParameters:
+    """Exact pricing.
+
+    nodes_per_slice : of its search in one step of the bounding: tenths of a second
+    """
+
+    nodes_per_slice: int = 4000
+
+    def __post_init__(self) -> None:
+        if self.nodes_per_slice < 1:
+            raise ParameterError(f"nodes_per_slice = {self.nodes_per_slice}: expected 1 or more")
+
+
+@dataclass(frozen=True)
+class EnumerationParameters:
+    """Enumeration of the clusters that a better clustering can have, and their partitioning.
+
+    is_wanted : whether it is tried when the master programme is solved and leaves a gap
+    max_gap : relative; beyond it clusters are too many to begin
+    max_clusters : it is given up beyond so many
+    max_slices : and after so many slices of exact pricing and search together
+    partitioning : what is done with the clusters
+    """
+
+    is_wanted: bool = True
+    max_gap: float = 0.2
+    max_clusters: int = 200_000
+    max_slices: int = 60
+    partitioning: PartitioningParameters = field(default_factory=PartitioningParameters)
+
+    def __post_init__(self) -> None:
+        if not self.max_gap > 0.0 or min(self.max_clusters, self.max_slices) < 1:
+            raise ParameterError(f"parameters of the enumeration out of their domain: {self}")
+
+
+@dataclass(frozen=True)
+class ColgenParameters:
+    """Bounding by column generation."""
+
+    master: MasterParameters = field(default_factory=MasterParameters)
+    stabilisation: StabilisationParameters = field(default_factory=StabilisationParameters)
+    generation: GenerationParameters = field(default_factory=GenerationParameters)
+    pricing: PricingParameters = field(default_factory=PricingParameters)
+    enumeration: EnumerationParameters = field(default_factory=EnumerationParameters)

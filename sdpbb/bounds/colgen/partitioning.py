@@ -1,0 +1,297 @@
+"""The cheapest partition of the blocks into clusters of an explicit list, and the proof of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.colgen.certain_costs import certain_costs
+from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.exact_cover import as_words, cheapest_cover, violated_triples
+from sdpbb.bounds.colgen.explicit_master import (
+    LARGEST,
+    TOLERANCE,
+    ExplicitMaster,
+    Multipliers,
+    best_partition,
+)
+from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction
+
+# Costs are integers below 2^COST_BITS, and the sums of all prices below PRICE_LIMIT: int64 holds a
+# reduced cost, and a unit is less than the rounding of the costs. Prices can be as large as that
+# where all partitions have clusters of one size: prices and sigma may then rise together.
+COST_BITS = 50
+PRICE_LIMIT = 2.0**60
+# The search adds up gains below 2^GAIN_BITS twice.
+GAIN_BITS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioning:
+    """What is known of the partitions into k of the given clusters.
+
+    labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
+    bound : no partition costs less than this or the cutoff
+    is_finished : whether `labels` is the cheapest one (None: there is none below the cutoff)
+    remaining : positions of the clusters that partitions cheaper than the cutoff and `labels` are
+        made of: all others are excluded
+    n_cuts, n_nodes : subset rows, nodes of the search
+    """
+
+    labels: NDArray[np.intp] | None
+    bound: SafeBound
+    is_finished: bool
+    remaining: NDArray[np.intp]
+    n_cuts: int
+    n_nodes: int
+
+
+def cheapest_partition(
+    contraction: Contraction,
+    columns: Columns,
+    cutoff: float,
+    prices: NDArray[np.float64] | None = None,
+    parameters: PartitioningParameters | None = None,
+) -> Partitioning:
+    """Choose exactly k clusters that hold each block exactly once, as cheap as possible.
+
+        minimise    sum_X c_X x_X
+        subject to  sum_{X holds i} x_X = 1 for all blocks i,  sum x_X = k,  x binary
+
+    Where the list has every cluster that a clustering cheaper than the cutoff can have, the bound
+    is one on all clusterings of the node.
+
+    For any prices, and penalties nu_S >= 0 of sets S of three blocks (a partition has at most one
+    cluster with two of them: subset row inequalities), every partition costs at least
+
+        L + sum of g(X) over its clusters,  where
+        r(X) = c(X) - prices(X) + the nu_S of all S of which X has two blocks or more,
+        L = sum of prices - sum of nu + k min r  and  g(X) = r(X) - min r >= 0,
+
+    so clusters with g(X) >= cutoff - L are dropped for good. The linear relaxation gives good
+    prices and penalties; dropping, adding violated rows and solving again is repeated until few
+    clusters are left for a depth-first search (`exact_cover.cheapest_cover`).
+
+    Costs less a margin for rounding, prices and penalties become integers: L, g and the search are
+    exact. What HiGHS returns is only used as prices.
+
+    Parameters
+    ----------
+    columns : t different clusters of the contraction's blocks
+    cutoff : only partitions that cost less are of interest; inf for all
+    prices : (m,) to begin with, of any sign; those of the master programme save time
+
+    Raises
+    ------
+    ParameterError
+        If the cutoff is not a number, or prices are not m finite numbers.
+    BackendFailure
+        If HiGHS ends without a verdict.
+
+    Source: exact enumeration with subset rows is that of Baldacci, Christofides and Mingozzi (2008)
+    for vehicle routing; subset rows: Jepsen, Petersen, Spoorendonk and Pisinger (2008).
+    """
+    if math.isnan(cutoff):
+        raise ParameterError("cutoff: expected a number or inf, not nan")
+    m = contraction.n_blocks
+    prices = np.asarray(np.zeros(m) if prices is None else prices, np.float64)
+    if prices.shape != (m,) or not np.isfinite(prices).all():
+        raise ParameterError(f"prices: expected {m} finite numbers")
+    if cutoff <= 0.0:  # no clustering costs less than nothing
+        return Partitioning(None, SafeBound(cutoff), True, np.empty(0, np.intp), 0, 0)
+    search = _Search(contraction, columns, cutoff, parameters or PartitioningParameters())
+    search.run(prices)
+    return search.result()
+
+
+class _Search:
+    """The columns that are left, and what is proven. All costs are integers, in units of `unit`.
+
+    target : partitions that cost this or more are of no interest
+    lower : every partition costs at least this or the target
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        columns: Columns,
+        cutoff: float,
+        parameters: PartitioningParameters,
+    ) -> None:
+        self.parameters = parameters
+        self._cutoff = cutoff
+        self.m, self.k = contraction.n_blocks, contraction.k
+        self._batch = parameters.batch * (self.m + 1)
+        # No clustering costs more than all points around one mean.
+        largest = min(cutoff, 2.0 * contraction.total) or min(cutoff, 1.0)
+        self._unit = math.ldexp(1.0, math.frexp(largest)[1] - COST_BITS)
+        self.target = math.ceil(largest / self._unit)
+        self.lower = 0
+        self.labels: NDArray[np.intp] | None = None
+        self.is_finished = False
+        self._n_nodes = self.n_cuts = 0
+        lower_costs = certain_costs(contraction, columns)
+        keep = lower_costs < largest
+        self.sets = csr_array(columns.members[keep].astype(np.int8))
+        self.costs = np.floor(lower_costs[keep] / self._unit).astype(np.int64)
+        self.position = np.flatnonzero(keep)
+        nothing = np.zeros(self.m, np.int64)
+        self._best = Multipliers(nothing, np.empty((0, 3), np.int64), nothing[:0])
+
+    def run(self, prices: NDArray[np.float64]) -> None:
+        """Drop, solve, cut and search until nothing is left or limits are reached."""
+        p = self.parameters
+        triples, none = self._best.triples, np.zeros(0)
+        self.tighten(self._best)
+        sane = np.clip(prices, -PRICE_LIMIT * self._unit, PRICE_LIMIT * self._unit)
+        by = Multipliers.rounded(sane / self._unit, triples, none, PRICE_LIMIT)
+        reduced = self.tighten(by)
+        if self.is_finished:
+            return
+        taken = self.position[_lowest(reduced, self._batch)]
+        for rounds_left in range(p.cut_rounds, -1, -1):
+            master = ExplicitMaster(self.m, self.k, triples)
+            x = self._optimum(master, triples, taken)
+            self.search(p.trial_effort)
+            if self.is_finished:
+                return
+            more = self._violated(master.columns, x)
+            if not rounds_left or not len(more):
+                break
+            triples = np.concatenate([triples, more])
+            self.n_cuts = len(triples)
+            taken = master.columns
+        self._try_integer_programme()
+        self.search(p.effort)
+
+    def tighten(self, by: Multipliers) -> NDArray[np.int64]:
+        """Drop the columns that these multipliers exclude. Returns the reduced costs of those that
+        are left."""
+        reduced = by.reduced_costs(self.sets, self.costs)
+        if not len(reduced):
+            self.is_finished = True
+            return reduced
+        least = int(reduced.min())
+        value = by.constant + self.k * least
+        if value >= self.lower:
+            self.lower, self._best = value, by
+        keep = reduced - least < min(self.target - value, 2**62)
+        self._keep(keep)
+        self.is_finished |= not keep.any()
+        return reduced[keep]
+
+    def _optimum(
+        self, master: ExplicitMaster, triples: NDArray[np.int64], taken: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """x of the master's columns, optimal over all that are left; first of those taken."""
+        unit = 2.0**COST_BITS / LARGEST  # of the linear programme
+        while True:
+            left = np.flatnonzero(np.isin(self.position, taken))
+            master.add(self.position[left], self.sets[left], self.costs[left] / unit)
+            vertex = master.solve()
+            if vertex.is_partition:
+                chosen = np.searchsorted(self.position, master.columns[vertex.x > 0.5])
+                self._offer(self.sets[chosen], self.costs[chosen])
+            by = Multipliers.rounded(
+                vertex.prices * unit, triples, vertex.penalties * unit, PRICE_LIMIT
+            )
+            reduced = self.tighten(by)
+            still = np.isin(master.columns, self.position)
+            new = ~np.isin(self.position, master.columns)
+            new &= reduced / unit + vertex.sigma < -10.0 * TOLERANCE
+            if self.is_finished or not new.any():
+                return vertex.x
+            master.keep(still)
+            among = np.flatnonzero(new)
+            taken = self.position[among[_lowest(reduced[among], self._batch)]]
+
+    def search(self, effort: int) -> None:
+        """Look through all partitions of what is left."""
+        reduced = self.tighten(self._best)
+        if self.is_finished:
+            return
+        gains = reduced - reduced.min()
+        order = np.argsort(gains, kind="stable")
+        budget = self.target - (self._best.constant + self.k * int(reduced.min()))
+        shift = max(0, budget.bit_length() - GAIN_BITS)
+        sets = self.sets[order]
+        chosen, target, n_nodes, finished = cheapest_cover(
+            sets.indptr.astype(np.int64),
+            sets.indices.astype(np.int64),
+            as_words(sets),
+            gains[order] >> shift,
+            self.costs[order],
+            self.m,
+            self.k,
+            (budget >> shift) + 1,
+            self.target,
+            shift,
+            effort,
+        )
+        self._n_nodes += n_nodes
+        if chosen[0] >= 0:
+            self._take(sets[chosen], target)
+        if finished:
+            self.is_finished = True
+            self._keep(np.zeros(len(self.costs), bool))
+
+    def _try_integer_programme(self) -> None:
+        """A cheaper partition makes more columns drop out, and the search shorter."""
+        p = self.parameters
+        lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), p.integer_columns)
+        if len(lowest):
+            sets, costs = self.sets[lowest], self.costs[lowest]
+            chosen = best_partition(sets, costs.astype(np.float64), self.k, p.integer_seconds)
+            if chosen is not None:
+                self._offer(sets[chosen], costs[chosen])
+
+    def _offer(self, sets: csr_array, costs: NDArray[np.int64]) -> None:
+        """Take the clusters of a vertex if they are a partition below the target."""
+        once = np.bincount(sets.indices, minlength=self.m) == 1
+        if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
+            self._take(sets, int(costs.sum()))
+
+    def result(self) -> Partitioning:
+        bound = self._cutoff
+        if self.labels is not None or not self.is_finished:
+            # Below 2^53, so that the product is exact.
+            value = self.target if self.is_finished else min(self.lower, self.target)
+            bound = min(value * self._unit, self._cutoff)
+        return Partitioning(
+            labels=self.labels,
+            bound=SafeBound(bound),
+            is_finished=self.is_finished,
+            remaining=self.position,
+            n_cuts=self.n_cuts,
+            n_nodes=self._n_nodes,
+        )
+
+    def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:
+        """(c, 3) triples of blocks whose rows the vertex violates. Its columns that have been
+        dropped meanwhile are left out."""
+        p = self.parameters
+        taken = (x > p.tolerance) & (x < 1.0 - p.tolerance) & np.isin(columns, self.position)
+        sets = self.sets[np.searchsorted(self.position, columns[taken])]
+        return violated_triples(sets, x[taken], p.violation, p.cuts, p.cuts_per_block)
+
+    def _take(self, sets: csr_array, target: int) -> None:
+        labels = np.empty(self.m, np.intp)
+        labels[sets.indices] = np.repeat(np.arange(self.k), np.diff(sets.indptr))
+        self.labels, self.target = labels, target
+
+    def _keep(self, keep: NDArray[np.bool_]) -> None:
+        if not keep.all():
+            self.sets, self.costs = self.sets[np.flatnonzero(keep)], self.costs[keep]
+            self.position = self.position[keep]
+
+
+def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:
+    """The positions of so many of the lowest, in ascending order."""
+    return np.argsort(reduced, kind="stable")[:count]

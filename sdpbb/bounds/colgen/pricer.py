@@ -1,0 +1,69 @@
+"""What column generation asks of pricing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.colgen.columns import Members
+
+
+@dataclass(frozen=True, eq=False)
+class PricingOutcome:
+    """What a slice of exact pricing has come to.
+
+    members : (t, m) clusters met with c(X) - prices(X) < target, maybe none; those of the lowest
+        values are the most useful
+    least : proven, in exact arithmetic: c(X) - prices(X) >= least for every cluster X. At least
+        the target where there is no cluster below it. None when left unfinished: the same call
+        again goes on
+    """
+
+    members: Members
+    least: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class FarkasOutcome:
+    """What a slice of exact Farkas pricing has come to.
+
+    members : (t, m) clusters met with prices(X) > target, maybe none
+    most : proven: prices(X) <= most for every cluster X; None when left unfinished
+    """
+
+    members: Members
+    most: int | None
+
+
+class Pricer(Protocol):
+    """Finds clusters of a contraction that a master programme lacks.
+
+    Clusters are non-empty sets of blocks without cannot-linked pairs that keep all constraints of
+    the contraction. What a call returns depends on its arguments and the calls before it only.
+    """
+
+    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
+        """(t, m) clusters with c(X) - prices(X) + sigma < 0, maybe none: quickly, proving
+        nothing. Many different ones are better than the best alone. prices (m,) of any sign;
+        sigma may be -inf: good clusters for these prices, whatever their values."""
+
+    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
+        """A slice of the search for the least c(X) - prices(X) among the values below target <= 0;
+        a call with other arguments begins anew. Slices must not be cut by the clock."""
+
+    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
+        """(t, m) clusters with prices(X) > sigma, maybe none; prices (m,) >= 0."""
+
+    def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
+        """A slice of the search for the largest prices(X) among the values above target; prices
+        (m,) >= 0, their sum at most 2^62."""
+
+    def state(self) -> Any:
+        """All that `restore` needs for further calls to return what they would have; picklable,
+        and not changed by going on."""
+
+    def restore(self, state: Any) -> None:
+        """Go on from a state of a pricer for the same contraction."""

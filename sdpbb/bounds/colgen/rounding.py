@@ -1,0 +1,100 @@
+"""Clusterings from solutions of a master programme."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.programme import BinaryProgramme
+from sdpbb.bounds.colgen.columns import Columns, Members
+from sdpbb.problem import Contraction
+
+Labels = NDArray[np.intp]
+
+
+def rounded(contraction: Contraction, members: Members, x: NDArray[np.float64]) -> Labels | None:
+    """Labels (m,) of exactly k clusters that keep the constraints, from clusters (t, m) used x
+    (t,) > 0 times each; None where the last blocks fit nowhere.
+
+    Up to k times the cluster with the largest x times the number of its points that are not yet
+    covered is taken, without the others. Blocks that remain go, one by one, where they add least.
+    A cover by k clusters with x = 1 comes back without its overlaps.
+    """
+    labels = np.full(contraction.n_blocks, -1, np.intp)
+    for cluster in range(contraction.k):
+        gains = x * ((members & (labels < 0)) @ contraction.sizes)
+        best = int(np.argmax(gains))
+        if not gains[best] > 0.0:
+            break
+        labels[members[best] & (labels < 0)] = cluster
+    for block in np.argsort(-contraction.sizes, kind="stable"):
+        if labels[block] < 0:
+            joined = _cheapest(contraction, labels, int(block))
+            if joined is None:
+                return None
+            labels[block] = joined
+    return split(contraction, labels)
+
+
+def split(contraction: Contraction, labels: Labels) -> Labels:
+    """Exactly k clusters from at most k: blocks far from the mean of their cluster leave it.
+    That costs nothing, and any subset of a cluster is allowed."""
+    labels = labels.copy()
+    e, c = contraction.sizes, contraction.means
+    for new in range(int(labels.max()) + 1, contraction.k):
+        candidates = labels == np.arange(new)[:, None]
+        centre = (candidates @ (e[:, None] * c)) / (candidates @ e)[:, None]
+        gain = e * ((c - centre[labels]) ** 2).sum(axis=1)
+        gain[np.bincount(labels)[labels] == 1] = -1.0
+        labels[np.argmax(gain)] = new
+    return labels
+
+
+def cheapest_cover(contraction: Contraction, columns: Columns, time_limit: float) -> Labels | None:
+    """Labels (m,) of a clustering from the cheapest cover by at most k of the columns, or from a
+    good one when the time limit (seconds) is reached; None if none is met.
+
+    Raises
+    ------
+    BackendFailure
+        If the solver ends without a verdict for another reason than time.
+    """
+    count = len(columns)
+    if not count:
+        return None
+    rows = np.concatenate([columns.members.T, np.ones((1, count), bool)]).astype(np.float64)
+    m = contraction.n_blocks
+    programme = BinaryProgramme(
+        objective=columns.costs,
+        matrix=csr_array(rows),
+        lower=np.concatenate([np.ones(m), [-math.inf]]),
+        upper=np.concatenate([np.full(m, math.inf), [float(contraction.k)]]),
+        time_limit=time_limit,
+    )
+    solution = solve_binary_programme(programme, "highs")
+    if solution.x is None:
+        return None
+    chosen = columns.members[solution.x > 0.5]
+    return rounded(contraction, chosen, np.ones(len(chosen)))
+
+
+def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:
+    """The cluster that the block adds least to, among those it may join and, if there are fewer
+    than k, a new one."""
+    n_clusters = int(labels.max()) + 1
+    if n_clusters < contraction.k:
+        return n_clusters
+    e, c = contraction.sizes, contraction.means
+    candidates = labels == np.arange(n_clusters)[:, None]
+    weight = candidates @ e
+    centre = (candidates @ (e[:, None] * c)) / weight[:, None]
+    added = weight / (weight + e[block]) * ((centre - c[block]) ** 2).sum(axis=1)
+    candidates[:, block] = True
+    for cluster in np.argsort(added, kind="stable"):
+        if contraction.allows(np.flatnonzero(candidates[cluster])):
+            return int(cluster)
+    return None

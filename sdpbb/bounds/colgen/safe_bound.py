@@ -1,0 +1,72 @@
+"""What exact pricing proves: bounds for any prices, and infeasibility in whole numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.problem import Contraction
+
+_EPS = float(np.finfo(np.float64).eps)
+
+# Sums of fewer than 2^22 whole prices stay inside of 62 bits.
+_LARGEST_PRICE = 2.0**40
+
+
+def lagrangian_bound(
+    contraction: Contraction, prices: NDArray[np.float64], least: float
+) -> SafeBound:
+    """sum_i prices_i + k least, less a margin for rounding.
+
+    Of a clustering each block is in exactly one of its k clusters X, so that it costs
+
+        sum_X c(X) = sum_i prices_i + sum_X (c(X) - prices(X)) >= sum_i prices_i + k least.
+
+    Prices of any sign will do. The sum is rounded once, the product once and their sum once.
+
+    Parameters
+    ----------
+    prices : (m,) finite
+    least : a number that is proven to be <= c(X) - prices(X), in exact arithmetic, for every
+        cluster X
+
+    Raises
+    ------
+    ValueError
+        If a price or `least` is not finite: nothing is proven then.
+    """
+    total, rest = math.fsum(prices), contraction.k * least
+    bound = total + rest
+    if not math.isfinite(bound):
+        raise ValueError("prices, least: expected finite numbers")
+    return SafeBound(bound - 2.0 * _EPS * (abs(total) + abs(rest)))
+
+
+def scatter_bound(contraction: Contraction) -> SafeBound:
+    """The scatter inside the blocks, which every clustering has, less the rounding of its sums."""
+    own = math.fsum(contraction.scatter)
+    rounding = _EPS * (contraction.n_points + contraction.means.shape[1] + 8)
+    return SafeBound(max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS))
+
+
+def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(m,) whole numbers >= 0 in about the ratio of prices >= 0, rounded down.
+
+    They lose at most 1 each where the largest is about 2^40.
+    """
+    largest = float(prices.max(initial=0.0))
+    if not largest > 0.0:
+        return np.zeros(len(prices), np.int64)
+    return np.floor(np.maximum(prices, 0.0) / largest * _LARGEST_PRICE).astype(np.int64)
+
+
+def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> bool:
+    """Whether sum_i prices_i > k most, in whole numbers.
+
+    With most >= prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
+    block would be in one of them, and their prices would add up to k most at the most.
+    """
+    return sum(prices.tolist()) > k * int(most)

@@ -1,0 +1,136 @@
+"""From dual values of the semidefinite relaxation to a dual point of the master programme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualPoint, nonnegative_part
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True, eq=False)
+class MasterDual:
+    """A dual point of the master programme, in squared units of the data.
+
+    prices : (m,) >= 0, of the blocks
+    sigma : >= 0, of the number of clusters
+    """
+
+    prices: NDArray[np.float64]
+    sigma: float
+
+    def value(self, k: int) -> float:
+        """The master's dual objective."""
+        return float(self.prices.sum()) - k * self.sigma
+
+
+def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoint) -> MasterDual:
+    """Prices and sigma such that no cluster has a negative reduced cost, up to rounding, and whose
+    dual objective is what these dual values prove for the relaxation.
+
+    Notation: as in `Relaxation`, with M = K + N + sum_c t_c B_c for N >= 0 (free on cannot-links),
+    t >= 0; P = I - u u'. A cluster X of s points, indicator z, has a unit vector a = D^1/2 z /
+    sqrt(s) and the matrix Y_X = a a', the Y of a clustering is the sum of its clusters', and
+
+        c(X) = sum_{i in X} (w_i + scale K_ii) - scale a'Ka.
+
+    1. Where <N, Y_X> >= 0 and every <B_c, Y_X> >= 0, a'Ka <= a'Ma. N is: columns hold no
+       cannot-linked pair. The cuts have to be valid for single clusters; see `single_cluster_cuts`.
+    2. With u'a = sqrt(s/n) and mu = u'Mu,
+       a'Ma = (2 / sqrt n) sum_{i in X} sqrt(e_i) (Mu)_i - (s/n) mu + (Pa)'M(Pa).
+    3. For any theta, let Q be the part of PMP above theta, of eigenvalues max(lambda - theta, 0).
+       Then (Pa)'M(Pa) <= theta (1 - s/n) + a'Qa, and by the Cauchy-Schwarz inequality, twice,
+       a'Qa <= (sum_X sqrt(e_i Q_ii))^2 / s <= sum_{i in X} Q_ii.
+
+    So with sigma = scale theta and
+
+        prices_i = w_i + scale (K_ii - 2 sqrt(e_i/n) (Mu)_i + (e_i/n) (mu + theta) - Q_ii)
+
+    c(X) - prices(X) + sigma >= 0, and the dual objective, sum prices - k sigma, is
+
+        total - scale (mu + (k - 1) theta + tr Q).
+
+    Its maximum is attained by theta between the k-th and the (k-1)-th largest eigenvalue of PMP,
+    where it is total - scale (mu + the sum of the k - 1 largest eigenvalues): the bound of
+    `safe_bound` for N and these cuts, without a kernel. (Q stands for R <= I, which is implied by
+    Y >= 0 and Y u = u: step 3 is that implication. With the largest eigenvalue as theta, Q = 0 and
+    the value is only total - scale (mu + (k - 1) theta).)
+
+    The master's dual asks for prices >= 0 and sigma >= 0: theta is at least 0, and negative prices
+    become 0, which adds to the objective and keeps the theorem: as c(X) is at least the cost of the
+    blocks of X with a positive price, and c(X) >= 0, no reduced cost becomes negative.
+
+    Multipliers of cuts that do not hold for single clusters count as 0, and the kernel of the
+    relaxation for k = 2 is left out: only clusters with one of every two cannot-linked blocks are
+    in its complement, and columns may hold none. So the value may be less than the relaxation's.
+
+    Parameters
+    ----------
+    contraction, relaxation : of the same node
+    dual : any dual values of it; wrong signs count as 0
+
+    The numbers steer: exact pricing proves what they are worth.
+
+    Source: the value by theta = lambda_max was derived for this project; Peng and Wei (2007) have
+    the relaxation.
+    """
+    m, k, n = relaxation.m, relaxation.k, relaxation.n
+    e, u = relaxation.sizes, relaxation.u
+    M = _matrix(relaxation, dual)
+    Mu = M @ u
+    mu = float(u @ Mu)
+    theta, above = _above(M, u, Mu, mu, min(max(k - 1, 1), m - 1))
+    gain = np.diag(relaxation.K) - 2.0 * np.sqrt(e / n) * Mu + (e / n) * (mu + theta) - above
+    prices = contraction.scatter + relaxation.scale * gain
+    return MasterDual(np.maximum(prices, 0.0), relaxation.scale * theta)
+
+
+def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
+    """Which cuts <B, Z> >= b of a `CutSet` hold with b = 0 for the matrix z z' / s of each single
+    cluster: (number of cuts,).
+
+    Stars, and so pairs and triangles: z_i = 1 with a leaves gives (1 - a)(2 - a) / 2 >= 0, z_i = 0
+    gives a (a - 1) / 2 >= 0; merging blocks only equates entries of z. Not cliques and pentagons,
+    whose right-hand sides count all clusters (b = 0 leaves a clique nothing to say, and two
+    neighbours of a five-cycle alone violate a pentagon's); not complement cuts, which ask that one
+    of two cannot-linked blocks is in the cluster of i: for the cluster of i alone they are
+    -1 >= 0. So a cut holds where b = 0 and no diagonal entry of B is negative. Complement cuts for
+    an i that has been merged with j or h have no diagonal entry, and hold.
+    """
+    negative = (cuts.row == cuts.column) & (cuts.coefficient < 0.0)
+    return (cuts.rhs == 0.0) & (np.bincount(cuts.owner, negative, len(cuts)) == 0)
+
+
+def _matrix(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
+    """(m, m) M = K + N + sum_c t_c B_c, in the coordinates of Y."""
+    m, r, cuts = relaxation.m, relaxation.inverse_roots, dual.cuts
+    weight = np.maximum(dual.multipliers, 0.0) * single_cluster_cuts(cuts)
+    half = np.bincount(
+        cuts.row.astype(np.int64) * m + cuts.column,
+        weights=0.5 * cuts.coefficient * weight[cuts.owner],
+        minlength=m * m,
+    ).reshape(m, m)
+    N = nonnegative_part(relaxation, dual)
+    return relaxation.K + r[:, None] * (N + half + half.T) * r
+
+
+def _above(
+    M: NDArray[np.float64], u: NDArray[np.float64], Mu: NDArray[np.float64], mu: float, count: int
+) -> tuple[float, NDArray[np.float64]]:
+    """The `count`-th largest eigenvalue of PMP on the complement of u as theta, at least 0, and the
+    diagonal (m,) of the part of PMP above it."""
+    if count == 0:
+        return 0.0, np.zeros(len(u))
+    # P M P with an eigenvalue for u that is below all others.
+    shift = -float(np.linalg.norm(M)) - 1.0
+    outer = np.outer(u, Mu - (0.5 * (mu + shift)) * u)
+    order = (len(u) - count, len(u) - 1)
+    values, vectors = eigh(M - outer - outer.T, subset_by_index=order, driver="evr")
+    theta = max(float(values[0]), 0.0)
+    return theta, (vectors**2) @ np.maximum(values - theta, 0.0)

@@ -1,0 +1,194 @@
+"""Both bounds of a node: the semidefinite one first, and clusters where its dual values say that
+few are left."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
+from sdpbb.bounds.colgen.bounding import ColgenRun, ColgenState
+from sdpbb.bounds.colgen.branching_pricer import BranchingPricer, PricerState
+from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
+from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.sdp_dual import master_dual
+from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True, eq=False)
+class HybridWarmStart:
+    """What a child starts from; columns None if the parent generated none."""
+
+    sdp: SdpWarmStart
+    columns: GenerationWarmStart | None
+
+
+@dataclass(frozen=True, eq=False)
+class HybridState:
+    """Where the bounding of a node was left: the parts that have begun."""
+
+    sdp: SdpState
+    pricer: PricerState
+    enumeration: EnumerationState | None
+    columns: ColgenState | None
+    inherited: GenerationWarmStart | None
+    known: NDArray[np.intp] | None
+
+
+class HybridBounding:
+    """Bounds nodes by the semidefinite relaxation, and by clusters (`sdpbb.bounds.bound.Bounding`).
+
+    1. The semidefinite bound, until the node is closed or the bound has stalled.
+    2. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
+       clusters that a better clustering can have are enumerated at these, if they are few.
+    3. Where clusters are small, column generation goes on from these dual values.
+    """
+
+    def __init__(
+        self,
+        sdp: SdpParameters | None = None,
+        colgen: ColgenParameters | None = None,
+        hybrid: HybridParameters | None = None,
+    ) -> None:
+        self.sdp = SdpBounding(sdp)
+        self.colgen = colgen or ColgenParameters()
+        self.hybrid = hybrid or HybridParameters()
+
+    def start(
+        self,
+        contraction: Contraction,
+        warm_start: HybridWarmStart | None,
+        known: NDArray[np.intp] | None = None,
+    ) -> HybridRun:
+        """Begin to bound a node."""
+        sdp = self.sdp.start(contraction, None if warm_start is None else warm_start.sdp)
+        inherited = None if warm_start is None else warm_start.columns
+        return HybridRun(contraction, self, sdp, inherited, known)
+
+    def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
+        """Go on where the bounding of the same contraction was left."""
+        sdp = self.sdp.resume(contraction, state.sdp)
+        run = HybridRun(contraction, self, sdp, state.inherited, state.known)
+        run.restore(state)
+        return run
+
+
+class HybridRun:
+    """The bounding of one node."""
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        bounding: HybridBounding,
+        sdp: SdpRun,
+        inherited: GenerationWarmStart | None,
+        known: NDArray[np.intp] | None,
+    ) -> None:
+        self._contraction, self._bounding = contraction, bounding
+        self._sdp, self._inherited, self._known = sdp, inherited, known
+        self._pricer = BranchingPricer(contraction, bounding.colgen.pricing)
+        self._enumeration: Enumeration | None = None
+        self._columns: ColgenRun | None = None
+        self._bound = SafeBound(0.0)
+        per_cluster = contraction.n_blocks / contraction.k
+        self._generates = per_cluster <= bounding.hybrid.small
+
+    @property
+    def n_iterations(self) -> int:
+        generated = 0 if self._columns is None else self._columns.n_iterations
+        return self._sdp.n_iterations + generated
+
+    def advance(self, cutoff: float) -> BoundProgress:
+        """A step of the part that is under way."""
+        if self._columns is not None:
+            return self._told(self._columns.advance(cutoff))
+        if self._enumeration is not None:
+            self._enumeration.advance()
+            bound = self._enumeration.bound
+            if not self._enumeration.is_finished or bound.value >= cutoff:
+                return self._told(self._step(bound, stalled=False))
+            return self._told(self._step(bound, stalled=not self._generate()))
+        progress = self._sdp.advance(cutoff)
+        done = progress.stalled
+        if self._generates:
+            done = done or progress.n_iterations >= self._bounding.hybrid.first_iterations
+        if not done or progress.bound.value >= cutoff:
+            return self._told(progress)
+        more = self._enumerate(cutoff) or self._generate()
+        return self._told(self._step(progress.bound, stalled=not more))
+
+    def _duals(self) -> DualValues:
+        sdp = self._sdp
+        dual = master_dual(self._contraction, sdp.relaxation, sdp.dual_point())
+        return DualValues(dual.prices, dual.sigma)
+
+    def _enumerate(self, cutoff: float) -> bool:
+        """Begin to, unless there is no clustering to be better than."""
+        parameters = self._bounding.colgen.enumeration
+        if not parameters.is_wanted or not math.isfinite(cutoff):
+            return False
+        self._enumeration = Enumeration(
+            self._contraction, self._pricer, self._duals(), cutoff, parameters
+        )
+        return True
+
+    def _generate(self) -> bool:
+        """Begin to, where clusters are small."""
+        if not self._generates:
+            return False
+        self._columns = ColgenRun.begun(
+            self._contraction, self._bounding.colgen, self._inherited, self._known, self._duals()
+        )
+        return True
+
+    def _step(self, bound: SafeBound, stalled: bool) -> BoundProgress:
+        return BoundProgress(bound, stalled, 0, self.n_iterations)
+
+    def _told(self, progress: BoundProgress) -> BoundProgress:
+        """With the best bound of all parts so far."""
+        self._bound = max(self._bound, progress.bound)
+        return BoundProgress(self._bound, progress.stalled, progress.n_cuts, self.n_iterations)
+
+    def affinity(self) -> NDArray[np.float64]:
+        return self._sdp.affinity() if self._columns is None else self._columns.affinity()
+
+    def clustering(self) -> NDArray[np.intp] | None:
+        if self._columns is not None and self._columns.clustering() is not None:
+            return self._columns.clustering()
+        return None if self._enumeration is None else self._enumeration.labels
+
+    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
+        return self._sdp.fixings(cutoff)
+
+    def warm_start(self) -> HybridWarmStart:
+        columns = None if self._columns is None else self._columns.warm_start()
+        return HybridWarmStart(self._sdp.warm_start(), columns)
+
+    def state(self) -> HybridState:
+        return HybridState(
+            self._sdp.state(),
+            self._pricer.state(),
+            None if self._enumeration is None else self._enumeration.state(),
+            None if self._columns is None else self._columns.state(),
+            self._inherited,
+            self._known,
+        )
+
+    def restore(self, state: HybridState) -> None:
+        """Go on from the state of a run on the same contraction."""
+        colgen = self._bounding.colgen
+        self._pricer.restore(state.pricer)
+        if state.enumeration is not None:
+            self._enumeration = Enumeration.resumed(
+                self._contraction, self._pricer, colgen.enumeration, state.enumeration
+            )
+        if state.columns is not None:
+            self._columns = ColgenRun.resumed(self._contraction, colgen, state.columns)

@@ -1,0 +1,102 @@
+"""The result of a run, from what its search has come to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from sdpbb.checkpoint import Checkpoint
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
+from sdpbb.result import Result, SolutionStatus, Statistics, Termination
+from sdpbb.search.branch_and_bound import Search, SearchStatistics
+from sdpbb.version import installed_version
+
+
+def infeasible(
+    proof: Infeasibility,
+    begin: Checkpoint,
+    seconds: float,
+    n_blocks: int = 0,
+    statistics: SearchStatistics | None = None,
+) -> Result:
+    """It is proven that there is no clustering."""
+    return _result(
+        begin,
+        seconds,
+        n_blocks,
+        statistics,
+        status=SolutionStatus.INFEASIBLE,
+        termination=Termination.PROVEN_INFEASIBLE,
+        lower_bound=None,
+        infeasibility=proof,
+    )
+
+
+def unknown(
+    limit: Termination,
+    lower: float,
+    begin: Checkpoint,
+    seconds: float,
+    n_blocks: int,
+    statistics: SearchStatistics | None = None,
+) -> Result:
+    """A limit was reached before it was known whether there is a clustering; lower is proven for
+    all there may be."""
+    return _result(
+        begin,
+        seconds,
+        n_blocks,
+        statistics,
+        status=SolutionStatus.UNKNOWN,
+        termination=limit,
+        lower_bound=lower,
+    )
+
+
+def of_search(
+    search: Search, limit: Termination | None, begin: Checkpoint, seconds: float, n_blocks: int
+) -> Result:
+    """What a search has proven when it ended, at a limit or (None) with nothing left to do."""
+    tree, statistics = search.tree, search.statistics
+    if tree.is_exhausted:
+        proof = Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=statistics.n_nodes)
+        return infeasible(proof, begin, seconds, n_blocks, statistics)
+    closed = tree.is_closed
+    assert closed or limit is not None
+    if tree.labels is None:
+        assert limit is not None  # nothing is closed without a clustering
+        return unknown(limit, tree.lower, begin, seconds, n_blocks, statistics)
+    partition = Partition(tree.labels)
+    if not partition.is_feasible(begin.instance):
+        raise AssertionError("the incumbent violates a constraint")
+    objective = partition.sum_of_squares(begin.instance.points)
+    lower = min(tree.lower, objective)
+    return _result(
+        begin,
+        seconds,
+        n_blocks,
+        statistics,
+        status=SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
+        termination=Termination.GAP_CLOSED if limit is None or closed else limit,
+        partition=partition,
+        objective=objective,
+        lower_bound=lower,
+        gap=tree.tolerances.relative_gap(lower, objective),
+    )
+
+
+def _result(
+    begin: Checkpoint,
+    seconds: float,
+    n_blocks: int,
+    statistics: SearchStatistics | None = None,
+    **proven: Any,
+) -> Result:
+    taken = asdict(statistics or SearchStatistics())
+    without_clustering = {"partition": None, "objective": None, "gap": None}
+    return Result(
+        statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **taken),
+        parameters=begin.parameters.to_dict(),
+        version=installed_version(),
+        **(without_clustering | proven),
+    )

@@ -1,0 +1,299 @@
+"""Constraints on single clusters that every subset of an allowed cluster keeps as well.
+
+Source: Babaki, Guns, Nijssen, Constrained clustering using column generation (2014), section 2,
+which calls such constraints anti-monotone.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem.budgets import PointBudget
+from sdpbb.problem.pairs import pairs_farther_than
+
+if TYPE_CHECKING:
+    from sdpbb.problem.instance import Instance
+
+
+class ClusterConstraint(ABC):
+    """A condition that each cluster has to keep: a subclass says which clusters do.
+
+    It must be anti-monotone: if a set of points is allowed, so is each of its non-empty subsets.
+    The engine prunes by that, so a condition without this property (a least size, say) makes its
+    answers wrong. It must be a function of its arguments, and a subclass that is to work in other
+    processes must be picklable.
+    """
+
+    @abstractmethod
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        """Whether the points with these row numbers, (s,) in increasing order, s >= 1, may be a
+        cluster of the instance, or a part of one."""
+
+
+class BuiltInConstraint(ClusterConstraint):
+    """A constraint that the engine knows by more than its `allows`."""
+
+    def rows(self) -> Iterable[int]:
+        """The row numbers that it names."""
+        return ()
+
+    def budget(self, n: int) -> PointBudget | None:
+        """What says the same about clusters of n points, if that is a budget."""
+        return None
+
+    def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
+        """(q, 2) the pairs of points (n, d) that no cluster may hold: with the budget, if there is
+        one, they say the same as `allows`."""
+        return np.empty((0, 2), np.intp)
+
+
+@dataclass(frozen=True)
+class MaximumSize(BuiltInConstraint):
+    """A cluster has at most `limit` points: |C| <= limit.
+
+    limit : an integer >= 1, or an InstanceError is raised
+    """
+
+    limit: int
+
+    def __post_init__(self) -> None:
+        _set(self, "limit", _limit(self, self.limit, 1))
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        return len(members) <= self.limit
+
+    def budget(self, n: int) -> PointBudget:
+        return PointBudget(np.ones(n), _no_pairs(), self.limit)
+
+
+@dataclass(frozen=True)
+class MaximumDiameter(BuiltInConstraint):
+    """No two points of a cluster are more than `distance` apart; the engine makes cannot-links of
+    that.
+
+    distance : finite, >= 0, in the units of the points, or an InstanceError is raised
+    """
+
+    distance: float
+
+    def __post_init__(self) -> None:
+        x = self.distance
+        is_number = isinstance(x, numbers.Real) and not isinstance(x, bool)
+        if not is_number or not (math.isfinite(x) and x >= 0):
+            raise InstanceError(f"MaximumDiameter: distance = {x!r}; expected a finite number >= 0")
+        _set(self, "distance", float(x))
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        return not len(self.forbidden_pairs(instance.points[members]))
+
+    def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
+        return pairs_farther_than(points, self.distance, "MaximumDiameter")
+
+
+@dataclass(frozen=True)
+class _OnPoints(BuiltInConstraint):
+    points: tuple[int, ...]
+    limit: int
+
+    def __post_init__(self) -> None:
+        _set(self, "points", _rows(self, self.points))
+        _set(self, "limit", _limit(self, self.limit, 0))
+
+    def rows(self) -> Iterable[int]:
+        return self.points
+
+
+@dataclass(frozen=True)
+class MaximumOverlap(_OnPoints):
+    """A cluster has at most `limit` of some points X: |C n X| <= limit.
+
+    With a limit of 1 these points are all cannot-linked; with the clusters of a known clustering
+    in turn for X, a different clustering is asked for.
+
+    points : row numbers X; a row given twice counts once
+    limit : an integer >= 0; with 0 there is no clustering, unless X is empty
+
+    InstanceError for other arguments.
+    """
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        return int(np.isin(members, self.points).sum()) <= self.limit
+
+    def budget(self, n: int) -> PointBudget:
+        weights = np.zeros(n)
+        weights[list(self.points)] = 1.0
+        return PointBudget(weights, _no_pairs(), self.limit)
+
+
+@dataclass(frozen=True)
+class MinimumDifference(_OnPoints):
+    """A cluster has at most `limit` points besides some points X: |C \\ X| <= limit.
+
+    The name is that of the paper; it asks for clusters that are similar to X.
+
+    points : row numbers X; a row given twice counts once
+    limit : an integer >= 0
+
+    InstanceError for other arguments.
+    """
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        return int((~np.isin(members, self.points)).sum()) <= self.limit
+
+    def budget(self, n: int) -> PointBudget:
+        weights = np.ones(n)
+        weights[list(self.points)] = 0.0
+        return PointBudget(weights, _no_pairs(), self.limit)
+
+
+@dataclass(frozen=True)
+class SoftCannotLinks(BuiltInConstraint):
+    """A cluster holds at most `limit` of some pairs of points.
+
+    Not to be confused with `Instance.soft_cannot_link`, whose violation has a price.
+
+    pairs : pairs (i, j) of different row numbers; a pair given twice counts once
+    limit : an integer >= 0; with 0 they are cannot-links
+
+    InstanceError for other arguments.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    limit: int
+
+    def __post_init__(self) -> None:
+        _set(self, "pairs", _pairs(self, self.pairs))
+        _set(self, "limit", _limit(self, self.limit, 0))
+
+    def rows(self) -> Iterable[int]:
+        return chain.from_iterable(self.pairs)
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        inside = np.isin(self._array(), members).all(axis=1)
+        return int(inside.sum()) <= self.limit
+
+    def budget(self, n: int) -> PointBudget:
+        return PointBudget(np.zeros(n), self._array(), self.limit)
+
+    def _array(self) -> NDArray[np.intp]:
+        return np.array(self.pairs, np.intp).reshape(-1, 2)
+
+
+@dataclass(frozen=True)
+class AllOf(ClusterConstraint):
+    """A cluster keeps all of some constraints.
+
+    constraints : of any kind, in any number; an InstanceError if one is no ClusterConstraint
+    """
+
+    constraints: tuple[ClusterConstraint, ...]
+
+    def __post_init__(self) -> None:
+        _set(self, "constraints", checked_constraints(self.constraints, "AllOf: constraints"))
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        return all(constraint.allows(instance, members) for constraint in self.constraints)
+
+
+@dataclass(frozen=True)
+class AnyOf(ClusterConstraint):
+    """A cluster keeps at least one of some constraints, not necessarily that of other clusters.
+
+    constraints : of any kind; an InstanceError if one is no ClusterConstraint, or there is none
+    """
+
+    constraints: tuple[ClusterConstraint, ...]
+
+    def __post_init__(self) -> None:
+        _set(self, "constraints", checked_constraints(self.constraints, "AnyOf: constraints"))
+        if not self.constraints:
+            raise InstanceError("AnyOf: constraints is empty; expected at least one")
+
+    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+        return any(constraint.allows(instance, members) for constraint in self.constraints)
+
+
+# What a checkpoint can hold.
+BUILT_IN = (
+    MaximumSize,
+    MaximumDiameter,
+    MaximumOverlap,
+    MinimumDifference,
+    SoftCannotLinks,
+    AllOf,
+    AnyOf,
+)
+
+
+def checked_constraints(values: Any, argument: str) -> tuple[ClusterConstraint, ...]:
+    """Constraints as a tuple, or an InstanceError that names the argument; None for none."""
+    expected = "expected ClusterConstraint objects"
+    if values is None:
+        return ()
+    if isinstance(values, ClusterConstraint):
+        raise InstanceError(f"{argument}: a single {type(values).__name__}; {expected} in a list")
+    if not isinstance(values, Iterable):
+        raise InstanceError(f"{argument} = {values!r}; {expected}")
+    constraints = tuple(values)
+    for position, constraint in enumerate(constraints):
+        if not isinstance(constraint, ClusterConstraint):
+            raise InstanceError(f"{argument}[{position}] = {constraint!r}; {expected}")
+    return constraints
+
+
+def _set(constraint: ClusterConstraint, attribute: str, value: object) -> None:
+    object.__setattr__(constraint, attribute, value)
+
+
+def _no_pairs() -> NDArray[np.intp]:
+    return np.empty((0, 2), np.intp)
+
+
+def _limit(constraint: ClusterConstraint, value: Any, least: int) -> int:
+    if not _is_integer(value) or value < least:
+        raise InstanceError(
+            f"{type(constraint).__name__}: limit = {value!r}; expected an integer >= {least}"
+        )
+    return int(value)
+
+
+def _rows(constraint: ClusterConstraint, values: Any) -> tuple[int, ...]:
+    name = f"{type(constraint).__name__}: points"
+    if not isinstance(values, Iterable):
+        raise InstanceError(f"{name} = {values!r}; expected row numbers")
+    return tuple(sorted({_row(name, value) for value in values}))
+
+
+def _pairs(constraint: ClusterConstraint, values: Any) -> tuple[tuple[int, int], ...]:
+    name = f"{type(constraint).__name__}: pairs"
+    if not isinstance(values, Iterable):
+        raise InstanceError(f"{name} = {values!r}; expected pairs of row numbers")
+    found = set()
+    for position, pair in enumerate(values):
+        if not isinstance(pair, Iterable) or len(rows := list(pair)) != 2:
+            raise InstanceError(f"{name}[{position}] = {pair!r}; expected a pair of row numbers")
+        i, j = (_row(f"{name}[{position}]", row) for row in rows)
+        if i == j:
+            raise InstanceError(f"{name}[{position}] = ({i}, {j}): a point paired with itself")
+        found.add((min(i, j), max(i, j)))
+    return tuple(sorted(found))
+
+
+def _row(name: str, value: Any) -> int:
+    if not _is_integer(value) or value < 0:
+        raise InstanceError(f"{name}: {value!r} is no row number; expected integers >= 0")
+    return int(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -1,0 +1,468 @@
+import pickle
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError
+from sdpbb.problem import (
+    AllOf,
+    AnyOf,
+    ClusterConstraint,
+    Contraction,
+    Infeasibility,
+    InfeasibilityKind,
+    Instance,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    Partition,
+    SoftCannotLinks,
+    contract,
+)
+from sdpbb.problem.compiled_constraints import CompiledConstraints, is_built_in
+from tests.enumeration import clusterings
+
+
+@dataclass(frozen=True)
+class MaximumSpread(ClusterConstraint):
+    """A constraint of a user's own: on the sum of squares, which points can only add to."""
+
+    limit: float
+
+    def allows(self, instance: Instance, members: np.ndarray) -> bool:
+        points = instance.points[members]
+        return float(((points - points.mean(axis=0)) ** 2).sum()) <= self.limit
+
+
+def truth(constraint: ClusterConstraint, points: np.ndarray, cluster: set[int]) -> bool:
+    """The definitions, spelt out."""
+    match constraint:
+        case MaximumSize(limit):
+            return len(cluster) <= limit
+        case MaximumDiameter(distance):
+            pairs = combinations(cluster, 2)
+            return all(np.linalg.norm(points[i] - points[j]) <= distance for i, j in pairs)
+        case MaximumOverlap(given_points, limit):
+            return len(cluster & set(given_points)) <= limit
+        case MinimumDifference(given_points, limit):
+            return len(cluster - set(given_points)) <= limit
+        case SoftCannotLinks(pairs, limit):
+            return len([pair for pair in pairs if cluster >= set(pair)]) <= limit
+        case AllOf(parts):
+            return all(truth(part, points, cluster) for part in parts)
+        case AnyOf(parts):
+            return any(truth(part, points, cluster) for part in parts)
+        case MaximumSpread(limit):
+            mean = sum(points[i] for i in cluster) / len(cluster)
+            return sum(((points[i] - mean) ** 2).sum() for i in cluster) <= limit
+    raise AssertionError(constraint)
+
+
+def constraints_on(n: int) -> st.SearchStrategy[ClusterConstraint]:
+    rows = st.lists(st.integers(0, n - 1), max_size=n)
+    pairs = st.lists(
+        st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1]),
+        max_size=8,
+    )
+    limit = st.integers(0, 3)
+    leaves = st.one_of(
+        st.builds(MaximumSize, st.integers(1, n)),
+        # Never equal to a distance up to rounding: the coordinates are integers.
+        st.builds(MaximumDiameter, st.sampled_from([0.7, 1.1, 1.7, 2.5, 4.1])),
+        st.builds(MaximumOverlap, rows, limit),
+        st.builds(MinimumDifference, rows, limit),
+        st.builds(SoftCannotLinks, pairs, limit),
+        st.builds(MaximumSpread, st.sampled_from([0.05, 1.03, 4.07, 9.11])),
+    )
+    return st.one_of(
+        leaves,
+        st.lists(leaves, max_size=3).map(AllOf),
+        st.lists(leaves, min_size=1, max_size=3).map(AnyOf),
+        st.lists(leaves, max_size=2).map(lambda parts: AllOf([AllOf(parts), *parts])),
+    )
+
+
+@st.composite
+def instances(draw, max_points=7):
+    n = draw(st.integers(2, max_points))
+    seed = draw(st.integers(0, 2**32 - 1))
+    points = np.random.default_rng(seed).integers(0, 4, size=(n, draw(st.integers(1, 2))))
+    pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
+    return Instance(
+        points,
+        draw(st.integers(1, n)),
+        draw(st.lists(pair, max_size=2)),
+        draw(st.lists(pair, max_size=2)),
+        cluster_constraints=draw(st.lists(constraints_on(n), min_size=1, max_size=3)),
+    )
+
+
+def subsets(n: int) -> list[set[int]]:
+    return [set(c) for size in range(1, n + 1) for c in combinations(range(n), size)]
+
+
+def is_allowed(instance: Instance, cluster: set[int]) -> bool:
+    return all(truth(c, instance.points, cluster) for c in instance.cluster_constraints)
+
+
+def is_feasible(instance: Instance, labels: np.ndarray) -> bool:
+    """Whether labels (n,) keep the constraints, by the definitions."""
+    if any(labels[i] != labels[j] for i, j in instance.must_link):
+        return False
+    if any(labels[i] == labels[j] for i, j in instance.cannot_link):
+        return False
+    clusters = [set(np.flatnonzero(labels == c).tolist()) for c in range(labels.max() + 1)]
+    return all(is_allowed(instance, cluster) for cluster in clusters)
+
+
+@given(instances())
+def test_constraints_are_their_definitions_and_antimonotone(instance):
+    for constraint in instance.cluster_constraints:
+        allowed = {}
+        for cluster in subsets(instance.n_points):
+            verdict = constraint.allows(instance, np.array(sorted(cluster)))
+            assert verdict == truth(constraint, instance.points, cluster)
+            allowed[frozenset(cluster)] = verdict
+        for cluster, verdict in allowed.items():
+            if verdict and len(cluster) > 1:
+                assert all(allowed[cluster - {i}] for i in cluster)
+
+
+@given(instances())
+def test_the_compiled_form_says_the_same(instance):
+    compiled = instance.compiled_constraints
+    for cluster in subsets(instance.n_points):
+        members = np.array(sorted(cluster))
+        spent = [
+            budget.weights[members].sum() + np.isin(budget.pairs, members).all(axis=1).sum()
+            for budget in compiled.budgets
+        ]
+        verdict = (
+            not np.isin(compiled.forbidden, members).all(axis=1).any()
+            and all(s <= budget.limit for s, budget in zip(spent, compiled.budgets, strict=True))
+            and all(c.allows(instance, members) for c in compiled.others)
+        )
+        assert verdict == is_allowed(instance, cluster)
+
+
+def rows_of(labels: np.ndarray) -> set[tuple[int, ...]]:
+    return set(map(tuple, labels.tolist()))
+
+
+@settings(max_examples=200)
+@given(instances(), st.data())
+def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
+    """Of the instance, and of a node with decisions; `keeps` and `allows` decide."""
+    n, k = instance.n_points, instance.k
+    pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
+    must_link, cannot_link = data.draw(st.lists(pair, max_size=2)), data.draw(st.lists(pair))
+    decided = Instance(
+        instance.points,
+        k,
+        [*instance.must_link, *must_link],
+        [*instance.cannot_link, *cannot_link],
+        cluster_constraints=instance.cluster_constraints,
+    )
+    wanted = {row for row in rows_of(clusterings(n, k)) if is_feasible(decided, np.array(row))}
+    found = contract(instance, must_link, cannot_link)
+    if isinstance(found, Infeasibility):
+        assert not wanted
+        return
+    lifted = set()
+    for labels in clusterings(found.n_blocks, k):
+        clusters = [np.flatnonzero(labels == c) for c in range(k)]
+        assert found.keeps(labels) == all(found.allows(blocks) for blocks in clusters)
+        if found.keeps(labels):
+            lifted.add(tuple(Partition(found.lift(labels)).labels.tolist()))
+    assert lifted == wanted
+
+
+@settings(max_examples=200)
+@given(instances())
+def test_budgets_are_sums_over_blocks(instance):
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return
+    budgets, m = contraction.budgets, contraction.n_blocks
+    p = len(budgets)
+    assert budgets.linear.shape == (p, m)
+    assert budgets.pairs.shape in ((p, m, m), (0, m, m))
+    assert budgets.limits.shape == (p,)
+    assert (np.diagonal(budgets.pairs, axis1=1, axis2=2) == 0).all()
+    assert np.array_equal(budgets.pairs, budgets.pairs.transpose(0, 2, 1))
+    for cluster in subsets(m):
+        X = np.array(sorted(cluster))
+        pairs = budgets.pairs if len(budgets.pairs) else np.zeros((p, m, m))
+        within = [
+            budgets.linear[b, X].sum() + pairs[b][np.ix_(X, X)].sum() / 2 <= budgets.limits[b]
+            for b in range(p)
+        ]
+        assert budgets.allow(X) == all(within)
+        independent = not contraction.adjacency[np.ix_(X, X)].any()
+        members = np.flatnonzero(np.isin(contraction.block_of, X))
+        others = all(c.allows(instance, members) for c in contraction.other_constraints)
+        allowed = independent and all(within) and others
+        assert contraction.allows(X) == allowed
+        of_points = set(members.tolist())
+        linked = any(of_points >= {int(i), int(j)} for i, j in instance.cannot_link)
+        if not linked and not is_allowed(instance, of_points):
+            assert not allowed
+        if independent and is_allowed(instance, of_points):
+            assert allowed
+
+
+@given(instances())
+def test_a_partition_knows_what_it_violates(instance):
+    for labels in clusterings(instance.n_points, instance.k)[:20]:
+        partition = Partition(labels)
+        clusters = [set(np.flatnonzero(labels == c).tolist()) for c in range(instance.k)]
+        violated = [
+            position
+            for position, constraint in enumerate(instance.cluster_constraints)
+            if not all(truth(constraint, instance.points, cluster) for cluster in clusters)
+        ]
+        assert partition.cluster_violations(instance).tolist() == violated
+        assert partition.is_feasible(instance) == is_feasible(instance, labels)
+
+
+LINE = np.arange(6.0)[:, None]
+
+
+def line(k: int, *constraints: ClusterConstraint, must_link=()) -> Instance:
+    return Instance(LINE, k, must_link, cluster_constraints=constraints)
+
+
+@pytest.mark.parametrize(
+    ("instance", "kind", "points"),
+    [
+        (
+            line(3, MaximumSize(2), must_link=[(0, 2), (2, 4)]),
+            InfeasibilityKind.BLOCK_NOT_ALLOWED,
+            (0, 2, 4),
+        ),
+        (line(2, MaximumOverlap([3], 0)), InfeasibilityKind.TOO_MUCH_FOR_K, (3,)),
+        (line(2, MaximumSize(2)), InfeasibilityKind.TOO_MUCH_FOR_K, tuple(range(6))),
+        (line(2, MaximumOverlap([0, 2, 4], 1)), InfeasibilityKind.TOO_MUCH_FOR_K, (0, 2, 4)),
+        (line(2, MaximumDiameter(1.5)), InfeasibilityKind.ODD_CYCLE, None),
+        (line(1, MaximumSpread(1.0)), InfeasibilityKind.CLIQUE, None),
+        (line(3, MaximumSpread(-1.0)), InfeasibilityKind.BLOCK_NOT_ALLOWED, (0,)),
+    ],
+)
+def test_contradictions_are_named(instance, kind, points):
+    found = contract(instance)
+    assert isinstance(found, Infeasibility)
+    assert found.kind is kind
+    assert points is None or found.points == points
+    assert str(found).startswith(kind.value)
+
+
+def test_blocks_that_no_cluster_may_hold_together_are_cannot_linked(monkeypatch):
+    instance = line(4, MaximumSize(3), must_link=[(0, 1), (2, 3)])
+    assert contract(instance).cannot_link.tolist() == [[0, 1]]
+    instance = line(3, MaximumSpread(5.0))
+    apart = [[0, 4], [0, 5], [1, 5]]
+    assert contract(instance).cannot_link.tolist() == apart
+    monkeypatch.setattr("sdpbb.problem.contraction.LARGEST_FOR_PAIRS", 5)
+    contraction = contract(instance)
+    assert contraction.cannot_link.tolist() == []
+    assert [contraction.allows(np.array(pair)) for pair in (*apart, [0, 3])] == [False] * 3 + [True]
+
+
+def test_what_follows_from_merged_blocks_is_found():
+    """The cannot-links merge 2 with 3 (k = 3), and only so is 2 too large for 4, which merges 4
+    with nothing else."""
+    instance = Instance(
+        np.arange(6.0)[:, None],
+        3,
+        [(4, 5)],
+        [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3)],
+        cluster_constraints=[MaximumSize(3)],
+    )
+    contraction = contract(instance)
+    assert contraction.block_of.tolist() == [0, 1, 2, 2, 3, 3]
+    assert [2, 3] in contraction.cannot_link.tolist()
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        MaximumSize(5),
+        MinimumDifference([], 5),
+        MaximumOverlap([0, 2, 5], 2),
+        SoftCannotLinks([(0, 5), (1, 2), (0, 3)], 2),
+        MaximumSpread(17.0),  # of the whole line: 17.5
+    ],
+)
+def test_what_only_the_set_of_all_points_violates(constraint):
+    contraction = contract(line(2, constraint))
+    assert contraction.allows(np.arange(5))
+    assert not contraction.allows(np.arange(6))
+    assert contraction.keeps(np.array([0, 0, 0, 0, 0, 1]))
+    assert not contraction.keeps(np.zeros(6, int))
+
+
+def test_what_never_binds_is_dropped():
+    instance = line(2, MaximumSize(6), MaximumOverlap([0, 1], 2), MinimumDifference([0], 5))
+    assert not instance.has_constraints_beyond_pairs
+    contraction = contract(instance)
+    assert (contraction.instance, len(contraction.budgets)) == (None, 0)
+    # Once no cluster can hold the pair, nothing is left to count.
+    instance = line(2, SoftCannotLinks([(0, 1)], 0))
+    assert instance.has_constraints_beyond_pairs
+    contraction = contract(instance)
+    assert contraction.cannot_link.tolist() == [[0, 1]]
+    assert (len(contraction.budgets), contraction.budgets.pairs.shape) == (0, (0, 6, 6))
+
+
+def test_a_diameter_is_cannot_links():
+    instance = line(3, MaximumDiameter(2.5), AllOf([MaximumDiameter(3.5)]))
+    assert not instance.has_constraints_beyond_pairs
+    in_pairs = instance.in_pairs()
+    assert in_pairs.cluster_constraints == ()
+    far = [[i, j] for i in range(6) for j in range(i + 3, 6)]
+    assert in_pairs.cannot_link.tolist() == far
+    assert contract(instance).cannot_link.tolist() == far
+    assert contract(in_pairs).cannot_link.tolist() == far
+    with pytest.raises(InstanceError, match=r"^cluster_constraints: .* beyond cannot-links$"):
+        line(3, MaximumSize(2)).in_pairs()
+
+
+@pytest.mark.parametrize("d", [1, 2, 9, 130])
+def test_a_diameter_is_the_same_to_the_last_bit_for_all_and_for_two_points(d):
+    points = np.random.default_rng(d).normal(size=(12, d))
+    for i, j in combinations(range(12), 2):
+        distance = float(np.sqrt(((points[i:] - points[i]) ** 2).sum(axis=1))[j - i])
+        for limit in (distance, np.nextafter(distance, 0.0), np.nextafter(distance, np.inf)):
+            instance = Instance(points, 2, cluster_constraints=[MaximumDiameter(limit)])
+            is_forbidden = [i, j] in instance.compiled_constraints.forbidden.tolist()
+            assert is_forbidden == (limit < distance)
+            allows = instance.cluster_constraints[0].allows
+            assert is_forbidden != allows(instance, np.array([i, j]))
+
+
+def test_without_constraints_a_contraction_has_no_budgets():
+    contraction = contract(Instance(LINE, 2))
+    assert isinstance(contraction, Contraction)
+    assert contraction.instance is None
+    assert contraction.other_constraints == ()
+    budgets = contraction.budgets
+    assert (budgets.linear.shape, budgets.pairs.shape) == ((0, 6), (0, 6, 6))
+    assert contraction.allows(np.arange(6))
+    assert contraction.keeps(np.zeros(6, int))
+
+
+def test_a_subclass_of_a_built_in_constraint_is_asked():
+    class Odd(MaximumSize):
+        def allows(self, instance, members):
+            return len(members) < self.limit
+
+    compiled = CompiledConstraints.of([Odd(3)], LINE)
+    assert (compiled.budgets, compiled.others) == ((), (Odd(3),))
+    assert not is_built_in(Odd(3))
+    assert not is_built_in(AllOf([AnyOf([MaximumSize(2), Odd(3)])]))
+    assert is_built_in(AllOf([AnyOf([MaximumSize(2)]), MaximumDiameter(1)]))
+
+
+def test_spellings_are_the_same_constraint():
+    assert MaximumOverlap(np.array([2, 0, 2]), np.int64(1)) == MaximumOverlap((0, 2), 1)
+    assert SoftCannotLinks(np.array([[2, 0], [0, 2]]), 1) == SoftCannotLinks(((0, 2),), 1)
+    assert MaximumDiameter(2) == MaximumDiameter(2.0)
+    for constraint in (MaximumOverlap([1], 0), AllOf([SoftCannotLinks([(0, 1)], 0)])):
+        assert pickle.loads(pickle.dumps(constraint)) == constraint
+        assert hash(pickle.loads(pickle.dumps(constraint))) == hash(constraint)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: MaximumSize(0), "MaximumSize: limit = 0; expected an integer >= 1"),
+        (lambda: MaximumSize(2.0), "MaximumSize: limit = 2.0; expected an integer >= 1"),
+        (lambda: MaximumSize(True), "MaximumSize: limit = True; expected an integer >= 1"),
+        (lambda: MaximumOverlap([0], -1), "MaximumOverlap: limit = -1; expected an integer >= 0"),
+        (lambda: MaximumOverlap(3, 1), "MaximumOverlap: points = 3; expected row numbers"),
+        (
+            lambda: MinimumDifference([0, -2], 1),
+            "MinimumDifference: points: -2 is no row number; expected integers >= 0",
+        ),
+        (
+            lambda: MinimumDifference(["a"], 1),
+            "MinimumDifference: points: 'a' is no row number; expected integers >= 0",
+        ),
+        (
+            lambda: SoftCannotLinks([(0, 1), (2, 2)], 1),
+            "SoftCannotLinks: pairs[1] = (2, 2): a point paired with itself",
+        ),
+        (
+            lambda: SoftCannotLinks([(0, 1, 2)], 1),
+            "SoftCannotLinks: pairs[0] = (0, 1, 2); expected a pair of row numbers",
+        ),
+        (
+            lambda: SoftCannotLinks([0], 1),
+            "SoftCannotLinks: pairs[0] = 0; expected a pair of row numbers",
+        ),
+        (
+            lambda: SoftCannotLinks(None, 1),
+            "SoftCannotLinks: pairs = None; expected pairs of row numbers",
+        ),
+        (
+            lambda: MaximumDiameter(np.inf),
+            "MaximumDiameter: distance = inf; expected a finite number >= 0",
+        ),
+        (
+            lambda: MaximumDiameter("2"),
+            "MaximumDiameter: distance = '2'; expected a finite number >= 0",
+        ),
+        (
+            lambda: AllOf([MaximumSize(2), 3]),
+            "AllOf: constraints[1] = 3; expected ClusterConstraint objects",
+        ),
+        (lambda: AnyOf([]), "AnyOf: constraints is empty; expected at least one"),
+        (
+            lambda: line(2, "MAXSIZE 3"),
+            "cluster_constraints[0] = 'MAXSIZE 3'; expected ClusterConstraint objects",
+        ),
+        (
+            lambda: Instance(LINE, 2, cluster_constraints=MaximumSize(2)),
+            "cluster_constraints: a single MaximumSize; expected ClusterConstraint objects in a "
+            "list",
+        ),
+        (
+            lambda: Instance(LINE, 2, cluster_constraints=3),
+            "cluster_constraints = 3; expected ClusterConstraint objects",
+        ),
+        (
+            lambda: line(2, MaximumSize(2), AllOf([AnyOf([MaximumOverlap([0, 6], 1)])])),
+            "cluster_constraints[1]: MaximumOverlap names row 6; rows are 0 to 5",
+        ),
+        (
+            lambda: line(2, SoftCannotLinks([(0, 9)], 1)),
+            "cluster_constraints[0]: SoftCannotLinks names row 9; rows are 0 to 5",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(make, says):
+    with pytest.raises(InstanceError) as caught:
+        make()
+    assert str(caught.value) == says
+
+
+@pytest.mark.parametrize("none", [None, (), []])
+def test_no_constraints(none):
+    instance = Instance(LINE, 2, cluster_constraints=none)
+    assert instance.cluster_constraints == ()
+    assert instance.in_pairs() is instance
+    assert "clusters" not in repr(instance)
+    assert "2 constraints on clusters" in repr(line(2, MaximumSize(3), MaximumDiameter(4.0)))
+
+
+def test_the_public_names():
+    for kind in (AllOf, AnyOf, ClusterConstraint, MaximumDiameter, MaximumOverlap, MaximumSize):
+        assert getattr(sdpbb, kind.__name__) is kind
+    assert sdpbb.MinimumDifference is MinimumDifference
+    assert sdpbb.SoftCannotLinks is SoftCannotLinks

@@ -1,0 +1,326 @@
+"""Trees whose nodes may have clusterings that no heuristic finds, or none at all."""
+
+import math
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics.parameters import MultiStartParameters
+from sdpbb.bounds.bound import BoundProgress, SafeBound
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import (
+    AllOf,
+    ClusterConstraint,
+    Infeasibility,
+    InfeasibilityKind,
+    Instance,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+    contract,
+)
+from sdpbb.report import ProgressTable, summary
+from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.branch_and_bound import branch_and_bound
+from sdpbb.search.evaluate import EvaluationContext, evaluate, probe
+from sdpbb.search.events import Progress
+from sdpbb.search.node import Fixings, Node, NodeStatus
+from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, SearchParameters
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree
+from sdpbb.solver import resume, solve
+from tests.enumeration import clusterings, optimum, sums_of_squares
+from tests.trees import CHOICE, go_over_at_once
+
+LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
+SEARCH = SearchParameters(heuristics=HeuristicSchedule(before=LITTLE, during=LITTLE))
+COLGEN = SolverParameters(bounding="colgen", gap=1e-9, search=SEARCH)
+
+
+class Blind:
+    """Knows no bound but zero: nothing ends before every block is decided."""
+
+    def start(self, contraction, warm_start, known=None):
+        return BlindRun(contraction)
+
+    def resume(self, contraction, state):
+        return BlindRun(contraction)
+
+
+class BlindRun:
+    n_iterations = 1
+
+    def __init__(self, contraction):
+        self.contraction = contraction
+
+    def advance(self, cutoff):
+        return BoundProgress(self.bound(), True, 0, 1)
+
+    def bound(self):
+        return SafeBound(0.0)
+
+    def clustering(self):
+        return None
+
+    def affinity(self):
+        return np.full((self.contraction.n_blocks,) * 2, 1.0 / self.contraction.n_points)
+
+    def fixings(self, cutoff):
+        assert math.isfinite(cutoff)  # nothing follows where nothing is known
+        return np.empty((0, 2), np.intp), np.empty((0, 2), np.intp)
+
+    def warm_start(self):
+        return None
+
+    def state(self):
+        return None
+
+
+class Seeing(Blind):
+    """Knows all clusterings of a node: its bound is the optimum, less a part."""
+
+    def __init__(self, share, gives=True):
+        self.share, self.gives = share, gives
+
+    def start(self, contraction, warm_start, known=None):
+        return SeeingRun(contraction, self.share, self.gives)
+
+    resume = start
+
+
+class SeeingRun(BlindRun):
+    def __init__(self, contraction, share, gives):
+        super().__init__(contraction)
+        self.share, self.gives = share, gives
+        labels = clusterings(contraction.n_blocks, contraction.k)
+        self.labels = [row for row in labels if contraction.keeps(row)]
+        self.costs = [contraction.cost(row) for row in self.labels]
+
+    def bound(self):
+        return SafeBound(self.share * min(self.costs) if self.costs else math.inf)
+
+    def clustering(self):
+        return self.labels[int(np.argmin(self.costs))] if self.gives and self.costs else None
+
+
+def use(monkeypatch, bounding):
+    monkeypatch.setattr("sdpbb.solver._bounding", lambda parameters: bounding)
+
+
+class EvenSpread(ClusterConstraint):
+    """No two points of a cluster have row numbers that differ by one."""
+
+    def allows(self, instance, members):
+        return bool((np.diff(members) > 1).all())
+
+
+@st.composite
+def instances(draw):
+    n = draw(st.integers(3, 6))
+    k = draw(st.integers(1, n))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    points = rng.normal(size=(n, 2))
+    rows = st.lists(st.integers(0, n - 1), min_size=1)
+    pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda p: p[0] != p[1])
+    kinds = st.one_of(
+        st.builds(MaximumSize, st.integers(1, n - 1)),
+        st.builds(MaximumOverlap, rows, st.integers(1, 2)),
+        st.builds(MinimumDifference, rows, st.integers(1, 2)),
+        st.builds(SoftCannotLinks, st.lists(pair, min_size=1, max_size=8), st.integers(0, 2)),
+        st.builds(EvenSpread),
+    )
+    constraints = st.lists(kinds, min_size=1, max_size=2)
+    return Instance(
+        points,
+        k,
+        draw(st.lists(pair, max_size=1)),
+        draw(st.lists(pair, max_size=2)),
+        cluster_constraints=draw(constraints | constraints.map(lambda parts: [AllOf(parts)])),
+    )
+
+
+@pytest.mark.parametrize("n_candidates", [1, 3])
+@pytest.mark.parametrize("bounding", [Blind(), Seeing(0.9), Seeing(0.7, gives=False)])
+@settings(max_examples=30)
+@given(instance=instances())
+def test_the_answer_is_that_of_enumeration(bounding, n_candidates, instance):
+    branching = BranchingParameters(n_candidates=n_candidates)
+    parameters = replace(COLGEN, search=replace(SEARCH, branching=branching))
+    with pytest.MonkeyPatch.context() as patch:
+        use(patch, bounding)
+        result = solve(instance, parameters)
+    truth = optimum(instance)
+    if truth is None:
+        assert result.status is SolutionStatus.INFEASIBLE
+        assert (result.lower_bound, result.gap, result.objective) == (None, None, None)
+        assert result.infeasibility is not None
+        return
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.partition.is_feasible(instance)
+    assert result.objective == pytest.approx(truth, rel=1e-9, abs=1e-12)
+    assert result.lower_bound <= truth * (1 + 1e-9) + 1e-12
+
+
+# Seven points of which clusters may hold at most one of (0, 1), (2, 3), ... together: the pairs
+# with an even sum. Two of three such points have it, so that three clusters are not enough.
+SEVEN = np.random.default_rng(4).normal(size=(7, 2))
+
+
+def parity(k: int, limit: int) -> Instance:
+    pairs = [(i, j) for i in range(7) for j in range(i) if (i + j) % 2 == 0]
+    return Instance(SEVEN, k, cluster_constraints=[SoftCannotLinks(pairs, limit)])
+
+
+IMPOSSIBLE = parity(2, 1)
+POSSIBLE = parity(3, 1)
+
+
+def test_the_examples_are_what_they_are_meant_to_be():
+    """Neither has a contradiction that contraction would find."""
+    assert not isinstance(contract(IMPOSSIBLE), Infeasibility)
+    assert not isinstance(contract(POSSIBLE), Infeasibility)
+    assert optimum(IMPOSSIBLE) is None
+    assert optimum(POSSIBLE) is not None
+
+
+@pytest.mark.parametrize("bounding", [Blind(), Seeing(0.5)])
+def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
+    use(monkeypatch, bounding)
+    limits = []
+
+    def search(*arguments):
+        limits.append(branch_and_bound(*arguments))
+        return limits[-1]
+
+    monkeypatch.setattr("sdpbb.solver.branch_and_bound", search)
+    events = []
+    result = solve(IMPOSSIBLE, COLGEN, events.append)
+    assert limits == [None]
+    assert result.status is SolutionStatus.INFEASIBLE
+    assert result.termination is Termination.PROVEN_INFEASIBLE
+    proof = result.infeasibility
+    assert (proof.kind, proof.n_nodes) == (
+        InfeasibilityKind.EXHAUSTED,
+        result.statistics.n_nodes,
+    )
+    assert "proven by branching over" in str(result)
+    assert "proven infeasible: no clustering keeps" in summary(result)
+    if isinstance(bounding, Seeing):
+        assert result.statistics.n_nodes == 1
+        assert result.statistics.root_lower_bound is None
+        assert "over 1 node (" in str(result)
+    told = [event for event in events if isinstance(event, Progress)]
+    assert all(event.upper == event.gap == math.inf for event in told)
+
+
+def test_other_processes_come_to_the_same(monkeypatch):
+    """Constraints of a user's own among what they are sent."""
+    use(monkeypatch, Seeing(0.5, gives=False))
+    monkeypatch.setattr(CHOICE, go_over_at_once)
+    parameters = replace(COLGEN, workers=2)
+    assert solve(IMPOSSIBLE, parameters).status is SolutionStatus.INFEASIBLE
+    constrained = replace(POSSIBLE, cluster_constraints=[EvenSpread()])
+    result = solve(constrained, parameters)
+    assert result.objective == pytest.approx(optimum(constrained))
+
+
+def test_a_limit_before_the_first_clustering(monkeypatch, tmp_path):
+    use(monkeypatch, Blind())
+    path = tmp_path / "run"
+    with open(tmp_path / "log", "w") as log:
+        limited = replace(COLGEN, node_limit=3)
+        result = solve(IMPOSSIBLE, limited, ProgressTable(log, ""), checkpoint=path)
+    assert (result.status, result.termination) == (
+        SolutionStatus.UNKNOWN,
+        Termination.NODE_LIMIT,
+    )
+    assert (result.partition, result.gap, result.lower_bound) == (None, None, 0.0)
+    log_text = (tmp_path / "log").read_text()
+    assert "stopped by the node limit without a clustering" in log_text
+    assert "nan" not in log_text
+    assert "1 constraint on clusters" in log_text
+    resumed = resume(path, node_limit=None)
+    assert resumed.infeasibility == solve(IMPOSSIBLE, COLGEN).infeasibility
+    again = resume(path)
+    assert again.infeasibility == resumed.infeasibility
+
+
+def test_where_a_clustering_comes_from_bounding(monkeypatch):
+    use(monkeypatch, Seeing(0.99))
+    monkeypatch.setattr(
+        "sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, parameters, run: None
+    )
+    events = []
+    result = solve(POSSIBLE, COLGEN, events.append)
+    assert result.objective == pytest.approx(optimum(POSSIBLE))
+    sources = [event.source for event in events if isinstance(event, Progress) and event.source]
+    assert sources[0] == "bounding"
+
+
+def context_of(instance: Instance, bounding) -> EvaluationContext:
+    tolerances = Tolerances.of(1e-9, contract(instance))
+    return EvaluationContext(instance, bounding, SEARCH, tolerances, 0)
+
+
+def test_bounding_is_not_believed_about_clusterings():
+    """Too few clusters, too many (which would cost nothing), and two that are not allowed."""
+
+    class Wrong(BlindRun):
+        def clustering(self):
+            return self.labels
+
+    class WrongBounding(Blind):
+        def start(self, contraction, warm_start, known=None):
+            return Wrong(contraction)
+
+    for labels in ([0, 0, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5, 6], [1, 0, 0, 0, 0, 0, 0]):
+        Wrong.labels = np.array(labels)
+        outcome = evaluate(Node(), math.inf, context_of(IMPOSSIBLE, WrongBounding()))
+        assert outcome.status is NodeStatus.BRANCH
+        assert (outcome.labels, outcome.cost) == (None, math.inf)
+
+
+def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
+    context = context_of(IMPOSSIBLE, Seeing(0.5))
+    assert evaluate(Node(), math.inf, context).status is NodeStatus.INFEASIBLE
+    assert evaluate(Node(), 5.0, context).status is NodeStatus.INFEASIBLE
+    assert probe(Node(), math.inf, context).bound is None
+    tree = Tree(Node(fixings=Fixings(below=7.0)), context.tolerances)
+    tree.next_node()
+    tree.drop(0)
+    # Only clusterings cheaper than that are excluded.
+    assert (tree.lower, tree.is_exhausted) == (7.0, False)
+
+
+def test_labels_known_are_offered_only_if_they_keep_the_constraints(monkeypatch):
+    monkeypatch.setattr(
+        "sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, parameters, run: None
+    )
+    context = context_of(POSSIBLE, Blind())
+    for known, is_offered in (([0, 1, 0, 1, 0, 1, 2], False), ([0, 0, 0, 1, 1, 1, 2], True)):
+        node = Node(feasible=np.array(known))
+        assert contract(POSSIBLE).keeps(node.feasible) == is_offered
+        outcome = pickle.loads(pickle.dumps(evaluate(node, math.inf, context)))
+        assert outcome.feasible.tolist() == known
+        assert (outcome.labels is not None) == is_offered
+
+
+def test_blocks_with_equal_means_are_not_all_the_same():
+    """All clusterings cost nothing, but few are allowed."""
+    instance = Instance(
+        np.zeros((6, 1)), 2, cluster_constraints=[MaximumSize(4), SoftCannotLinks([(0, 5)], 0)]
+    )
+    context = context_of(instance, Blind())
+    best = evaluate(Node(), math.inf, context)
+    assert best.status in (NodeStatus.BRANCH, NodeStatus.CLOSED)
+    with pytest.MonkeyPatch.context() as patch:
+        use(patch, Blind())
+        result = solve(instance, COLGEN)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.partition.is_feasible(instance)
+    assert sums_of_squares(instance.points, result.partition.labels[None])[0] == 0.0

@@ -1,0 +1,132 @@
+"""Constraints on clusters and what does not go with them: engines, checkpoints, workers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from sdpbb.compatibility import check_compatibility
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.problem import (
+    AllOf,
+    AnyOf,
+    ClusterConstraint,
+    Instance,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+)
+
+POINTS = np.random.default_rng(0).normal(size=(8, 2))
+
+
+@dataclass(frozen=True)
+class Unmoved(ClusterConstraint):
+    """One that cannot be sent to another process."""
+
+    limit: int
+
+    def __reduce__(self):
+        raise TypeError("stays\nhere")
+
+    def allows(self, instance, members):
+        return len(members) <= self.limit
+
+
+class Few(ClusterConstraint):
+    """One that can."""
+
+    def allows(self, instance, members):
+        return len(members) <= 4
+
+
+BUILT_IN = (
+    MaximumSize(4),
+    MaximumDiameter(50.0),
+    MaximumOverlap([0, 1, 2], 2),
+    MinimumDifference([0, 1, 2], 4),
+    SoftCannotLinks([(0, 1), (2, 3)], 1),
+    AllOf([MaximumSize(5), AllOf([])]),
+    AnyOf([MaximumSize(3), MaximumOverlap([3], 0)]),
+)
+
+
+def instance_with(*constraints: ClusterConstraint) -> Instance:
+    return Instance(POINTS, 3, cluster_constraints=constraints)
+
+
+def check(instance: Instance, checkpoint=None, **parameters) -> None:
+    check_compatibility(instance, sdpbb.SolverParameters(**parameters), checkpoint)
+
+
+@pytest.mark.parametrize("constraint", [*BUILT_IN[:1], *BUILT_IN[2:], Few()])
+def test_semidefinite_bounds_alone_do_not_do(constraint):
+    instance = instance_with(constraint)
+    with pytest.raises(ParameterError, match=r"^bounding = 'sdp': expected 'colgen' or 'hybrid', "):
+        sdpbb.solve(instance)
+    for bounding in ("colgen", "hybrid"):
+        check(instance, bounding=bounding)
+
+
+def test_a_diameter_is_solved_like_cannot_links():
+    diameter = 2.0
+    far = [
+        (i, j)
+        for i in range(8)
+        for j in range(i)
+        if np.linalg.norm(POINTS[i] - POINTS[j]) > diameter
+    ]
+    assert far
+    result = sdpbb.solve(instance_with(MaximumDiameter(diameter)))
+    in_pairs = sdpbb.solve(Instance(POINTS, 3, cannot_link=far))
+    assert result.partition == in_pairs.partition
+    assert result.status is sdpbb.SolutionStatus.OPTIMAL
+
+
+@pytest.mark.parametrize("constraint", [Few(), AllOf([MaximumSize(3), AnyOf([Few()])])])
+def test_a_checkpoint_holds_what_comes_with_the_package(tmp_path, constraint):
+    path = tmp_path / "run"
+    name = type(constraint).__name__
+    with pytest.raises(
+        ParameterError, match=rf"^checkpoint = {path}: expected none, .*\({name}\)$"
+    ):
+        sdpbb.solve(
+            instance_with(constraint), sdpbb.SolverParameters(bounding="colgen"), checkpoint=path
+        )
+    assert not path.exists()
+    check(instance_with(*BUILT_IN), path, bounding="colgen")
+
+
+def test_built_in_constraints_survive_a_checkpoint(tmp_path):
+    instance = instance_with(*BUILT_IN)
+    path = tmp_path / "run"
+    write_checkpoint(path, Checkpoint(instance, sdpbb.SolverParameters(bounding="colgen")))
+    read = read_checkpoint(path).instance
+    assert read.cluster_constraints == BUILT_IN
+    assert len(read.compiled_constraints.budgets) == len(instance.compiled_constraints.budgets)
+
+
+@pytest.mark.parametrize(
+    ("executors", "wrong"),
+    [({"workers": 2}, "workers = 2: expected 1"), ({"dask": "tcp://a:1"}, "dask = tcp://a:1: exp")],
+)
+def test_other_processes_are_sent_what_can_be(executors, wrong):
+    with pytest.raises(ParameterError, match=rf"^{wrong}.* other processes \(stays here\)$"):
+        check(instance_with(Unmoved(3)), bounding="colgen", **executors)
+    check(instance_with(Few()), bounding="colgen", **executors)
+    check(instance_with(*BUILT_IN), bounding="colgen", **executors)
+    check(instance_with(Unmoved(3)), bounding="colgen")
+
+
+def test_soft_constraints_are_refused():
+    with pytest.raises(InstanceError, match="soft constraints"):
+        check(Instance(POINTS, 3, soft_cannot_link=[(0, 1, 0.5)]))
+
+
+def test_without_constraints_everything_goes(tmp_path):
+    for bounding in ("sdp", "colgen", "hybrid"):
+        check(Instance(POINTS, 3), tmp_path / "run", bounding=bounding, workers=2)
