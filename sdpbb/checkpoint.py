@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from heuristics.parameters import MultiStartParameters
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
+from sdpbb.bounds import hybrid
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.colgen import bounding as colgen
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
@@ -153,6 +155,8 @@ STORED_TYPES = (
     CutSet,
     DualPoint,
     Subspace,
+    *colgen.STATE_TYPES,
+    *hybrid.STATE_TYPES,
 )
 
 

@@ -6,23 +6,34 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heuristics.multi_start import MultiStart
+from sdpbb.bounds.colgen.bounding import ColgenBounding
+from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.exact_cover import reduced_costs
+from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
 
 
-def prepare_kernels(on_compile: Callable[[], None]) -> None:
-    """Make every kernel ready in this process; calls on_compile first if that needs compiling.
+def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> None:
+    """Make every kernel that a bounding needs ready in this process; calls on_compile first if that
+    needs compiling.
 
     Numba keeps compiled kernels in its cache on disk, so they are compiled once per machine and
     version, and loaded in a fraction of a second afterwards.
     """
-    if not _is_cached():
+    with_columns = bounding != "sdp"
+    if not (_is_cached() and (not with_columns or _are_columns_cached())):
         on_compile()
-    _exercise()
+    if bounding != "colgen":
+        _exercise_relaxation()
+    if with_columns:
+        _exercise_columns()
+    _exercise_heuristics()
 
 
 @cache
@@ -30,25 +41,65 @@ def _is_cached() -> bool:
     """Compiles or loads the smallest kernel: what held for it holds for all."""
     none = np.empty((0, 3), np.int32)
     kernels.spread(np.empty(0, np.int64), none, 1, 1, 1)
-    # With NUMBA_DISABLE_JIT there is nothing to compile: kernels are plain functions.
-    stats = getattr(kernels.spread, "stats", None)
-    return stats is None or not stats.cache_misses
+    return _hits(kernels.spread)
 
 
 @cache
-def _exercise() -> None:
-    """Calls every kernel with the types that the engine calls it with."""
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(16, 3))
-    contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
+def _are_columns_cached() -> bool:
+    """The same of those of column generation."""
+    none = np.empty(0, np.int64)
+    reduced_costs(np.zeros(1, np.int64), none, none, none, np.empty((0, 3), np.int64), none)
+    return _hits(reduced_costs)
+
+
+def _hits(kernel: Callable[..., object]) -> bool:
+    # With NUMBA_DISABLE_JIT there is nothing to compile: kernels are plain functions.
+    stats = getattr(kernel, "stats", None)
+    return stats is None or not stats.cache_misses
+
+
+# What follows calls every kernel with the types that the engine calls it with.
+
+
+def _small() -> Contraction:
+    contraction = contract(Instance(_points(), 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
     assert isinstance(contraction, Contraction)
+    return contraction
+
+
+def _points() -> NDArray[np.float64]:
+    return np.random.default_rng(0).normal(size=(16, 3))
+
+
+@cache
+def _exercise_relaxation() -> None:
+    contraction = _small()
     run = SdpBounding(SdpParameters(pentagons_after=0)).start(contraction, None)
     run.advance(np.inf)
     run.fixings(contraction.total)
-    MultiStart().run(contraction, rng)
-    MultiStart().run(contraction, rng, run.affinity())
+    MultiStart().run(contraction, np.random.default_rng(0), run.affinity())
+
+
+@cache
+def _exercise_heuristics() -> None:
+    MultiStart().run(_small(), np.random.default_rng(0))
+
+
+@cache
+def _exercise_columns() -> None:
+    contraction = _small()
+    run = ColgenBounding().start(contraction, None)
+    while not run.advance(contraction.total).stalled:
+        pass
+    columns = Columns.of(contraction, np.tri(16, dtype=bool) & ~np.tri(16, k=-3, dtype=bool))
+    cheapest_partition(contraction, columns, contraction.total)
 
 
 def load_kernels() -> None:
     """What another process does before its first task: import the engine and make kernels ready."""
     prepare_kernels(lambda: None)
+
+
+def load_all_kernels() -> None:
+    """The same for column generation too."""
+    prepare_kernels(lambda: None, "hybrid")

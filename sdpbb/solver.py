@@ -20,7 +20,7 @@ from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
 from sdpbb.compatibility import check_compatibility
-from sdpbb.compilation import load_kernels, prepare_kernels
+from sdpbb.compilation import load_all_kernels, load_kernels, prepare_kernels
 from sdpbb.conclusion import infeasible, of_search, unknown
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.executors.dask import DaskCluster
@@ -171,7 +171,7 @@ def _run(
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
     with threadpool_limits(1), _workforce(parameters) as workforce:
-        prepare_kernels(lambda: observer(Compiling()))
+        prepare_kernels(lambda: observer(Compiling()), parameters.bounding)
         limits = Limits(
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
@@ -191,14 +191,15 @@ def _workforce(parameters: SolverParameters) -> Iterator[Workforce]:
     """Who evaluates nodes. A cluster is connected to at once, so that a wrong address is told
     before the work begins; local processes are started when they are needed."""
     here = TaskPool(SerialExecutor())
+    warm_up = load_kernels if parameters.bounding == "sdp" else load_all_kernels
     if parameters.dask is not None:
-        cluster = DaskCluster(parameters.dask, load_kernels)
+        cluster = DaskCluster(parameters.dask, warm_up)
         try:
             yield Workforce(here, lambda: TaskPool(cluster))
         finally:
             cluster.kill()
     elif parameters.workers > 1:
-        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, load_kernels)))
+        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, warm_up)))
     else:
         yield Workforce(here)
 

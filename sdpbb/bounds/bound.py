@@ -16,10 +16,12 @@ from sdpbb.problem import Contraction
 class SafeBound:
     """A number that is proven to be at most the sum of squares of every clustering of a node.
 
-    Only what carries such a proof makes one: the evaluation of the dual function
-    (`sdpbb.bounds.sdp.safe_bound`), a parent's bound, the cost of a node's only clustering, or
-    zero. An objective value reported by a solver is a float, and floats cannot prune: the
-    comparisons in `sdpbb.search.tolerances` take a SafeBound.
+    Only what carries such a proof makes one: the evaluation of a dual function
+    (`sdpbb.bounds.sdp.safe_bound`, `sdpbb.bounds.colgen.safe_bound`), the partitioning of a node's
+    enumerated clusters, a parent's bound, the cost of a node's only clustering, the scatter inside
+    blocks, or zero; inf says that the node holds no clustering. An objective value reported by a
+    solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tolerances` take a
+    SafeBound.
     """
 
     value: float

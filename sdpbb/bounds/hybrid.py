@@ -43,6 +43,9 @@ class HybridState:
     known: NDArray[np.intp] | None
 
 
+STATE_TYPES = (HybridWarmStart, HybridState)
+
+
 class HybridBounding:
     """Bounds nodes by the semidefinite relaxation, and by clusters (`sdpbb.bounds.bound.Bounding`).
 

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen import generation_state
+from sdpbb.bounds.colgen.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.pricing import SearchState
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction
 
@@ -29,6 +31,16 @@ class ColgenState:
 
     generation: GenerationState
     enumeration: EnumerationState | None
+
+
+# All that states and warm starts consist of, apart from plain values and arrays.
+STATE_TYPES = (
+    *generation_state.STATE_TYPES,
+    SearchState,
+    PricerState,
+    EnumerationState,
+    ColgenState,
+)
 
 
 class ColgenBounding:

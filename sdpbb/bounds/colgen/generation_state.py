@@ -135,5 +135,4 @@ STATE_TYPES = (
     DualValues,
     PrimalState,
     PackedColumns,
-    SafeBound,
 )

@@ -629,9 +629,13 @@ def _branching(data, stack, d, profits, scratch, upper, lowest, least, most, opt
         score = _score(scratch.inside[x], scratch.outside[x], lowest, upper)
         if data.points.shape[1] == 0:  # weights of a graph: those that exclude most
             score = scratch.rivals[j] + profits[j]
+        elif not data.boxes and stack.size[d] == 0.0:  # outer blocks first: they have few to go to
+            score = 0.0
+            for c in range(data.points.shape[1]):
+                score += data.points[j, c] ** 2
         if score > best:
             best, block = score, j
-    widest, width = -1, 0.0
+    widest, width = data.points.shape[1] - 1, 0.0
     for c in range(data.points.shape[1]):
         if stack.high[d, c] - stack.low[d, c] > width:
             widest, width = c, stack.high[d, c] - stack.low[d, c]
@@ -640,7 +644,7 @@ def _branching(data, stack, d, profits, scratch, upper, lowest, least, most, opt
     for c in range(data.points.shape[1]):
         first = max(first, stack.high[0, c] - stack.low[0, c])
     smallest = first * (LEAST_BOX if optimal_only else LEAST_BOX_ALL)
-    if not (data.boxes and widest >= 0 and room and width >= smallest):
+    if not (data.boxes and width > 0.0 and room and width >= smallest):
         return -1, block
     middle = 0.5 * (stack.low[d, widest] + stack.high[d, widest])
     lower = _half_bound(

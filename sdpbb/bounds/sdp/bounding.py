@@ -205,4 +205,6 @@ class SdpRun:
         ]
         if not earlier or best >= cutoff:
             return False
+        if not np.isfinite(cutoff):  # no clustering is known: the bound's own progress counts
+            cutoff = best + abs(best)
         return cutoff - best > (1.0 - self._patience.progress) * (cutoff - earlier[-1])
