@@ -13,7 +13,6 @@ counts as failed.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import math
 import os
@@ -26,9 +25,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import rows
 from benchmark import ONE_THREAD, ROOT, SHARED, cpu_name
 from colgen_instances import SUITES, Case, cases, instance_of
 from colgen_tables import SOLVED, write_report
+from rows import Row
 
 from sdpbb.parameters import BOUNDINGS
 
@@ -42,7 +43,6 @@ FIELDS = (
 GAPS = {"tables": 1e-4, "small-clusters": 1e-4, "public": 1e-9}
 # Seconds: reading, compiling and the last step of a run come on top of its time limit.
 PATIENCE = 300.0
-Row = dict[str, str]
 
 
 class Run(NamedTuple):
@@ -142,26 +142,14 @@ def _identity(run: Run, time_limit: float) -> dict[str, Any]:
 
 def read(path: Path) -> list[Row]:
     """The rows of earlier runs; of several of one run, the last."""
-    if not path.exists():
-        return []
-    with open(path, newline="", encoding="utf-8") as file:
-        return list({key_of(row): row for row in csv.DictReader(file)}.values())
+    return list({key_of(row): row for row in rows.read(path)}.values())
 
 
-def append(path: Path, row: dict[str, Any]) -> None:
-    is_new = not path.exists()
-    with open(path, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
-
-
-def left(runs: Iterable[Run], rows: Iterable[Row], time_limit: float) -> list[Run]:
+def left(runs: Iterable[Run], known: Iterable[Row], time_limit: float) -> list[Run]:
     """The runs that the rows do not answer: not there, failed, or unsolved at a shorter limit."""
     answered = {
         key_of(row)
-        for row in rows
+        for row in known
         if row["status"] in SOLVED
         or (row["status"] != "failed" and float(row["time_limit"]) >= time_limit)
     }
@@ -202,7 +190,7 @@ def main(argv: list[str] | None = None) -> int:
     runs = left(wanted, read(arguments.out), arguments.time_limit)
     for position, run in enumerate(runs, start=1):
         row = solve_in_process(run, arguments.time_limit)
-        append(arguments.out, row)
+        rows.append(arguments.out, FIELDS, row)
         told = " ".join(str(row[field]) for field in ("status", "objective", "gap", "seconds"))
         print(f"{position}/{len(runs)} {' '.join(run.key)}: {told}", flush=True)
     if arguments.report:

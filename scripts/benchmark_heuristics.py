@@ -20,7 +20,6 @@ of the memory is that of the process so far: give large parts a process of their
 from __future__ import annotations
 
 import argparse
-import csv
 import resource
 import sys
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from typing import Any, NamedTuple
 
 import heuristic_instances as generated
 import numpy as np
+import rows
 from benchmark import ROOT, SHARED, cpu_name, find_tasks
 from heuristic_tables import write_report
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ FIELDS = (
     *("status", "stop", "sum_of_squares", "penalised_objective", "hard_violations"),
     *("soft_violations", "n_iterations", "seconds", "peak_rss_mib", "ari", "version", "cpu"),
 )
+LINE_END = "\r\n"  # of the rows that are there already
 PERCENTAGES = ("0.05", "0.1", "0.15", "0.2")
 SEEDS = (0, 1, 2)
 PUBLIC = SHARED / "data" / "pc-sos-sdp"
@@ -210,35 +211,20 @@ def main(argv: list[str] | None = None) -> int:
     if not SHARED.is_dir():
         print(f"{SHARED} is not there: only generated instances can be run", file=sys.stderr)
     wanted = arguments.datasets and set(arguments.datasets.split(","))
-    done = {tuple(row[field] for field in FIELDS[:5]) for row in read(arguments.out)}
+    done = {tuple(row[field] for field in FIELDS[:5]) for row in rows.read(arguments.out)}
     runs = [run for part in arguments.parts.split(",") if part for run in PARTS[part]()]
     runs = [run for run in runs if run.key not in done and (not wanted or run.dataset in wanted)]
     if runs:
         warm_up()
     for position, run in enumerate(runs, start=1):
         row = row_of(run)
-        append(arguments.out, row)
+        rows.append(arguments.out, FIELDS, row, LINE_END)
         shown = " ".join(str(row[field]) for field in (*FIELDS[:5], "sum_of_squares", "seconds"))
         print(f"{position}/{len(runs)} {shown}", flush=True)
     if arguments.report:
-        write_report(arguments.report, read(arguments.out), SHARED / "reference", ROOT / "docs")
+        known = rows.read(arguments.out)
+        write_report(arguments.report, known, SHARED / "reference", ROOT / "docs")
     return 0
-
-
-def read(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def append(path: Path, row: dict[str, Any]) -> None:
-    is_new = not path.exists()
-    with open(path, "a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS)
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
-Row = dict[str, str]
+from rows import Row
+
 Engines = dict[str, Row]
 """The rows of one instance by engine."""
 

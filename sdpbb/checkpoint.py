@@ -13,6 +13,7 @@ from sdpbb.bounds import hybrid
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen import bounding as colgen
 from sdpbb.bounds.colgen.parameters import (
+    CentreParameters,
     ColgenParameters,
     EnumerationParameters,
     GenerationParameters,
@@ -130,6 +131,7 @@ STORED_TYPES = (
     SeparationParameters,
     Patience,
     ColgenParameters,
+    CentreParameters,
     MasterParameters,
     StabilisationParameters,
     GenerationParameters,

@@ -256,7 +256,7 @@ def _ended(
 def _bounding(parameters: SolverParameters) -> Bounding[Any]:
     """What bounds the nodes."""
     if parameters.bounding == "colgen":
-        return ColgenBounding(parameters.colgen)
+        return ColgenBounding(parameters.colgen, parameters.sdp)
     if parameters.bounding == "hybrid":
         return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
     return SdpBounding(parameters.sdp)

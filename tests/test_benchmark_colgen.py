@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import benchmark_colgen as script
 import colgen_tables as tables
+import rows
 from colgen_instances import Case
 
 REFERENCE = (
@@ -58,7 +59,7 @@ def test_rows_survive_the_file_and_the_last_of_a_run_counts(tmp_path):
     assert script.read(path) == []
     first, other, again = row(status="failed"), row(engine="colgen"), row(seconds="3.0")
     for one in (first, other, again):
-        script.append(path, one)
+        rows.append(path, script.FIELDS, one)
     assert script.read(path) == [again, other]
 
 
@@ -87,7 +88,7 @@ def test_a_run_is_made_in_a_process_of_its_own(tmp_path, engine):
     for case in script.cases("tables", 1):
         if (case.name, case.k, case.constraints) != ("soybean", 4, "80"):
             its = {"instance": case.name, "k": case.k, "constraints": case.constraints}
-            script.append(out, row(**its, engine=engine))
+            rows.append(out, script.FIELDS, row(**its, engine=engine))
     before = len(script.read(out))
     assert script.main([*arguments, "--report", str(report)]) == 0
     added = script.read(out)[before:]

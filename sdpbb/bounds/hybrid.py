@@ -10,12 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
-from sdpbb.bounds.colgen.bounding import ColgenRun, ColgenState
+from sdpbb.bounds.colgen.bounding import (
+    ColgenRun,
+    ColgenState,
+    known_columns,
+    semidefinite_duals,
+)
 from sdpbb.bounds.colgen.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.sdp_dual import master_dual
+from sdpbb.bounds.colgen.pricing import effective_dimension, principal_coordinates
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
@@ -33,7 +38,7 @@ class HybridWarmStart:
 
 @dataclass(frozen=True, eq=False)
 class HybridState:
-    """Where the bounding of a node was left: the parts that have begun."""
+    """Where the bounding of a node was left: the parts that have begun, and the best bound."""
 
     sdp: SdpState
     pricer: PricerState
@@ -41,6 +46,7 @@ class HybridState:
     columns: ColgenState | None
     inherited: GenerationWarmStart | None
     known: NDArray[np.intp] | None
+    bound: SafeBound
 
 
 STATE_TYPES = (HybridWarmStart, HybridState)
@@ -49,10 +55,11 @@ STATE_TYPES = (HybridWarmStart, HybridState)
 class HybridBounding:
     """Bounds nodes by the semidefinite relaxation, and by clusters (`sdpbb.bounds.bound.Bounding`).
 
-    1. The semidefinite bound, until the node is closed or the bound has stalled.
-    2. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
+    1. Small clusters in few dimensions: column generation only.
+    2. Elsewhere the semidefinite bound, until the node is closed or the bound has stalled.
+    3. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
        clusters that a better clustering can have are enumerated at these, if they are few.
-    3. Where clusters are small, column generation goes on from these dual values.
+    4. Where clusters are small, column generation goes on from these dual values.
     """
 
     def __init__(
@@ -101,8 +108,10 @@ class HybridRun:
         self._enumeration: Enumeration | None = None
         self._columns: ColgenRun | None = None
         self._bound = SafeBound(0.0)
-        per_cluster = contraction.n_blocks / contraction.k
-        self._generates = per_cluster <= bounding.hybrid.small
+        parameters = bounding.hybrid
+        self._generates = contraction.n_blocks <= parameters.small * contraction.k
+        if self._generates and self._dimension() <= parameters.low:
+            self._generate(None)
 
     @property
     def n_iterations(self) -> int:
@@ -118,20 +127,21 @@ class HybridRun:
             bound = self._enumeration.bound
             if not self._enumeration.is_finished or bound.value >= cutoff:
                 return self._told(self._step(bound, stalled=False))
-            return self._told(self._step(bound, stalled=not self._generate()))
+            if self._generates:
+                self._generate(self._duals())
+            return self._told(self._step(bound, stalled=not self._generates))
         progress = self._sdp.advance(cutoff)
-        done = progress.stalled
-        if self._generates:
-            done = done or progress.n_iterations >= self._bounding.hybrid.first_iterations
-        if not done or progress.bound.value >= cutoff:
+        if not progress.stalled or progress.bound.value >= cutoff:
             return self._told(progress)
-        more = self._enumerate(cutoff) or self._generate()
-        return self._told(self._step(progress.bound, stalled=not more))
+        more = self._enumerate(cutoff)
+        if not more and self._generates:
+            self._generate(self._duals())
+        return self._told(self._step(progress.bound, stalled=not (more or self._generates)))
 
-    def _duals(self) -> DualValues:
-        sdp = self._sdp
-        dual = master_dual(self._contraction, sdp.relaxation, sdp.dual_point())
-        return DualValues(dual.prices, dual.sigma)
+    def _dimension(self) -> float:
+        sizes = self._contraction.sizes
+        coordinates = principal_coordinates(self._contraction.means, sizes)
+        return effective_dimension(coordinates, sizes)
 
     def _enumerate(self, cutoff: float) -> bool:
         """Begin to, unless there is no clustering to be better than."""
@@ -143,14 +153,20 @@ class HybridRun:
         )
         return True
 
-    def _generate(self) -> bool:
-        """Begin to, where clusters are small."""
-        if not self._generates:
-            return False
-        self._columns = ColgenRun.begun(
-            self._contraction, self._bounding.colgen, self._inherited, self._known, self._duals()
-        )
-        return True
+    def _duals(self) -> DualValues:
+        return semidefinite_duals(self._contraction, self._sdp)
+
+    def _generate(self, centre: DualValues | None) -> None:
+        """Begin to generate columns."""
+        run = ColgenRun(self._contraction, self._bounding.colgen)
+        if centre is None and self._inherited is not None:
+            run.inherit(self._inherited, self._known)
+        else:
+            columns = known_columns(self._contraction, self._known)
+            if self._inherited is not None:
+                columns = columns + self._inherited.for_child(self._contraction)[0]
+            run.generate(columns, centre, at_root=self._inherited is None)
+        self._columns = run
 
     def _step(self, bound: SafeBound, stalled: bool) -> BoundProgress:
         return BoundProgress(bound, stalled, 0, self.n_iterations)
@@ -169,6 +185,9 @@ class HybridRun:
         return None if self._enumeration is None else self._enumeration.labels
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
+        if not self._sdp.n_iterations:
+            none = np.empty((0, 2), np.intp)
+            return none, none
         return self._sdp.fixings(cutoff)
 
     def warm_start(self) -> HybridWarmStart:
@@ -183,15 +202,18 @@ class HybridRun:
             None if self._columns is None else self._columns.state(),
             self._inherited,
             self._known,
+            self._bound,
         )
 
     def restore(self, state: HybridState) -> None:
         """Go on from the state of a run on the same contraction."""
         colgen = self._bounding.colgen
+        self._bound = state.bound
         self._pricer.restore(state.pricer)
         if state.enumeration is not None:
             self._enumeration = Enumeration.resumed(
                 self._contraction, self._pricer, colgen.enumeration, state.enumeration
             )
         if state.columns is not None:
-            self._columns = ColgenRun.resumed(self._contraction, colgen, state.columns)
+            self._columns = ColgenRun(self._contraction, colgen)
+            self._columns.restore(state.columns)

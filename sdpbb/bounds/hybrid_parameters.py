@@ -11,14 +11,15 @@ from sdpbb.errors import ParameterError
 class HybridParameters:
     """How the two are combined.
 
-    small : with at most so many blocks per cluster, columns are generated: the semidefinite bound
-        is then only begun, for their first prices
-    first_iterations : of the semidefinite bound there
+    small : with at most so many blocks per cluster, columns are generated where the semidefinite
+        bound has stalled
+    low : in at most so many effective dimensions, they are generated there in its place: pricing
+        is then faster than the relaxation (planar data of 100 to 500 points)
     """
 
-    small: float = 8.0
-    first_iterations: int = 60
+    small: float = 8.5
+    low: float = 3.0
 
     def __post_init__(self) -> None:
-        if not self.small >= 0.0 or self.first_iterations < 1:
+        if not (self.small >= 0.0 and self.low >= 0.0):
             raise ParameterError(f"hybrid parameters out of their domain: {self}")

@@ -101,8 +101,8 @@ def solve(
     bounding: Annotated[
         Bounding,
         typer.Option(
-            help="Where lower bounds come from: the semidefinite relaxation, column generation, or "
-            "the one that suits."
+            help="Where lower bounds come from: the semidefinite relaxation; column generation, "
+            "for many small clusters and constraints on clusters; or the first, then clusters."
         ),
     ] = Bounding.SDP,
     branching: Annotated[

@@ -17,19 +17,25 @@ from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing import SearchState
+from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction
 
 
 @dataclass(frozen=True, eq=False)
 class ColgenState:
-    """Where the bounding of a node was left.
+    """Where the bounding of a node was left: the parts that have begun.
 
+    centre : of the semidefinite bound that the first prices are taken from
+    known : (m,) labels of a known clustering, for columns to begin with
     generation : with that of the pricer
-    enumeration : None before it has begun
     """
 
-    generation: GenerationState
+    centre: SdpState | None
+    known: NDArray[np.intp] | None
+    generation: GenerationState | None
     enumeration: EnumerationState | None
 
 
@@ -50,91 +56,112 @@ class ColgenBounding:
     Must-links and cannot-links are decisions of the tree: Ryan and Foster's branching (1981).
     """
 
-    def __init__(self, parameters: ColgenParameters | None = None) -> None:
+    def __init__(
+        self, parameters: ColgenParameters | None = None, sdp: SdpParameters | None = None
+    ) -> None:
+        """sdp : of the semidefinite bound that the first prices are taken from"""
         self.parameters = parameters or ColgenParameters()
+        self.sdp = SdpBounding(sdp)
 
     def start(
         self,
         contraction: Contraction,
         warm_start: GenerationWarmStart | None,
         known: NDArray[np.intp] | None = None,
-        centre: DualValues | None = None,
     ) -> ColgenRun:
-        """Begin to bound a node; `centre` are dual values from elsewhere."""
-        return ColgenRun.begun(contraction, self.parameters, warm_start, known, centre)
+        """Begin to bound a node. The first prices are those of a few iterations of the semidefinite
+        bound where clusters are large (`CentreParameters`), and the parent's if it has any."""
+        run = ColgenRun(contraction, self.parameters)
+        if warm_start is not None:
+            run.inherit(warm_start, known)
+        elif contraction.n_blocks > self.parameters.centre.large * contraction.k:
+            run.begin_with(self.sdp.start(contraction, None), known)
+        else:
+            run.generate(known_columns(contraction, known), None)
+        return run
 
     def resume(self, contraction: Contraction, state: ColgenState) -> ColgenRun:
         """Go on where the bounding of the same contraction was left."""
-        return ColgenRun.resumed(contraction, self.parameters, state)
+        run = ColgenRun(contraction, self.parameters)
+        if state.centre is not None:
+            run.begin_with(self.sdp.resume(contraction, state.centre), state.known)
+        run.restore(state)
+        return run
 
 
 class ColgenRun:
     """The bounding of one node: generate columns until the master programme is solved, then
-    enumerate those of a better clustering if they are few."""
+    enumerate those of a better clustering if they are few.
 
-    def __init__(
-        self,
-        contraction: Contraction,
-        parameters: ColgenParameters,
-        pricer: BranchingPricer,
-        generation: Generation,
-        enumeration: Enumeration | None,
-    ) -> None:
+    Begun by one of `generate`, `inherit`, `begin_with` and `restore`.
+    """
+
+    def __init__(self, contraction: Contraction, parameters: ColgenParameters) -> None:
         self._contraction, self._parameters = contraction, parameters
-        self._pricer, self._generation, self._enumeration = pricer, generation, enumeration
+        self._pricer = BranchingPricer(contraction, parameters.pricing)
+        self._centre: SdpRun | None = None
+        self._known: NDArray[np.intp] | None = None
+        self._generation: Generation | None = None
+        self._enumeration: Enumeration | None = None
 
-    @classmethod
-    def begun(
-        cls,
-        contraction: Contraction,
-        parameters: ColgenParameters,
-        warm_start: GenerationWarmStart | None,
-        known: NDArray[np.intp] | None,
-        centre: DualValues | None,
-    ) -> ColgenRun:
-        """See `ColgenBounding.start`."""
-        columns = known_columns(contraction, known)
-        if warm_start is not None:
-            inherited, duals = warm_start.for_child(contraction)
-            columns = columns + inherited
-            centre = duals if centre is None else centre
-        pricer = BranchingPricer(contraction, parameters.pricing)
+    def generate(self, columns: Columns, centre: DualValues | None, at_root: bool = True) -> None:
+        """Begin to generate columns, from these, and from dual values from elsewhere."""
         # Integer programmes over the columns find little in children that they have not before.
-        at_root = warm_start is None
-        generation = Generation(contraction, pricer, parameters, columns, centre, integer=at_root)
-        return cls(contraction, parameters, pricer, generation, None)
+        self._generation = Generation(
+            self._contraction, self._pricer, self._parameters, columns, centre, integer=at_root
+        )
 
-    @classmethod
-    def resumed(
-        cls, contraction: Contraction, parameters: ColgenParameters, state: ColgenState
-    ) -> ColgenRun:
-        """See `ColgenBounding.resume`."""
-        pricer = BranchingPricer(contraction, parameters.pricing)
-        generation = Generation.resumed(contraction, pricer, parameters, state.generation)
-        enumeration = None
-        if state.enumeration is not None:
-            enumeration = Enumeration.resumed(
-                contraction, pricer, parameters.enumeration, state.enumeration
+    def inherit(self, warm_start: GenerationWarmStart, known: NDArray[np.intp] | None) -> None:
+        """Begin with the columns and prices of the parent."""
+        inherited, duals = warm_start.for_child(self._contraction)
+        self.generate(known_columns(self._contraction, known) + inherited, duals, at_root=False)
+
+    def begin_with(self, centre: SdpRun, known: NDArray[np.intp] | None) -> None:
+        """Begin with the semidefinite bound: for its dual values, its bound does not count."""
+        self._centre, self._known = centre, known
+
+    def restore(self, state: ColgenState) -> None:
+        """Go on from the state of a run on the same contraction."""
+        if state.generation is not None:
+            self._generation = Generation.resumed(
+                self._contraction, self._pricer, self._parameters, state.generation
             )
-        return cls(contraction, parameters, pricer, generation, enumeration)
+        if state.enumeration is not None:
+            self._enumeration = Enumeration.resumed(
+                self._contraction, self._pricer, self._parameters.enumeration, state.enumeration
+            )
 
     @property
     def n_iterations(self) -> int:
         """Steps of the generation."""
-        return self._generation.n_steps
+        return 0 if self._generation is None else self._generation.n_steps
 
     def advance(self, cutoff: float) -> BoundProgress:
-        """A master programme with its pricing, or a slice of exact pricing or enumeration."""
+        """A master programme with its pricing, or a slice of what comes before or after."""
+        if self._generation is None:
+            self._find_centre(cutoff)
+            return self._progress(stalled=False)
         if self._enumeration is not None:
             self._enumeration.advance()
             return self._progress(stalled=self._enumeration.is_finished)
         solved = self._generation.step(cutoff).stalled
-        if not solved or self._generation.bound.value >= cutoff or not self._begin(cutoff):
+        if not solved or self._generation.bound.value >= cutoff:
             return self._progress(stalled=solved)
-        return self._progress(stalled=False)
+        return self._progress(stalled=not self._enumerate(cutoff))
 
-    def _begin(self, cutoff: float) -> bool:
+    def _find_centre(self, cutoff: float) -> None:
+        """Iterate the semidefinite bound, and begin to generate from its dual values."""
+        assert self._centre is not None
+        progress = self._centre.advance(cutoff)
+        last = self._parameters.centre.iterations
+        if progress.stalled or progress.bound.value >= cutoff or progress.n_iterations >= last:
+            columns = known_columns(self._contraction, self._known)
+            self.generate(columns, semidefinite_duals(self._contraction, self._centre))
+            self._centre = None
+
+    def _enumerate(self, cutoff: float) -> bool:
         """Begin to enumerate, if that is wanted."""
+        assert self._generation is not None
         at = self._generation.duals
         if not (self._parameters.enumeration.is_wanted and math.isfinite(cutoff)) or at is None:
             return False
@@ -144,28 +171,26 @@ class ColgenRun:
         return True
 
     def _progress(self, stalled: bool) -> BoundProgress:
-        return BoundProgress(
-            bound=self._bound,
-            stalled=stalled,
-            n_cuts=len(self._generation.columns),
-            n_iterations=self._generation.n_steps,
-        )
+        n_columns = 0 if self._generation is None else len(self._generation.columns)
+        return BoundProgress(self._bound, stalled, n_columns, self.n_iterations)
 
     @property
     def _bound(self) -> SafeBound:
-        if self._enumeration is None:
-            return self._generation.bound
-        return max(self._generation.bound, self._enumeration.bound)
+        bound = SafeBound(0.0) if self._generation is None else self._generation.bound
+        return bound if self._enumeration is None else max(bound, self._enumeration.bound)
 
     def affinity(self) -> NDArray[np.float64]:
         """From the solution x of the last master programme: sum_X x_X 1_X 1_X' / |X|."""
+        if self._generation is None:
+            assert self._centre is not None
+            return self._centre.affinity()
         return self._generation.affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
         """The cheapest one met."""
         if self._enumeration is not None and self._enumeration.labels is not None:
             return self._enumeration.labels
-        return self._generation.clustering()
+        return None if self._generation is None else self._generation.clustering()
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         """None: reduced costs exclude clusters, seldom pairs."""
@@ -174,11 +199,22 @@ class ColgenRun:
 
     def warm_start(self) -> GenerationWarmStart:
         """The best of the pool, and the dual values."""
+        assert self._generation is not None
         return self._generation.warm_start()
 
     def state(self) -> ColgenState:
-        enumeration = None if self._enumeration is None else self._enumeration.state()
-        return ColgenState(self._generation.state(), enumeration)
+        return ColgenState(
+            None if self._centre is None else self._centre.state(),
+            self._known,
+            None if self._generation is None else self._generation.state(),
+            None if self._enumeration is None else self._enumeration.state(),
+        )
+
+
+def semidefinite_duals(contraction: Contraction, run: SdpRun) -> DualValues:
+    """The dual values of the master programme that those of a semidefinite bound amount to."""
+    dual = master_dual(contraction, run.relaxation, run.dual_point())
+    return DualValues(dual.prices, dual.sigma)
 
 
 def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> Columns:

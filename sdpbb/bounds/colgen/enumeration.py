@@ -103,10 +103,9 @@ class Enumeration:
             return
         self._least = least
         self._bound = lagrangian_bound(self._contraction, self._at.prices, least)
-        if self._bound.value >= self._cutoff:
+        missing = self._cutoff - self._bound.value
+        if missing <= 0.0 or missing > self._parameters.max_gap * abs(self._cutoff):
             self.is_finished = True
-        gap = (self._cutoff - self._bound.value) / self._cutoff
-        self.is_finished = self.is_finished or gap > self._parameters.max_gap
 
     def _enumerate(self) -> None:
         search = self._search or self._begun()

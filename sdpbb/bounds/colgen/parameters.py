@@ -134,6 +134,23 @@ class PricingParameters:
 
 
 @dataclass(frozen=True)
+class CentreParameters:
+    """Where the first prices come from.
+
+    large : with more blocks per cluster than this, from the semidefinite bound. Without, Iris
+        with k = 3 and no constraints is not solved in two minutes; with, in two seconds
+    iterations : of it, at most
+    """
+
+    large: float = 8.5
+    iterations: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.large >= 0.0 or self.iterations < 1:
+            raise ParameterError(f"parameters of the first prices out of their domain: {self}")
+
+
+@dataclass(frozen=True)
 class EnumerationParameters:
     """Enumeration of the clusters that a better clustering can have, and their partitioning.
 
@@ -159,6 +176,7 @@ class EnumerationParameters:
 class ColgenParameters:
     """Bounding by column generation."""
 
+    centre: CentreParameters = field(default_factory=CentreParameters)
     master: MasterParameters = field(default_factory=MasterParameters)
     stabilisation: StabilisationParameters = field(default_factory=StabilisationParameters)
     generation: GenerationParameters = field(default_factory=GenerationParameters)

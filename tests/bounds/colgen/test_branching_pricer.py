@@ -66,7 +66,7 @@ def assert_learned(contraction: Contraction, pricer: BranchingPricer, before: np
 
 
 @given(SEEDS, KINDS, SLICES)
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=70, derandomize=True)
 def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_slice):
     instance, contraction = drawn(seed, kinds, m_max=8)
     sets = allowed_sets(instance, contraction)
@@ -94,7 +94,7 @@ def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_
 
 
 @given(SEEDS, KINDS, SLICES)
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_the_largest_weight_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_slice):
     instance, contraction = drawn(seed, kinds, m_max=8)
     sets = allowed_sets(instance, contraction)
@@ -115,7 +115,7 @@ def test_the_largest_weight_is_that_of_the_allowed_clusters(seed, kinds, nodes_p
 
 
 @given(SEEDS, KINDS)
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds):
     instance, contraction = drawn(seed, kinds, m_max=8)
     known = {row.tobytes() for row in allowed_sets(instance, contraction)}
@@ -136,7 +136,7 @@ def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 2, 5]))
-@settings(max_examples=80, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 def test_a_restored_pricer_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
     instance, contraction = drawn(seed, kinds, m_max=8)
     rng = np.random.default_rng(seed)
@@ -201,7 +201,7 @@ def test_prices_given_are_not_held_by_reference():
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 7]))
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=7)
     parameters = ColgenParameters(pricing=PricingParameters(nodes_per_slice))
@@ -219,6 +219,8 @@ def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, 
             assert step.bound.value <= value * (1 + 1e-9) + rounding
         if step.stalled:
             break
+        if step.event is Event.PRICING and rng.random() < 0.98:
+            continue
         generation = Generation.resumed(
             contraction,
             BranchingPricer(contraction, parameters.pricing),

@@ -1,0 +1,350 @@
+"""Measure the parts of column generation on instances of `colgen_instances`, one command each.
+
+    pricing        our exact pricing beside the published one, on the problems that column
+                   generation meets at the dual values of its master programme
+    stabilisation  the stabilisation schemes, until the master programme is solved
+    enumeration    whether enumeration takes the place of the tree: column generation with it and
+                   without, and the semidefinite bound beside the hybrid one
+
+Each row is appended to the CSV file at once, and rows that are there already are not made again.
+The table of all rows is printed at the end. Searches are counted in nodes, which do not depend on
+what else the machine does; seconds do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import benchmark_trees
+import numpy as np
+import rows
+from benchmark import ROOT
+from colgen_instances import Case, instance_of
+from measurement_tables import TABLES
+from numpy.typing import NDArray
+from paper_pricing import Priced, PricingProblem, compare_pricing, paper_pricing
+
+import sdpbb
+from sdpbb.bounds.colgen.bounding import known_columns
+from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen.generation import Generation
+from sdpbb.bounds.colgen.parameters import (
+    ColgenParameters,
+    EnumerationParameters,
+    PricingParameters,
+    Scheme,
+    StabilisationParameters,
+)
+from sdpbb.bounds.colgen.pricer import PricingOutcome
+from sdpbb.bounds.colgen.pricing import PricingProblem as BlockProblem
+from sdpbb.bounds.colgen.pricing import Search
+from sdpbb.bounds.colgen.sdp_dual import master_dual
+from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.problem import Contraction, contract
+
+NAMES = ("instance", "k", "constraints", "draw")
+FIELDS = {
+    "pricing": (
+        *(*NAMES, "problem", "blocks", "least", "nodes", "paper_nodes", "finished"),
+        *("paper_finished", "seconds", "paper_seconds", "same"),
+    ),
+    "stabilisation": (
+        *(*NAMES, "setting", "blocks", "solved", "programmes", "exact_calls"),
+        *("exact_nodes", "columns", "seconds", "bound", "known"),
+    ),
+    "enumeration": (
+        *(*NAMES, "setting", "status", "objective", "gap", "root_gap", "nodes", "seconds"),
+    ),
+}
+SCHEMES: dict[str, tuple[Scheme, bool]] = {
+    "none": ("none", False),
+    "perturbation": ("perturbation", False),
+    "smoothing": ("smoothing", False),
+    "box": ("box", False),
+    "perturbation, centre": ("perturbation", True),
+    "smoothing, centre": ("smoothing", True),
+    "box, centre": ("box", True),
+}
+"""The scheme, and whether it begins with dual values of the semidefinite bound."""
+GAP = 1e-4
+
+
+class Settings(NamedTuple):
+    """What limits a measurement: seconds of column generation or of a run, and nodes and seconds of
+    one search by either pricing."""
+
+    seconds: float
+    search_nodes: int
+    search_seconds: float
+
+
+class MeasuringPricer(BranchingPricer):
+    """A pricer that keeps count of exact pricing, and its problems. Not for constraints on clusters
+    that have no compiled form."""
+
+    def __init__(self, contraction: Contraction) -> None:
+        super().__init__(contraction, PricingParameters())
+        self.asked: list[tuple[NDArray[np.float64], float]] = []
+        self.n_slices, self.n_nodes = 0, 0
+        self._under_way: Search | None = None
+
+    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
+        target = min(target, 0.0)
+        if self._under_way is None:
+            self.asked.append((prices.copy(), target))
+            self._under_way = Search(self.problem(), prices, target)
+        search, before = self._under_way, self._under_way.n_nodes
+        members = search.run(self.nodes_per_slice)
+        self.n_slices += 1
+        self.n_nodes += search.n_nodes - before
+        if not search.is_finished:
+            return PricingOutcome(members, None)
+        self._under_way = None
+        return PricingOutcome(members, search.upper - self.problem().margin(prices))
+
+
+class Generated(NamedTuple):
+    """Column generation that was run to its end, or to a limit."""
+
+    generation: Generation
+    pricer: MeasuringPricer
+    solved: bool
+    seconds: float
+
+
+class Root(NamedTuple):
+    """The root of an instance, with a known clustering: labels (m,) of blocks, and its cost."""
+
+    contraction: Contraction
+    labels: NDArray[np.intp]
+    cost: float
+
+
+def root_of(case: Case) -> Root:
+    """With the clustering of the heuristic "best-of"."""
+    instance = instance_of(case)
+    contraction = contract(instance)
+    known = sdpbb.heuristic("best-of").run(instance)
+    assert isinstance(contraction, Contraction)
+    assert known.labels is not None
+    assert known.sum_of_squares is not None
+    first = np.unique(contraction.block_of, return_index=True)[1]
+    return Root(contraction, known.labels[first], known.sum_of_squares)
+
+
+def generated(root: Root, scheme: Scheme, centre: DualValues | None, seconds: float) -> Generated:
+    """Generate columns until the master programme is solved, without regard to a cutoff."""
+    pricer = MeasuringPricer(root.contraction)
+    parameters = ColgenParameters(stabilisation=StabilisationParameters(scheme=scheme))
+    columns = known_columns(root.contraction, root.labels)
+    start = time.perf_counter()
+    generation = Generation(root.contraction, pricer, parameters, columns, centre, integer=False)
+    solved = False
+    while not solved and time.perf_counter() - start < seconds:
+        solved = generation.step(np.inf).stalled
+    return Generated(generation, pricer, solved, time.perf_counter() - start)
+
+
+def semidefinite_centre(root: Root) -> DualValues:
+    """Dual values after as many iterations as the hybrid bound makes."""
+    run = SdpBounding().start(root.contraction, None)
+    while run.n_iterations < HybridParameters().first_iterations:
+        if run.advance(root.cost * (1 - GAP)).stalled:
+            break
+    dual = master_dual(root.contraction, run.relaxation, run.dual_point())
+    return DualValues(dual.prices, dual.sigma)
+
+
+def pricing(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
+    """The exact problem in the middle of column generation, and the last."""
+    root = root_of(case)
+    asked = generated(root, "auto", None, settings.seconds).pricer.asked
+    chosen = {"middle": asked[(len(asked) - 1) // 2], "last": asked[-1]} if asked else {}
+    if len(asked) == 1:
+        del chosen["middle"]
+    for name, (prices, target) in chosen.items():
+        problem = PricingProblem(name, root.contraction, np.maximum(prices, 0.0), target)
+        ours = our_pricing(settings)
+        [row] = compare_pricing([problem], ours, paper_limit(problem, settings))
+        yield {
+            "problem": name,
+            "blocks": root.contraction.n_blocks,
+            "least": row.ours.value if row.ours.finished else row.paper.value,
+            "nodes": row.ours.n_nodes,
+            "paper_nodes": row.paper.n_nodes,
+            "finished": row.ours.finished,
+            "paper_finished": row.paper.finished,
+            "seconds": round(row.our_seconds, 4),
+            "paper_seconds": round(row.paper_seconds, 4),
+            "same": row.agrees,
+        }
+
+
+def our_pricing(settings: Settings) -> Callable[..., Priced]:
+    """The search for the least value only."""
+
+    def priced(contraction: Contraction, prices: NDArray[np.float64], target: float) -> Priced:
+        search = Search(BlockProblem.of(contraction), prices, target)
+        start = time.perf_counter()
+        while not search.is_finished and search.n_nodes < settings.search_nodes:
+            if time.perf_counter() - start > settings.search_seconds:
+                break
+            search.run(PricingParameters().nodes_per_slice)
+        return Priced(search.upper, search.n_nodes, search.is_finished)
+
+    return priced
+
+
+def paper_limit(problem: PricingProblem, settings: Settings) -> int:
+    """Nodes for about so many seconds, from the pace of the first few thousand."""
+    arguments = (problem.contraction, problem.prices, problem.target)
+    paper_pricing(*arguments, node_limit=1)
+    start = time.perf_counter()
+    trial = paper_pricing(*arguments, node_limit=20_000)
+    pace = trial.n_nodes / (time.perf_counter() - start)
+    return max(20_000, min(settings.search_nodes, int(pace * settings.search_seconds)))
+
+
+def stabilisation(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Every scheme from the same columns."""
+    root = root_of(case)
+    centre = semidefinite_centre(root)
+    for name, (scheme, has_centre) in SCHEMES.items():
+        run = generated(root, scheme, centre if has_centre else None, settings.seconds)
+        yield {
+            "setting": name,
+            "blocks": root.contraction.n_blocks,
+            "solved": run.solved,
+            "programmes": run.generation.n_steps - run.pricer.n_slices,
+            "exact_calls": len(run.pricer.asked),
+            "exact_nodes": run.pricer.n_nodes,
+            "columns": len(run.generation.columns),
+            "seconds": round(run.seconds, 3),
+            "bound": run.generation.bound.value,
+            "known": root.cost,
+        }
+
+
+def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Solve with each of two settings: trees of `benchmark_trees` and public sets by the
+    semidefinite and the hybrid bound, the others by column generation."""
+    limited = sdpbb.SolverParameters(gap=GAP, time_limit=settings.seconds)
+    without = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
+    if case.suite in ("trees", "public"):
+        both = {
+            "sdp": limited,
+            "hybrid": replace(limited, bounding="hybrid"),
+        }
+    else:
+        both = {
+            "colgen, no enumeration": replace(limited, bounding="colgen", colgen=without),
+            "colgen": replace(limited, bounding="colgen"),
+        }
+    instance = tree_instance(case) if case.suite == "trees" else instance_of(case)
+    for name, parameters in both.items():
+        start = time.perf_counter()
+        result = sdpbb.solve(instance, parameters)
+        yield {
+            "setting": name,
+            "status": result.status.value,
+            "objective": result.objective,
+            "gap": result.gap,
+            "root_gap": result.statistics.root_gap,
+            "nodes": result.statistics.n_nodes,
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+
+
+def tree_instance(case: Case) -> sdpbb.Instance:
+    """ "normal-n-d" is an instance of `benchmark_trees`."""
+    n, d = map(int, case.name.split("-")[1:])
+    return benchmark_trees.instance(n, d, case.k, case.draw)
+
+
+def _tables(name: str, k: int, *numbers: int) -> list[Case]:
+    return [Case("tables", name, k, str(number), 0) for number in numbers]
+
+
+def _small(family: str, n: int, *ks: int, constraints: int = 0, draw: int = 0) -> list[Case]:
+    return [Case("small-clusters", f"{family}-{n}", k, str(constraints), draw) for k in ks]
+
+
+def _trees(n: int, d: int, k: int, *seeds: int) -> list[Case]:
+    return [Case("trees", f"normal-{n}-{d}", k, "0", seed) for seed in seeds]
+
+
+CASES: dict[str, list[Case]] = {
+    "pricing": [
+        *_tables("iris", 3, 60, 100, 240),
+        *_tables("iris", 5, 60, 100, 240),
+        *_tables("wine", 5, 240, 420),
+        *_tables("soybean", 4, 10, 40),
+        *(_small("planar", 100, 12, 25) + _small("planar", 200, 25, 50)),
+        *(_small("blobs2", 100, 12, 25) + _small("blobs4", 100, 12, 25)),
+        *_small("blobs8", 100, 12, 25),
+    ],
+    "stabilisation": [
+        *(_tables("soybean", 4, 10) + _tables("iris", 5, 60, 240) + _tables("wine", 5, 420)),
+        *(_small("planar", 100, 12, 25) + _small("planar", 200, 25)),
+        *(_small("blobs2", 100, 12) + _small("blobs4", 100, 12, 25)),
+        *_small("blobs8", 100, 12, 25),
+    ],
+    "enumeration": [
+        *(_trees(80, 10, 8, 1, 2, 4) + _trees(90, 9, 7, 2) + _trees(100, 12, 6, 1, 2)),
+        Case("public", "glass", 6, "ml_50_cl_50", 2),
+        Case("public", "accent", 6, "ml_75_cl_75", 0),
+        *(_small("planar", 100, 12, 20) + _small("planar", 100, 12, 20, constraints=25)),
+        *(_small("planar", 200, 25) + _small("planar", 200, 25, constraints=50)),
+        *(_small("blobs2", 100, 12, constraints=25) + _small("blobs4", 100, 12, constraints=25)),
+        *(_small("blobs4", 100, 12, 20) + _small("blobs8", 100, 20, 25)),
+        *(_tables("soybean", 4, 10) + _tables("iris", 5, 240) + _tables("wine", 5, 420)),
+    ],
+}
+MEASURED = {"pricing": pricing, "stabilisation": stabilisation, "enumeration": enumeration}
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=sorted(MEASURED))
+    parser.add_argument("--names", help="only instances whose name begins with this")
+    parser.add_argument("--out", type=Path, help="default: docs/colgen_PART.csv")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of generation, or of a run")
+    parser.add_argument("--search-nodes", type=int, default=30_000_000, help="of one search")
+    parser.add_argument("--search-seconds", type=float, default=60.0, help="of one search, about")
+    parser.add_argument("--table-only", action="store_true", help="measure nothing")
+    arguments = parser.parse_args(argv)
+    part = arguments.part
+    out = arguments.out or ROOT / "docs" / f"colgen_{part}.csv"
+    settings = Settings(arguments.seconds, arguments.search_nodes, arguments.search_seconds)
+    chosen = [case for case in CASES[part] if case.name.startswith(arguments.names or "")]
+    done = {key_of(row) for row in rows.read(out)}
+    for case in [] if arguments.table_only else chosen:
+        name = (case.name, str(case.k), case.constraints, str(case.draw))
+        if name in done:
+            continue
+        # All of an instance or nothing: what is left out is made again as a whole.
+        made = [dict(zip(NAMES, name, strict=True)) | row for row in MEASURED[part](case, settings)]
+        for row in made:
+            rows.append(out, FIELDS[part], row)
+            print(*row.values(), flush=True)
+    print("\n".join(TABLES[part](rows.read(out))))
+    return 0
+
+
+def key_of(row: rows.Row) -> tuple[str, ...]:
+    """Which instance a row is of."""
+    return tuple(row[name] for name in NAMES)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

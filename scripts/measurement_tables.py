@@ -1,0 +1,147 @@
+"""The tables of `colgen_measurements.py`, in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+
+from rows import Row, markdown
+
+YES = "True"
+
+
+def instance_name(row: Row) -> str:
+    constraints = f", {row['constraints']}" if row["constraints"] != "0" else ""
+    draw = f" #{row['draw']}" if row["draw"] != "0" else ""
+    return f"{row['instance']}{draw}, k={row['k']}{constraints}"
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    logarithms = [math.log(value) for value in values]
+    return math.exp(math.fsum(logarithms) / len(logarithms))
+
+
+def pricing_table(rows: list[Row]) -> list[str]:
+    """The nodes of both methods and their ratio. A search at its limit has `>`, and its ratio is a
+    bound; where neither was finished there is none."""
+    lines, ratios, is_bound = [], [], False
+    for row in rows:
+        mark, paper_mark = (
+            "" if row[field] == YES else ">" for field in ("finished", "paper_finished")
+        )
+        ratio = int(row["paper_nodes"]) / int(row["nodes"])
+        sign = ">" if paper_mark else ("<" if mark else "")
+        if mark and paper_mark:
+            told = "-"
+        else:
+            told = f"{sign}{ratio:.3g}"
+            ratios.append(ratio)
+            is_bound |= sign == ">"
+        lines.append(
+            [
+                *(instance_name(row), row["problem"], row["blocks"]),
+                f"{mark}{int(row['nodes']):,}",
+                f"{paper_mark}{int(row['paper_nodes']):,}",
+                told,
+                f"{mark}{float(row['seconds']):.3f}",
+                f"{paper_mark}{float(row['paper_seconds']):.3f}",
+                "yes" if row["same"] == YES else "NO",
+            ]
+        )
+    head = ["instance", "problem", "blocks", "nodes", "nodes (paper)", "ratio", "seconds"]
+    table = markdown([*head, "seconds (paper)", "same"], lines, n_text=2)
+    if not ratios:
+        return table
+    least = "at least " if is_bound else ""
+    tenfold = sum(ratio >= 10 for ratio in ratios)
+    return [
+        *table,
+        "",
+        f"Geometric mean of the ratios: {least}{geometric_mean(ratios):.3g}"
+        f" ({len(ratios)} problems); 10 or more: {tenfold}; less than 1:"
+        f" {sum(ratio < 1 for ratio in ratios)}.",
+    ]
+
+
+def stabilisation_table(rows: list[Row]) -> list[str]:
+    """Master programmes, exact pricing (calls and nodes) and seconds of every scheme; then their
+    ratios to those of "none" in the geometric mean of the instances that both solved."""
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    by_instance: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in rows:
+        by_instance[instance_name(row)][row["setting"]] = row
+    lines = [
+        [name, *(scheme_cell(found.get(setting)) for setting in settings)]
+        for name, found in by_instance.items()
+    ]
+    table = markdown(["instance", *settings], lines)
+    told = []
+    for setting in settings:
+        pairs = [
+            (found["none"], found[setting])
+            for found in by_instance.values()
+            if all(found.get(one, {}).get("solved") == YES for one in ("none", setting))
+        ]
+        solved = sum(found.get(setting, {}).get("solved") == YES for found in by_instance.values())
+        cells = [setting, f"{solved}/{len(by_instance)}", str(len(pairs))]
+        for field in ("programmes", "exact_calls", "exact_nodes", "columns", "seconds"):
+            ratios = [float(row[field]) / float(base[field]) for base, row in pairs]
+            cells.append(f"{geometric_mean(ratios):.2f}" if ratios else "-")
+        told.append(cells)
+    head = ["scheme", "solved", "compared", "programmes", "exact calls", "exact nodes", "columns"]
+    return [
+        "Master programmes / exact pricing calls / its nodes / columns / seconds; `>`: not solved.",
+        "",
+        *table,
+        "",
+        "Times those of none, geometric means over the instances that both solved:",
+        "",
+        *markdown([*head, "seconds"], told),
+    ]
+
+
+def scheme_cell(row: Row | None) -> str:
+    if row is None:
+        return "-"
+    mark = "" if row["solved"] == YES else ">"
+    parts = (row["programmes"], row["exact_calls"], row["exact_nodes"], row["columns"])
+    return f"{mark}{' / '.join(parts)} / {float(row['seconds']):.2f}"
+
+
+def enumeration_table(rows: list[Row]) -> list[str]:
+    """Both settings of every instance, and the geometric means of their ratios; one that was not
+    solved has `>` and its gap, and counts with what it took."""
+    by_instance: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        by_instance[instance_name(row)].append(row)
+    lines = []
+    ratios: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for name, (first, second) in by_instance.items():
+        settings = f"{first['setting']} : {second['setting']}"
+        cells = [name, settings]
+        for row in (first, second):
+            is_solved = row["status"] in ("optimal", "infeasible")
+            mark = "" if is_solved else ">"
+            gap = "" if is_solved else f" ({float(row['gap'] or 'nan'):.1e})"
+            cells += [f"{mark}{row['nodes']}", f"{mark}{float(row['seconds']):.2f}{gap}"]
+        both = [float(first[f]) / float(second[f]) for f in ("nodes", "seconds")]
+        # Where neither branches, there is no tree to be compared with.
+        if max(int(first["nodes"]), int(second["nodes"])) > 1:
+            ratios[settings].append((both[0], both[1]))
+        lines.append([*cells, *(f"{ratio:.2f}" for ratio in both)])
+    head = ["instance", "compared", "nodes", "seconds", "nodes", "seconds", "ratio of nodes"]
+    table = markdown([*head, "of seconds"], lines, n_text=2)
+    means = [
+        f"- {settings}: {geometric_mean(n for n, _ in found):.2f} of nodes,"
+        f" {geometric_mean(s for _, s in found):.2f} of seconds ({len(found)} instances)"
+        for settings, found in ratios.items()
+    ]
+    return [*table, "", "Geometric means of the ratios where one of the two branched:", "", *means]
+
+
+TABLES: dict[str, Callable[[list[Row]], list[str]]] = {
+    "pricing": pricing_table,
+    "stabilisation": stabilisation_table,
+    "enumeration": enumeration_table,
+}

@@ -1,0 +1,42 @@
+"""Rows of measurements in CSV files: appended one at a time, so that a run that ends keeps its
+rows."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, str]
+"""A row as it comes back from a file."""
+
+
+def read(path: Path) -> list[Row]:
+    """All rows, in their order; none of a file that is not there."""
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def append(path: Path, fields: Sequence[str], row: Mapping[str, Any], line_end: str = "\n") -> None:
+    """Add a row, after a line with the names of the fields where the file is new.
+
+    Raises
+    ------
+    ValueError
+        If the row has a field that is not one of these; fields that it lacks are left empty.
+    """
+    is_new = not path.exists()
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields, lineterminator=line_end)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def markdown(head: Sequence[str], lines: Iterable[Sequence[str]], n_text: int = 1) -> list[str]:
+    """The lines of a table in Markdown; all columns but the first n_text are numbers."""
+    rule = ["---"] * n_text + ["---:"] * (len(head) - n_text)
+    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *lines)]

@@ -1,0 +1,207 @@
+"""The proof from enumerated clusters, at any prices, against all clusterings."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen.columns import cluster_costs
+from sdpbb.bounds.colgen.enumeration import Enumeration
+from sdpbb.bounds.colgen.parameters import EnumerationParameters, PricingParameters
+from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.problem import Contraction, Instance, contract
+from tests.bounds.colgen.brute_force import all_columns, optimum
+from tests.bounds.colgen.test_pricing import SEEDS, drawn, random_prices
+from tests.constrained import any_of, custom, maximum_size, soft_cannot_links
+
+KINDS = st.sampled_from(
+    [(), (), (maximum_size,), (soft_cannot_links,), (custom,), (any_of, maximum_size)]
+)
+# Begun whatever the gap, and never given up.
+GENEROUS = EnumerationParameters(max_gap=1e12, max_slices=10**9, max_clusters=10**9)
+
+
+def begun(contraction, nodes_per_slice, at, cutoff, parameters=GENEROUS) -> Enumeration:
+    pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice))
+    return Enumeration(contraction, pricer, at, cutoff, parameters)
+
+
+def finished(enumeration: Enumeration) -> Enumeration:
+    for _ in range(100_000):
+        if enumeration.is_finished:
+            return enumeration
+        enumeration.advance()
+    raise AssertionError("the enumeration does not end")
+
+
+def random_duals(contraction: Contraction, seed: int) -> DualValues:
+    """Prices of any quality, and the sigma that they need, more, or less."""
+    prices = random_prices(contraction, seed)
+    columns = all_columns(contraction)
+    least = float((columns.costs - columns.members @ prices).min())
+    share = float(np.random.default_rng([seed, 7]).choice([0.5, 1.0, 1.0, 1.1]))
+    return DualValues(prices, max(0.0, -share * least))
+
+
+def cutoffs(contraction: Contraction, best: float) -> list[float]:
+    """Below the optimum, and above."""
+    if math.isinf(best):
+        return [0.5 * contraction.total + 1e-3, 2.0 * contraction.total + 1e-3]
+    unit = 1e-3 * contraction.total
+    below = [0.9 * best] if best > 1e-9 * contraction.total else []
+    return [*below, best + unit, 1.5 * best + unit, 3.0 * contraction.total]
+
+
+@given(SEEDS, KINDS, st.sampled_from([1, 5, 4000]))
+@settings(max_examples=100, derandomize=True)
+def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice):
+    _, contraction = drawn(seed, kinds, m_max=7)
+    best, at = optimum(contraction), random_duals(contraction, seed)
+    for cutoff in cutoffs(contraction, best):
+        enumeration = begun(contraction, nodes_per_slice, at, cutoff)
+        while not enumeration.is_finished:
+            enumeration.advance()
+            assert enumeration.bound.value <= best
+            assert enumeration.bound.value <= cutoff or math.isinf(best) or cutoff < best
+        labels = enumeration.labels
+        if best < cutoff:
+            assert labels is not None
+            assert len(np.unique(labels)) == contraction.k
+            assert contraction.keeps(labels)
+            rounding = 1e-11 * contraction.total
+            assert contraction.cost(labels) == pytest.approx(best, rel=1e-11, abs=rounding)
+            assert enumeration.bound.value == pytest.approx(best, rel=1e-9, abs=rounding)
+        else:
+            assert labels is None
+            assert enumeration.bound.value >= cutoff
+
+
+@given(SEEDS, KINDS, st.sampled_from([1, 5]))
+@settings(max_examples=40, derandomize=True)
+def test_left_after_any_slice_it_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
+    _, contraction = drawn(seed, kinds, m_max=6)
+    best, at = optimum(contraction), random_duals(contraction, seed)
+    cutoff = cutoffs(contraction, best)[-2]
+    whole = begun(contraction, nodes_per_slice, at, cutoff)
+    left = begun(contraction, nodes_per_slice, at, cutoff)
+    pricer_state = None
+    while not whole.is_finished:
+        whole.advance()
+        left.advance()
+        assert left.bound == whole.bound
+        assert left.is_finished == whole.is_finished
+        pricer_state, state = pickle.loads(pickle.dumps((left._pricer.state(), left.state())))
+        pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice))
+        pricer.restore(pricer_state)
+        left = Enumeration.resumed(contraction, pricer, GENEROUS, state)
+    assert (left.labels is None) == (whole.labels is None)
+    assert left.labels is None or np.array_equal(left.labels, whole.labels)
+
+
+def value_at(contraction: Contraction, at: DualValues) -> float:
+    """The Lagrangian bound of these dual values, with the least value above -sigma counted as
+    that."""
+    columns = all_columns(contraction)
+    least = float((columns.costs - columns.members @ at.prices).min())
+    return float(at.prices.sum()) + contraction.k * min(least, -at.sigma)
+
+
+@given(
+    SEEDS,
+    KINDS,
+    st.sampled_from(
+        [
+            EnumerationParameters(max_gap=1e12, max_clusters=1),
+            EnumerationParameters(max_gap=1e12, max_slices=1),
+            EnumerationParameters(max_gap=1e12, max_slices=3),
+            EnumerationParameters(max_gap=1e-9),
+        ]
+    ),
+)
+@settings(max_examples=100, derandomize=True)
+def test_given_up_it_proves_no_more_than_the_prices_do(seed, kinds, parameters):
+    _, contraction = drawn(seed, kinds, m_max=7)
+    best, at = optimum(contraction), random_duals(contraction, seed)
+    cutoff = 2.0 * (best if math.isfinite(best) else contraction.total) + 1e-3
+    enumeration = finished(begun(contraction, 2, at, cutoff, parameters))
+    assert enumeration.bound.value <= best
+    if enumeration.labels is None and enumeration.bound.value < cutoff:
+        rounding = 1e-10 * (np.abs(at.prices).sum() + contraction.total)
+        lagrangian = value_at(contraction, at)
+        assert enumeration.bound.value <= max(0.0, lagrangian) + rounding
+        if enumeration.bound.value != 0.0:  # the pricing has been done
+            assert enumeration.bound.value == pytest.approx(lagrangian, rel=1e-9, abs=rounding)
+
+
+def larger() -> tuple[Contraction, DualValues]:
+    """Nine blocks at prices that leave a wide gap."""
+    contraction = contract(Instance(np.random.default_rng(3).normal(size=(9, 2)), 3))
+    assert isinstance(contraction, Contraction)
+    return contraction, DualValues(np.full(9, 0.5 * contraction.total / 9), 0.0)
+
+
+def test_too_wide_a_gap_ends_it_after_the_pricing():
+    contraction, at = larger()
+    enumeration = begun(contraction, 4000, at, 10.0 * contraction.total, EnumerationParameters())
+    enumeration.advance()
+    assert enumeration.is_finished
+    assert enumeration.state().search is None
+    assert enumeration.bound.value == pytest.approx(value_at(contraction, at), rel=1e-9)
+
+
+def test_too_many_clusters_end_it_without_a_clustering():
+    contraction, at = larger()
+    parameters = EnumerationParameters(max_gap=1e12, max_clusters=1)
+    enumeration = finished(
+        begun(contraction, 4, at, 10.0 * contraction.total, parameters)
+    )
+    assert len(enumeration.state().found.bits) > 1
+    assert not enumeration.state().search.is_finished
+    assert enumeration.labels is None
+
+
+def test_too_many_slices_of_pricing_prove_nothing():
+    contraction, at = larger()
+    parameters = EnumerationParameters(max_gap=1e12, max_slices=1)
+    enumeration = finished(begun(contraction, 1, at, contraction.total, parameters))
+    assert enumeration.state().least is None
+    assert enumeration.bound.value == 0.0
+
+
+def test_a_bound_at_the_cutoff_needs_no_clusters():
+    contraction, at = larger()
+    cutoff = value_at(contraction, at) * (1 - 1e-6)
+    enumeration = begun(contraction, 10**9, at, cutoff, GENEROUS)
+    enumeration.advance()
+    assert enumeration.is_finished
+    assert enumeration.bound.value >= cutoff
+    assert enumeration.state().search is None
+
+
+@pytest.mark.parametrize("cutoff", [0.0, -1e-3])
+def test_a_cutoff_of_zero_and_less(cutoff):
+    """No clustering costs less, and that is all there is to prove."""
+    contraction, _ = larger()
+    at = DualValues(np.zeros(9), 0.0)
+    enumeration = finished(begun(contraction, 4000, at, cutoff))
+    assert enumeration.labels is None
+    assert cutoff - 1e-12 <= enumeration.bound.value <= 1e-12
+
+
+def test_the_clusters_met_are_those_of_better_clusterings():
+    """Every cluster of every clustering below the cutoff is among them."""
+    contraction, at = larger()
+    best = optimum(contraction)
+    cutoff = 1.2 * best
+    enumeration = finished(begun(contraction, 4000, at, cutoff))
+    met = {row.tobytes() for row in enumeration.state().found.members()}
+    columns = all_columns(contraction)
+    values = columns.costs - columns.members @ at.prices
+    room = cutoff - at.prices.sum() - (contraction.k - 1) * values.min()
+    needed = columns.members[values < room * (1 - 1e-9)]
+    assert {row.tobytes() for row in needed} <= met
+    assert np.allclose(cluster_costs(contraction, columns.members), columns.costs)
