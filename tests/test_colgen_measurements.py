@@ -14,6 +14,8 @@ import rows
 from colgen_instances import Case
 from paper_pricing import paper_pricing
 
+from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
+
 SMALL = Case("small-clusters", "planar-24", 4, "6", 0)
 SETTINGS = script.Settings(60.0, 10**6, 60.0)
 NAMED = {"instance": "iris", "k": "3", "constraints": "60", "draw": "0"}
@@ -64,6 +66,20 @@ def test_generation_solves_the_master_and_its_exact_calls_are_counted():
     assert ours.value == target
     assert run.pricer.n_nodes >= ours.n_nodes
     assert len(run.pricer.asked) <= run.pricer.n_slices < run.generation.n_steps
+
+
+def test_a_search_at_other_prices_begins_anew():
+    root = script.root_of(SMALL)
+    contraction = root.contraction
+    prices, _ = script.generated(root, "none", None, 60.0).pricer.asked[-1]
+    slow = script.MeasuringPricer(contraction, script.PricingParameters(nodes_per_slice=1))
+    assert slow.exact(2.0 * prices, 0.0).least is None
+    outcome = slow.exact(prices, 0.0)
+    while outcome.least is None:
+        outcome = slow.exact(prices, 0.0)
+    plain = BranchingPricer(contraction, script.PricingParameters())
+    assert outcome.least == plain.exact(prices, 0.0).least
+    assert len(slow.asked) == 2
 
 
 def test_a_known_clustering_is_one_of_the_blocks():

@@ -13,6 +13,7 @@ from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
 from sdpbb.bounds.colgen.bounding import (
     ColgenRun,
     ColgenState,
+    is_easy_to_price,
     known_columns,
     semidefinite_duals,
 )
@@ -20,7 +21,6 @@ from sdpbb.bounds.colgen.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.pricing import effective_dimension, principal_coordinates
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
@@ -110,7 +110,7 @@ class HybridRun:
         self._bound = SafeBound(0.0)
         parameters = bounding.hybrid
         self._generates = contraction.n_blocks <= parameters.small * contraction.k
-        if self._generates and self._dimension() <= parameters.low:
+        if is_easy_to_price(contraction, parameters.small, parameters.low):
             self._generate(None)
 
     @property
@@ -137,21 +137,6 @@ class HybridRun:
         if not more and self._generates:
             self._generate(self._duals())
         return self._told(self._step(progress.bound, stalled=not (more or self._generates)))
-
-    def _dimension(self) -> float:
-        sizes = self._contraction.sizes
-        coordinates = principal_coordinates(self._contraction.means, sizes)
-        return effective_dimension(coordinates, sizes)
-
-    def _enumerate(self, cutoff: float) -> bool:
-        """Begin to, unless there is no clustering to be better than."""
-        parameters = self._bounding.colgen.enumeration
-        if not parameters.is_wanted or not math.isfinite(cutoff):
-            return False
-        self._enumeration = Enumeration(
-            self._contraction, self._pricer, self._duals(), cutoff, parameters
-        )
-        return True
 
     def _duals(self) -> DualValues:
         return semidefinite_duals(self._contraction, self._sdp)

@@ -16,7 +16,11 @@ from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.pricing import SearchState
+from sdpbb.bounds.colgen.pricing import (
+    SearchState,
+    effective_dimension,
+    principal_coordinates,
+)
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
@@ -69,12 +73,12 @@ class ColgenBounding:
         warm_start: GenerationWarmStart | None,
         known: NDArray[np.intp] | None = None,
     ) -> ColgenRun:
-        """Begin to bound a node. The first prices are those of a few iterations of the semidefinite
-        bound where clusters are large (`CentreParameters`), and the parent's if it has any."""
-        run = ColgenRun(contraction, self.parameters)
+        """Begin to bound a node. The first prices are the parent's if it has any; or those of a few
+        iterations of the semidefinite bound, unless pricing is easy (`CentreParameters`)."""
+        run, centre = ColgenRun(contraction, self.parameters), self.parameters.centre
         if warm_start is not None:
             run.inherit(warm_start, known)
-        elif contraction.n_blocks > self.parameters.centre.large * contraction.k:
+        elif not is_easy_to_price(contraction, centre.large, centre.high):
             run.begin_with(self.sdp.start(contraction, None), known)
         else:
             run.generate(known_columns(contraction, known), None)
@@ -209,6 +213,15 @@ class ColgenRun:
             None if self._generation is None else self._generation.state(),
             None if self._enumeration is None else self._enumeration.state(),
         )
+
+
+def is_easy_to_price(contraction: Contraction, large: float, high: float) -> bool:
+    """Whether clusters have at most so many blocks on average, in at most so many effective
+    dimensions."""
+    if contraction.n_blocks > large * contraction.k:
+        return False
+    sizes = contraction.sizes
+    return effective_dimension(principal_coordinates(contraction.means, sizes), sizes) <= high
 
 
 def semidefinite_duals(contraction: Contraction, run: SdpRun) -> DualValues:

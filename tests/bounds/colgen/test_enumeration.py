@@ -56,8 +56,8 @@ def cutoffs(contraction: Contraction, best: float) -> list[float]:
     return [*below, best + unit, 1.5 * best + unit, 3.0 * contraction.total]
 
 
-@given(SEEDS, KINDS, st.sampled_from([1, 5, 4000]))
-@settings(max_examples=100, derandomize=True)
+@given(SEEDS, KINDS, st.sampled_from([3, 4000]))
+@settings(max_examples=60, derandomize=True)
 def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=7)
     best, at = optimum(contraction), random_duals(contraction, seed)
@@ -122,7 +122,7 @@ def value_at(contraction: Contraction, at: DualValues) -> float:
         ]
     ),
 )
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=80, derandomize=True)
 def test_given_up_it_proves_no_more_than_the_prices_do(seed, kinds, parameters):
     _, contraction = drawn(seed, kinds, m_max=7)
     best, at = optimum(contraction), random_duals(contraction, seed)
@@ -173,8 +173,10 @@ def test_too_many_slices_of_pricing_prove_nothing():
 
 
 def test_a_bound_at_the_cutoff_needs_no_clusters():
-    contraction, at = larger()
+    contraction, _ = larger()
+    at = DualValues(np.full(9, 0.1 * contraction.total / 9), 0.0)
     cutoff = value_at(contraction, at) * (1 - 1e-6)
+    assert cutoff > 0.0
     enumeration = begun(contraction, 10**9, at, cutoff, GENEROUS)
     enumeration.advance()
     assert enumeration.is_finished

@@ -1,0 +1,159 @@
+"""Nodes bounded by both kinds of bounds, against all their clusterings."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpbb.archive import read_archive, write_archive
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.colgen import bounding as colgen
+from sdpbb.bounds.colgen.parameters import ColgenParameters, EnumerationParameters
+from sdpbb.bounds.hybrid import STATE_TYPES, HybridBounding, HybridRun
+from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.sdp.admm import AdmmState
+from sdpbb.bounds.sdp.bounding import SdpBounding, SdpState, SdpWarmStart
+from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.bounds.sdp.spectrum import Subspace
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Instance, contract
+from tests.bounds.colgen.test_bounding import (
+    ENGINES,
+    INFEASIBLE,
+    KINDS,
+    SEEDS,
+    assert_children_are_bounded,
+    assert_the_same_when_left,
+    bounded,
+    drawn_cutoff,
+    drawn_node,
+)
+
+HASTY = SdpParameters(max_iterations=40)
+SHORT = ENGINES["in short slices"]
+PLAIN = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
+# Which parts come into play, one after the other.
+HYBRIDS = {
+    "as it is": HybridBounding(),
+    "columns alone": HybridBounding(HASTY, SHORT, HybridParameters(100.0, 100.0)),
+    "relaxation alone": HybridBounding(HASTY, PLAIN, HybridParameters(0.0, 0.0)),
+    "relaxation, enumeration": HybridBounding(HASTY, SHORT, HybridParameters(0.0, 0.0)),
+    "relaxation, columns": HybridBounding(HASTY, PLAIN, HybridParameters(100.0, 0.0)),
+    "all of them": HybridBounding(
+        HASTY,
+        ColgenParameters(enumeration=EnumerationParameters(max_gap=1e-3)),
+        HybridParameters(100.0, 0.0),
+    ),
+}
+# Those with an enumeration that always ends a node with a cutoff.
+EXACT = ("columns alone", "relaxation, enumeration")
+GENERATING = ("columns alone", "relaxation, columns", "all of them")
+
+
+@given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
+@settings(max_examples=100, derandomize=True)
+def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
+    node, contraction = drawn_node(seed, kinds)
+    best, rng = node.optimum, np.random.default_rng(seed)
+    cutoff = drawn_cutoff(best, contraction, rng)
+    run = HYBRIDS[name].start(contraction, None)
+    bound = bounded(run, best, cutoff, contraction)
+    if name in EXACT and math.isfinite(cutoff):
+        assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
+
+
+@given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
+@settings(max_examples=40, derandomize=True)
+def test_children_start_from_what_their_parent_knows(seed, kinds, name):
+    rng = np.random.default_rng(seed)
+    parent = drawn_node(seed, kinds, n_max=7)
+    assert_children_are_bounded(HYBRIDS[name], parent, rng, name in EXACT)
+
+
+@given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
+@settings(max_examples=40, derandomize=True)
+def test_leaving_a_run_changes_no_bit(seed, kinds, name):
+    node, contraction = drawn_node(seed, kinds, n_max=7)
+    cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))
+    assert_the_same_when_left(HYBRIDS[name], contraction, cutoff)
+
+
+@pytest.mark.parametrize("hybrid", GENERATING)
+@pytest.mark.parametrize("name", INFEASIBLE)
+def test_what_holds_no_clustering_is_proven_to(hybrid, name):
+    contraction = contract(INFEASIBLE[name])
+    assert isinstance(contraction, Contraction)
+    run = HYBRIDS[hybrid].start(contraction, None)
+    assert bounded(run, math.inf, math.inf, contraction) == math.inf
+
+
+@given(SEEDS)
+@settings(max_examples=10, derandomize=True)
+def test_without_columns_and_enumeration_it_is_the_semidefinite_bound(seed):
+    node, contraction = drawn_node(seed, ())
+    best = node.optimum
+    cutoff = 1.3 * best + 1e-6
+    run = HYBRIDS["relaxation alone"].start(contraction, None)
+    other = SdpBounding(HASTY).start(contraction, None)
+    for _ in range(3):
+        assert run.advance(cutoff).bound == other.advance(cutoff).bound
+    assert all(map(np.array_equal, run.fixings(cutoff), other.fixings(cutoff)))
+    assert np.array_equal(run.affinity(), other.affinity())
+
+
+def test_columns_go_on_from_the_dual_values_of_the_relaxation():
+    """Their first prices prove nearly what the relaxation has, which singletons alone do not."""
+    points = np.random.default_rng(1).normal(size=(40, 2))
+    contraction = contract(Instance(points, 8))
+    assert isinstance(contraction, Contraction)
+    run = HybridBounding(
+        SdpParameters(max_iterations=200), PLAIN, HybridParameters(100.0, 0.0)
+    ).start(contraction, None)
+    while run.state().columns is None:
+        relaxed = run.advance(math.inf).bound.value
+    at = run.state().columns.generation.stabilisation.centre
+    assert at.value(contraction.k) >= 0.9 * relaxed
+    progress = run.advance(math.inf)
+    while not progress.stalled:
+        progress = run.advance(math.inf)
+    assert progress.bound.value >= relaxed
+
+
+def test_states_go_into_archives(tmp_path):
+    points = np.random.default_rng(0).normal(size=(16, 2))
+    contraction = contract(Instance(points, 4))
+    assert isinstance(contraction, Contraction)
+    hybrid = HybridBounding(
+        HASTY,
+        ColgenParameters(enumeration=EnumerationParameters(max_gap=1e-6)),
+        HybridParameters(100.0, 0.0),
+    )
+    types = (
+        *(SafeBound, SdpWarmStart, SdpState, AdmmState, CutSet, DualPoint, Subspace),
+        *colgen.STATE_TYPES,
+        *STATE_TYPES,
+    )
+    run, path, seen = hybrid.start(contraction, None), tmp_path / "state", set()
+    for _ in range(200):
+        state = run.state()
+        phase = (state.enumeration is not None, state.columns is not None)
+        if phase not in seen:
+            seen.add(phase)
+            write_archive(path, "test", (state, run.warm_start()), types)
+            state, warm_start = read_archive(path, "test", types)
+            assert isinstance(hybrid.start(contraction, warm_start), HybridRun)
+            run = hybrid.resume(contraction, state)
+            path.unlink()
+        if run.advance(2.0 * contraction.total).stalled:
+            break
+    assert seen == {(False, False), (True, False), (True, True)}
+
+
+def test_what_parameters_are_refused():
+    for wrong in ({"small": -1.0}, {"low": -0.1}, {"small": math.nan}):
+        with pytest.raises(ParameterError):
+            HybridParameters(**wrong)
