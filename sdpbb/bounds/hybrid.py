@@ -138,6 +138,16 @@ class HybridRun:
             self._generate(self._duals())
         return self._told(self._step(progress.bound, stalled=not (more or self._generates)))
 
+    def _enumerate(self, cutoff: float) -> bool:
+        """Begin to, unless there is no clustering to be better than."""
+        parameters = self._bounding.colgen.enumeration
+        if not parameters.is_wanted or not math.isfinite(cutoff):
+            return False
+        self._enumeration = Enumeration(
+            self._contraction, self._pricer, self._duals(), cutoff, parameters
+        )
+        return True
+
     def _duals(self) -> DualValues:
         return semidefinite_duals(self._contraction, self._sdp)
 
