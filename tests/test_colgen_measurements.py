@@ -9,11 +9,13 @@ import sdpbb
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import colgen_measurements as script
+import measured_generation as measured
 import measurement_tables as tables
 import rows
 from colgen_instances import Case
 from paper_pricing import paper_pricing
 
+from sdpbb.bounds.colgen.bounding import known_columns
 from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
 
 SMALL = Case("small-clusters", "planar-24", 4, "6", 0)
@@ -55,8 +57,8 @@ def schemed(setting, **values):
 
 
 def test_generation_solves_the_master_and_its_exact_calls_are_counted():
-    root = script.root_of(SMALL)
-    run = script.generated(root, "none", None, 60.0)
+    root = measured.root_of(SMALL)
+    run = measured.generated(root, "none", None, 60.0)
     assert run.solved
     assert run.generation.bound.value <= root.cost * (1 + 1e-9)
     # The last problem is that which shows the master programme to be solved.
@@ -69,10 +71,10 @@ def test_generation_solves_the_master_and_its_exact_calls_are_counted():
 
 
 def test_a_search_at_other_prices_begins_anew():
-    root = script.root_of(SMALL)
+    root = measured.root_of(SMALL)
     contraction = root.contraction
-    prices, _ = script.generated(root, "none", None, 60.0).pricer.asked[-1]
-    slow = script.MeasuringPricer(contraction, script.PricingParameters(nodes_per_slice=1))
+    prices, _ = measured.generated(root, "none", None, 60.0).pricer.asked[-1]
+    slow = measured.MeasuringPricer(contraction, script.PricingParameters(nodes_per_slice=1))
     assert slow.exact(2.0 * prices, 0.0).least is None
     outcome = slow.exact(prices, 0.0)
     while outcome.least is None:
@@ -83,10 +85,10 @@ def test_a_search_at_other_prices_begins_anew():
 
 
 def test_a_known_clustering_is_one_of_the_blocks():
-    root = script.root_of(SMALL)
+    root = measured.root_of(SMALL)
     contraction = root.contraction
     clusters = root.labels == np.arange(contraction.k)[:, None]
-    costs = script.known_columns(contraction, root.labels).costs
+    costs = known_columns(contraction, root.labels).costs
     assert (clusters.sum(axis=1) > 0).all()
     assert float(costs.sum()) == pytest.approx(root.cost, rel=1e-9)
 
@@ -106,8 +108,8 @@ def test_both_methods_price_the_same_least_value():
 
 
 def test_searches_stop_at_their_limits():
-    root = script.root_of(SMALL)
-    prices, _ = script.generated(root, "none", None, 60.0).pricer.asked[-1]
+    root = measured.root_of(SMALL)
+    prices, _ = measured.generated(root, "none", None, 60.0).pricer.asked[-1]
     prices = 2.0 * np.maximum(prices, 0.0)  # many clusters are below 0 then
     few = SETTINGS._replace(search_nodes=1)
     ours = script.our_pricing(few)(root.contraction, prices, 0.0)
@@ -136,12 +138,12 @@ def test_trees_are_those_of_their_own_benchmark():
 def test_instances_that_are_there_are_not_measured_again(tmp_path, monkeypatch, capsys):
     calls = []
 
-    def measured(case, settings):
+    def once(case, settings):
         calls.append(case)
         values = priced(same=True, finished=True, paper_finished=True)
         yield {field: values[field] for field in script.FIELDS["pricing"][4:]}
 
-    monkeypatch.setitem(script.MEASURED, "pricing", measured)
+    monkeypatch.setitem(script.MEASURED, "pricing", once)
     out = tmp_path / "rows.csv"
     arguments = ["pricing", "--names", "soybean", "--out", str(out)]
     assert script.main([*arguments, "--table-only"]) == 0

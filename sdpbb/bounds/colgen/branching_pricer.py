@@ -50,10 +50,10 @@ class BranchingPricer:
         self._asked: tuple[NDArray[np.float64], float, bool] | None = None
 
     def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
-        return self._allowed(local_minima(self._problem(False), prices, -sigma))
+        return self._climbed(False, prices, -sigma)
 
     def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
-        return self._allowed(local_minima(self._problem(True), prices, -sigma))
+        return self._climbed(True, prices, -sigma)
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
         """As in the protocol, except that a target above 0 counts as 0: the least value is looked
@@ -95,6 +95,11 @@ class BranchingPricer:
     def problem(self) -> PricingProblem:
         """The blocks and what is known of constraints by now."""
         return self._problem(False)
+
+    def _climbed(self, for_feasibility: bool, prices: NDArray[np.float64], below: float) -> Members:
+        m, k = self._contraction.n_blocks, self._contraction.k
+        n_seeds = max(k, int(self._parameters.climbing_effort * k / m**2))
+        return self._allowed(local_minima(self._problem(for_feasibility), prices, below, n_seeds))
 
     def _problem(self, for_feasibility: bool) -> PricingProblem:
         if for_feasibility not in self._problems:

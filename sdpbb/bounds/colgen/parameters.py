@@ -121,16 +121,19 @@ class GenerationParameters:
 
 @dataclass(frozen=True)
 class PricingParameters:
-    """Exact pricing.
+    """Pricing.
 
-    nodes_per_slice : of its search in one step of the bounding: tenths of a second
+    nodes_per_slice : of exact pricing in one step of the bounding: tenths of a second
+    climbing_effort : of local search, which begins at effort k / m^2 of the m blocks: about the
+        comparisons of one round, so that large clusters of many blocks do not take seconds
     """
 
     nodes_per_slice: int = 4000
+    climbing_effort: float = 2e7
 
     def __post_init__(self) -> None:
-        if self.nodes_per_slice < 1:
-            raise ParameterError(f"nodes_per_slice = {self.nodes_per_slice}: expected 1 or more")
+        if self.nodes_per_slice < 1 or not self.climbing_effort > 0.0:
+            raise ParameterError(f"parameters of pricing out of their domain: {self}")
 
 
 @dataclass(frozen=True)

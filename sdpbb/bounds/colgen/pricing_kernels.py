@@ -124,6 +124,7 @@ FINISHED, UNFINISHED, FULL = 0, 1, 2
 INTERVALS, NARROWINGS, WORTHWHILE = 12, 3, 0.7
 # Multipliers tried for the number of points.
 MULTIPLIERS = 8
+EPSILON = float(np.finfo(np.float64).eps)
 # Of a half box, where it is only compared.
 HALF_INTERVALS = 4
 # A branching's score: gains count at least as this share of what is missing, and those of halving
@@ -504,19 +505,23 @@ def _size_bound(data, stack, d, scratch, fewest, most, upper, multiplier):
     for _ in range(MULTIPLIERS):
         wanted = fewest if multiplier > 0.0 else most
         total, points = value + multiplier * wanted, 0.0
+        terms = abs(value) + abs(multiplier) * wanted
         least, weight, clique = 0.0, 0.0, -1
         for x in range(n):
             j = stack.candidates[d, x]
             if data.clique[j] != clique:
                 total += least
+                terms -= least
                 points += weight
                 least, weight, clique = 0.0, 0.0, data.clique[j]
             term = scratch.key[x] - multiplier * data.sizes[j]
             if term < least:
                 least, weight = term, data.sizes[j]
         total += least
+        terms -= least
         points += weight
-        best = max(best, total)
+        # Multipliers can be large, and then cancel: each sum pays for its own rounding.
+        best = max(best, total - (n + 64) * EPSILON * terms)
         if best >= upper or points == wanted:
             break
         step = (upper - total) / max(abs(wanted - points), 1.0)
@@ -710,6 +715,7 @@ def _processed(data, stack, d, profits, scratch, upper, optimal_only):
             _include(data, stack, d, forced, profits)
         elif not dropped:
             if data.by_size and _empty_by_size(data, stack, d, profits, scratch, upper):
+                stack.n_candidates[d] = 0  # the set chosen may itself be wanted
                 return -1, -1, upper
             c, block = _branching(
                 data, stack, d, profits, scratch, upper, lowest, least, most, optimal_only

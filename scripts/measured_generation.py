@@ -1,0 +1,113 @@
+"""Column generation at the root of an instance, with its exact pricing counted."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+from colgen_instances import Case, instance_of
+from numpy.typing import NDArray
+
+import sdpbb
+from sdpbb.bounds.colgen.bounding import known_columns
+from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen.generation import Generation
+from sdpbb.bounds.colgen.parameters import (
+    ColgenParameters,
+    PricingParameters,
+    Scheme,
+    StabilisationParameters,
+)
+from sdpbb.bounds.colgen.pricer import PricingOutcome
+from sdpbb.bounds.colgen.pricing import Search
+from sdpbb.bounds.colgen.sdp_dual import master_dual
+from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.problem import Contraction, contract
+
+GAP = 1e-4
+SDP_ITERATIONS = 60
+
+
+class MeasuringPricer(BranchingPricer):
+    """A pricer that keeps count of exact pricing, and its problems. Not for constraints on clusters
+    that have no compiled form."""
+
+    def __init__(
+        self, contraction: Contraction, parameters: PricingParameters | None = None
+    ) -> None:
+        super().__init__(contraction, parameters or PricingParameters())
+        self.asked: list[tuple[NDArray[np.float64], float]] = []
+        self.n_slices, self.n_nodes = 0, 0
+        self._under_way: Search | None = None
+
+    def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
+        target = min(target, 0.0)
+        if self._under_way is None or not self._is_last(prices, target):
+            self.asked.append((prices.copy(), target))
+            self._under_way = Search(self.problem(), prices, target)
+        search, before = self._under_way, self._under_way.n_nodes
+        members = search.run(self.nodes_per_slice)
+        self.n_slices += 1
+        self.n_nodes += search.n_nodes - before
+        if not search.is_finished:
+            return PricingOutcome(members, None)
+        self._under_way = None
+        return PricingOutcome(members, search.upper - self.problem().margin(prices))
+
+    def _is_last(self, prices: NDArray[np.float64], target: float) -> bool:
+        before, of = self.asked[-1]
+        return np.array_equal(before, prices) and of == target
+
+
+class Generated(NamedTuple):
+    """Column generation that was run to its end, or to a limit."""
+
+    generation: Generation
+    pricer: MeasuringPricer
+    solved: bool
+    seconds: float
+
+
+class Root(NamedTuple):
+    """The root of an instance, with a known clustering: labels (m,) of blocks, and its cost."""
+
+    contraction: Contraction
+    labels: NDArray[np.intp]
+    cost: float
+
+
+def root_of(case: Case) -> Root:
+    """With the clustering of the heuristic "best-of"."""
+    instance = instance_of(case)
+    contraction = contract(instance)
+    known = sdpbb.heuristic("best-of").run(instance)
+    assert isinstance(contraction, Contraction)
+    assert known.labels is not None
+    assert known.sum_of_squares is not None
+    first = np.unique(contraction.block_of, return_index=True)[1]
+    return Root(contraction, known.labels[first], known.sum_of_squares)
+
+
+def generated(root: Root, scheme: Scheme, centre: DualValues | None, seconds: float) -> Generated:
+    """Generate columns until the master programme is solved, without regard to a cutoff."""
+    pricer = MeasuringPricer(root.contraction)
+    parameters = ColgenParameters(stabilisation=StabilisationParameters(scheme=scheme))
+    columns = known_columns(root.contraction, root.labels)
+    start = time.perf_counter()
+    generation = Generation(root.contraction, pricer, parameters, columns, centre, integer=False)
+    solved = False
+    while not solved and time.perf_counter() - start < seconds:
+        solved = generation.step(np.inf).stalled
+    return Generated(generation, pricer, solved, time.perf_counter() - start)
+
+
+def semidefinite_centre(root: Root) -> DualValues:
+    """Dual values of a relaxation that has only begun."""
+    run = SdpBounding().start(root.contraction, None)
+    while run.n_iterations < SDP_ITERATIONS:
+        if run.advance(root.cost * (1 - GAP)).stalled:
+            break
+    dual = master_dual(root.contraction, run.relaxation, run.dual_point())
+    return DualValues(dual.prices, dual.sigma)
