@@ -51,7 +51,7 @@ FIELDS = {
     ),
     "stabilisation": (
         *(*NAMES, "setting", "blocks", "solved", "programmes", "exact_calls"),
-        *("exact_nodes", "columns", "seconds", "bound", "known"),
+        *("exact_nodes", "columns", "seconds", "centre_seconds", "bound", "known"),
     ),
     "enumeration": (
         *(*NAMES, "setting", "status", "objective", "gap", "root_gap", "nodes", "seconds"),
@@ -131,7 +131,9 @@ def paper_limit(problem: PricingProblem, settings: Settings) -> int:
 def stabilisation(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
     """Every scheme from the same columns."""
     root = root_of(case)
+    start = time.perf_counter()
     centre = semidefinite_centre(root)
+    centre_seconds = round(time.perf_counter() - start, 3)
     for name, (scheme, has_centre) in SCHEMES.items():
         run = generated(root, scheme, centre if has_centre else None, settings.seconds)
         yield {
@@ -143,28 +145,27 @@ def stabilisation(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
             "exact_nodes": run.pricer.n_nodes,
             "columns": len(run.generation.columns),
             "seconds": round(run.seconds, 3),
+            "centre_seconds": centre_seconds if has_centre else 0.0,
             "bound": run.generation.bound.value,
             "known": root.cost,
         }
 
 
 def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Solve with each of two settings: trees of `benchmark_trees` and public sets by the
-    semidefinite and the hybrid bound, the others by column generation."""
+    """Solve with and without: by column generation, and by the semidefinite and the hybrid bound;
+    trees of `benchmark_trees` and public sets by the second two only, and those that leave no tree
+    by the first two only."""
     limited = sdpbb.SolverParameters(gap=GAP, time_limit=settings.seconds)
     without = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
-    if case.suite in ("trees", "public"):
-        both = {
-            "sdp": limited,
-            "hybrid": replace(limited, bounding="hybrid"),
-        }
-    else:
-        both = {
-            "colgen, no enumeration": replace(limited, bounding="colgen", colgen=without),
-            "colgen": replace(limited, bounding="colgen"),
-        }
-    instance = tree_instance(case) if case.suite == "trees" else instance_of(case)
-    for name, parameters in both.items():
+    compared: dict[str, sdpbb.SolverParameters] = {}
+    if case.suite not in ("trees", "public"):
+        compared["colgen, no enumeration"] = replace(limited, bounding="colgen", colgen=without)
+        compared["colgen"] = replace(limited, bounding="colgen")
+    if case.suite in ("trees", "public", "grids"):
+        compared["sdp"] = limited
+        compared["hybrid"] = replace(limited, bounding="hybrid")
+    instance = points_of(case) if case.suite in ("trees", "grids") else instance_of(case)
+    for name, parameters in compared.items():
         start = time.perf_counter()
         result = sdpbb.solve(instance, parameters)
         yield {
@@ -178,10 +179,13 @@ def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
         }
 
 
-def tree_instance(case: Case) -> sdpbb.Instance:
-    """ "normal-n-d" is an instance of `benchmark_trees`."""
-    n, d = map(int, case.name.split("-")[1:])
-    return benchmark_trees.instance(n, d, case.k, case.draw)
+def points_of(case: Case) -> sdpbb.Instance:
+    """ "normal-n-d" is an instance of `benchmark_trees`, "grid-r-s" the points of a grid of r by s:
+    its clusterings of equal cost leave gaps to the linear relaxation."""
+    kind, first, second = case.name.split("-")
+    if kind == "normal":
+        return benchmark_trees.instance(int(first), int(second), case.k, case.draw)
+    return sdpbb.Instance(np.argwhere(np.ones((int(first), int(second)))), case.k)
 
 
 def _tables(name: str, k: int, *numbers: int) -> list[Case]:
@@ -194,6 +198,10 @@ def _small(family: str, n: int, *ks: int, constraints: int = 0, draw: int = 0) -
 
 def _trees(n: int, d: int, k: int, *seeds: int) -> list[Case]:
     return [Case("trees", f"normal-{n}-{d}", k, "0", seed) for seed in seeds]
+
+
+def _grid(side: int, *ks: int) -> list[Case]:
+    return [Case("grids", f"grid-{side}-{side}", k, "0", 0) for k in ks]
 
 
 CASES: dict[str, list[Case]] = {
@@ -213,13 +221,12 @@ CASES: dict[str, list[Case]] = {
         *_small("blobs8", 100, 12, 25),
     ],
     "enumeration": [
-        *(_small("planar", 100, 12, 20, constraints=25) + _small("planar", 200, 25)),
-        *(_small("blobs2", 100, 12, constraints=25) + _small("blobs4", 100, 12, 20)),
-        *(_small("blobs8", 100, 20, 25) + _tables("soybean", 4, 10) + _tables("iris", 5, 240)),
-        *(_trees(80, 10, 8, 4) + _trees(90, 9, 7, 1, 2)),
+        *(_grid(7, 6, 8) + _grid(8, 7, 10) + _grid(9, 11)),
+        *(_trees(80, 10, 8, 4) + _trees(90, 9, 7, 1)),
         Case("public", "glass", 6, "ml_50_cl_50", 2),
         Case("public", "accent", 6, "ml_75_cl_75", 0),
-        *_trees(80, 10, 8, 1, 2),
+        *(_small("planar", 100, 12, constraints=25) + _small("blobs4", 100, 12)),
+        *_tables("iris", 5, 240),
     ],
 }
 MEASURED = {"pricing": pricing, "stabilisation": stabilisation, "enumeration": enumeration}

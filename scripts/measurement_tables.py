@@ -24,20 +24,22 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def pricing_table(rows: list[Row]) -> list[str]:
     """The nodes of both methods and their ratio. A search at its limit has `>`, and its ratio is a
-    bound; where neither was finished there is none."""
-    lines, ratios, is_bound = [], [], False
+    bound; where neither was finished there is none. Where only ours was not, the ratio is not part
+    of the mean: it may be anything below."""
+    lines: list[list[str]] = []
+    ratios: list[float] = []
+    seconds: list[float] = []
+    marks: set[str] = set()
     for row in rows:
         mark, paper_mark = (
             "" if row[field] == YES else ">" for field in ("finished", "paper_finished")
         )
         ratio = int(row["paper_nodes"]) / int(row["nodes"])
-        sign = ">" if paper_mark else ("<" if mark else "")
-        if mark and paper_mark:
-            told = "-"
-        else:
-            told = f"{sign}{ratio:.3g}"
+        told = "-" if mark and paper_mark else f"{'<' if mark else paper_mark}{ratio:.3g}"
+        if not mark:
             ratios.append(ratio)
-            is_bound |= sign == ">"
+            seconds.append(float(row["paper_seconds"]) / float(row["seconds"]))
+            marks.add(paper_mark)
         lines.append(
             [
                 *(instance_name(row), row["problem"], row["blocks"]),
@@ -53,14 +55,15 @@ def pricing_table(rows: list[Row]) -> list[str]:
     table = markdown([*head, "seconds (paper)", "same"], lines, n_text=2)
     if not ratios:
         return table
-    least = "at least " if is_bound else ""
-    tenfold = sum(ratio >= 10 for ratio in ratios)
+    least = "at least " if ">" in marks else ""
     return [
         *table,
         "",
         f"Geometric mean of the ratios: {least}{geometric_mean(ratios):.3g}"
-        f" ({len(ratios)} problems); 10 or more: {tenfold}; less than 1:"
-        f" {sum(ratio < 1 for ratio in ratios)}.",
+        f" ({len(ratios)} problems of {len(rows)}); 10 or more:"
+        f" {sum(ratio >= 10 for ratio in ratios)}; less than 1:"
+        f" {sum(ratio < 1 for ratio in ratios)}. Of the seconds: {least}"
+        f"{geometric_mean(seconds):.3g}.",
     ]
 
 
@@ -86,12 +89,13 @@ def stabilisation_table(rows: list[Row]) -> list[str]:
         solved = sum(found.get(setting, {}).get("solved") == YES for found in by_instance.values())
         cells = [setting, f"{solved}/{len(by_instance)}", str(len(pairs))]
         for field in ("programmes", "exact_calls", "exact_nodes", "columns", "seconds"):
-            ratios = [float(row[field]) / float(base[field]) for base, row in pairs]
+            ratios = [total(row, field) / total(base, field) for base, row in pairs]
             cells.append(f"{geometric_mean(ratios):.2f}" if ratios else "-")
         told.append(cells)
     head = ["scheme", "solved", "compared", "programmes", "exact calls", "exact nodes", "columns"]
     return [
-        "Master programmes / exact pricing calls / its nodes / columns / seconds; `>`: not solved.",
+        "Master programmes / exact pricing calls / its nodes / columns / seconds, with"
+        " those of the centre; `>`: not solved.",
         "",
         *table,
         "",
@@ -101,35 +105,48 @@ def stabilisation_table(rows: list[Row]) -> list[str]:
     ]
 
 
+def total(row: Row, field: str) -> float:
+    """A number of the row; its seconds are with those of the centre."""
+    extra = float(row["centre_seconds"]) if field == "seconds" else 0.0
+    return float(row[field]) + extra
+
+
 def scheme_cell(row: Row | None) -> str:
     if row is None:
         return "-"
     mark = "" if row["solved"] == YES else ">"
     parts = (row["programmes"], row["exact_calls"], row["exact_nodes"], row["columns"])
-    return f"{mark}{' / '.join(parts)} / {float(row['seconds']):.2f}"
+    return f"{mark}{' / '.join(parts)} / {total(row, 'seconds'):.2f}"
 
 
 def enumeration_table(rows: list[Row]) -> list[str]:
-    """Both settings of every instance, and the geometric means of their ratios; one that was not
-    solved has `>` and its gap, and counts with what it took."""
+    """Pairs of settings of every instance, then the geometric means of their ratios where both
+    solved it and one of them branched. One that was not solved has `>` and its gap."""
     by_instance: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_instance[instance_name(row)].append(row)
+    pairs = (
+        (name, *pair)
+        for name, found in by_instance.items()
+        for pair in zip(found[::2], found[1::2], strict=True)
+    )
     lines = []
     ratios: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for name, (first, second) in by_instance.items():
+    for name, first, second in pairs:
         settings = f"{first['setting']} : {second['setting']}"
         cells = [name, settings]
         for row in (first, second):
-            is_solved = row["status"] in ("optimal", "infeasible")
-            mark = "" if is_solved else ">"
-            gap = "" if is_solved else f" ({float(row['gap'] or 'nan'):.1e})"
+            mark = "" if is_solved(row) else ">"
+            gap = "" if is_solved(row) else f" ({float(row['gap'] or 'nan'):.1e})"
             cells += [f"{mark}{row['nodes']}", f"{mark}{float(row['seconds']):.2f}{gap}"]
-        both = [float(first[f]) / float(second[f]) for f in ("nodes", "seconds")]
-        # Where neither branches, there is no tree to be compared with.
-        if max(int(first["nodes"]), int(second["nodes"])) > 1:
-            ratios[settings].append((both[0], both[1]))
-        lines.append([*cells, *(f"{ratio:.2f}" for ratio in both)])
+        if is_solved(first) and is_solved(second):
+            nodes, seconds = (float(first[f]) / float(second[f]) for f in ("nodes", "seconds"))
+            cells += [f"{nodes:.2f}", f"{seconds:.2f}"]
+            if max(int(first["nodes"]), int(second["nodes"])) > 1:
+                ratios[settings].append((nodes, seconds))
+        else:
+            cells += ["-", "-"]
+        lines.append(cells)
     head = ["instance", "compared", "nodes", "seconds", "nodes", "seconds", "ratio of nodes"]
     table = markdown([*head, "of seconds"], lines, n_text=2)
     means = [
@@ -137,7 +154,12 @@ def enumeration_table(rows: list[Row]) -> list[str]:
         f" {geometric_mean(s for _, s in found):.2f} of seconds ({len(found)} instances)"
         for settings, found in ratios.items()
     ]
-    return [*table, "", "Geometric means of the ratios where one of the two branched:", "", *means]
+    told = "Geometric means of the ratios where both solved it and one of them branched:"
+    return [*table, "", told, "", *(means or ["- none"])]
+
+
+def is_solved(row: Row) -> bool:
+    return row["status"] in ("optimal", "infeasible")
 
 
 TABLES: dict[str, Callable[[list[Row]], list[str]]] = {

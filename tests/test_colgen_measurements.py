@@ -4,8 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sdpbb
-
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 import colgen_measurements as script
@@ -52,6 +50,7 @@ def schemed(setting, **values):
         "exact_nodes": "100",
         "columns": "300",
         "seconds": "4.0",
+        "centre_seconds": "0.0",
     }
     return NAMED | common | values
 
@@ -129,10 +128,21 @@ def test_enumeration_is_the_only_difference_that_is_measured():
 
 def test_trees_are_those_of_their_own_benchmark():
     case = Case("trees", "normal-20-3", 4, "0", 7)
+    instance = script.points_of(case)
     expected = np.random.default_rng(7).normal(size=(20, 3))
-    instance = script.tree_instance(case)
-    assert isinstance(instance, sdpbb.Instance)
     assert (instance.k, instance.points.tolist()) == (4, expected.tolist())
+
+
+def test_grids_are_solved_by_every_engine():
+    found = list(script.enumeration(Case("grids", "grid-2-3", 3, "0", 0), SETTINGS))
+    assert [row["setting"] for row in found][1:] == ["colgen", "sdp", "hybrid"]
+    # Three pairs of neighbours, each half a unit of squares.
+    assert [row["objective"] for row in found] == pytest.approx([1.5] * 4)
+    lines = tables.enumeration_table([NAMED | row for row in found])
+    assert [cells(line)[1] for line in lines[2:4]] == [
+        "colgen, no enumeration : colgen",
+        "sdp : hybrid",
+    ]
 
 
 def test_instances_that_are_there_are_not_measured_again(tmp_path, monkeypatch, capsys):
@@ -167,8 +177,11 @@ def test_ratios_of_searches_at_their_limit_are_bounds():
     assert [cells(line)[5] for line in lines[2:6]] == ["40", ">2.5", "<0.5", "-"]
     assert cells(lines[3])[4] == ">250"
     assert [cells(line)[-1] for line in lines[2:6]] == ["yes", "yes", "yes", "NO"]
-    # (40 * 2.5 * 0.5)^(1/3)
-    assert "at least 3.68 (3 problems); 10 or more: 1; less than 1: 1." in lines[-1]
+    # (40 * 2.5)^(1/2)
+    assert (
+        "at least 10 (2 problems of 4); 10 or more: 1; less than 1: 0. Of the seconds: at least 2."
+        in lines[-1]
+    )
     both = tables.pricing_table([priced(finished="False", paper_finished="False")])
     assert len(both) == 3
 
@@ -178,7 +191,7 @@ def test_schemes_are_compared_where_both_are_solved():
     lines = tables.stabilisation_table(
         [
             schemed("none"),
-            schemed("box", programmes="5", seconds="1.0"),
+            schemed("box", programmes="5", seconds="0.8", centre_seconds="0.2"),
             schemed("none", **other),
             schemed("box", solved="False", programmes="1", **other),
         ]
@@ -189,23 +202,27 @@ def test_schemes_are_compared_where_both_are_solved():
     assert box == ["box", "1/2", "1", "0.50", "1.00", "1.00", "1.00", "0.25"]
 
 
-def test_only_trees_count_in_the_means():
+def test_only_trees_that_both_solve_count_in_the_means():
     def solved(setting, **values):
         common = {"status": "optimal", "gap": "1e-5", "nodes": "1", "seconds": "1.0"}
         return NAMED | {"setting": setting} | common | values
 
-    other = {"k": "5"}
+    unsolved = {"status": "feasible", "gap": "0.25", "nodes": "0"}
     lines = tables.enumeration_table(
         [
             solved("sdp", nodes="8", seconds="6.0"),
             solved("hybrid", nodes="2", seconds="3.0"),
-            solved("sdp", **other, seconds="9.0"),
-            solved("hybrid", **other, status="feasible", gap="0.25"),
+            solved("sdp", k="5", nodes="9"),
+            solved("hybrid", k="5", **unsolved),
+            solved("sdp", k="7", seconds="9.0"),
+            solved("hybrid", k="7"),
         ]
     )
     assert cells(lines[2])[2:] == ["8", "6.00", "2", "3.00", "4.00", "2.00"]
-    assert cells(lines[3])[4:6] == [">1", ">1.00 (2.5e-01)"]
+    assert cells(lines[3])[4:] == [">0", ">1.00 (2.5e-01)", "-", "-"]
+    assert cells(lines[4])[6:] == ["1.00", "9.00"]
     assert lines[-1] == "- sdp : hybrid: 4.00 of nodes, 2.00 of seconds (1 instances)"
+    assert tables.enumeration_table([solved("sdp"), solved("hybrid")])[-1] == "- none"
 
 
 def test_rows_keep_their_line_ends_and_refuse_other_fields(tmp_path):

@@ -138,7 +138,7 @@ def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds
 @given(SEEDS, KINDS, st.sampled_from([1, 2, 5]))
 @settings(max_examples=40, derandomize=True)
 def test_a_restored_pricer_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
-    instance, contraction = drawn(seed, kinds, m_max=8)
+    _, contraction = drawn(seed, kinds, m_max=8)
     rng = np.random.default_rng(seed)
     pricer = begun(contraction, nodes_per_slice)
     other = restored(contraction, pricer)

@@ -64,6 +64,17 @@ def test_separate_groups_are_all_found():
     assert {row.tobytes() for row in minima} == {row.tobytes() for row in groups}
 
 
+@pytest.mark.parametrize(("n_seeds", "expected"), [(1, 1), (4, 4), (7, 5), (15, 15), (99, 15)])
+def test_from_about_so_many_blocks(n_seeds, expected):
+    contraction = contract(Instance(np.random.default_rng(0).normal(size=(15, 2)), 3))
+    assert isinstance(contraction, Contraction)
+    problem, prices = PricingProblem.of(contraction), np.full(15, 1.0)
+    found = local_minima(problem, prices, np.inf, n_seeds)
+    assert len(found) == expected
+    everywhere = {row.tobytes() for row in local_minima(problem, prices, np.inf)}
+    assert {row.tobytes() for row in found} <= everywhere
+
+
 def test_a_block_replaces_those_it_excludes():
     """From block 0, which excludes it, the far heavier block 1 is reached by an exchange only."""
     contraction = contract(Instance(np.zeros((3, 1)), 2, cannot_link=[(0, 1)]))

@@ -156,9 +156,7 @@ def test_too_wide_a_gap_ends_it_after_the_pricing():
 def test_too_many_clusters_end_it_without_a_clustering():
     contraction, at = larger()
     parameters = EnumerationParameters(max_gap=1e12, max_clusters=1)
-    enumeration = finished(
-        begun(contraction, 4, at, 10.0 * contraction.total, parameters)
-    )
+    enumeration = finished(begun(contraction, 4, at, 10.0 * contraction.total, parameters))
     assert len(enumeration.state().found.bits) > 1
     assert not enumeration.state().search.is_finished
     assert enumeration.labels is None

@@ -60,9 +60,7 @@ def problem_of(contraction: Contraction, forced: tuple[bool, bool], **more) -> P
     """With boxes and sizes on or off, whatever the dimension."""
     problem = PricingProblem.of(contraction, **more)
     data = problem.data._replace(boxes=forced[0], by_size=forced[1])
-    return PricingProblem(
-        problem.order, data, problem.scatter, problem.rounding, problem.reach
-    )
+    return PricingProblem(problem.order, data, problem.scatter, problem.rounding, problem.reach)
 
 
 def random_prices(contraction: Contraction, seed: int) -> np.ndarray:
@@ -116,7 +114,9 @@ def assert_least(problem, contraction, sets, prices, seed) -> None:
         assert costs[-1] == pytest.approx(search.upper, rel=0, abs=margin)
     else:
         assert search.upper == target
-    again, met_again = in_slices(Search(problem, prices, target), problem, prices, target, True, seed)
+    again, met_again = in_slices(
+        Search(problem, prices, target), problem, prices, target, True, seed
+    )
     assert again.upper == search.upper
     assert again.n_nodes == search.n_nodes
     assert np.array_equal(met_again, met)
