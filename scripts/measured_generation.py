@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 import sdpbb
 from sdpbb.bounds.colgen.bounding import known_columns
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
@@ -19,8 +18,9 @@ from sdpbb.bounds.colgen.parameters import (
     Scheme,
     StabilisationParameters,
 )
-from sdpbb.bounds.colgen.pricer import PricingOutcome
 from sdpbb.bounds.colgen.pricing import Search
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding

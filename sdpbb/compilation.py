@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from heuristics.multi_start import MultiStart
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.exact_cover import reduced_costs
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
+from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

@@ -14,7 +14,7 @@ from colgen_instances import Case
 from paper_pricing import paper_pricing
 
 from sdpbb.bounds.colgen.bounding import known_columns
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 
 SMALL = Case("small-clusters", "planar-24", 4, "6", 0)
 SETTINGS = script.Settings(60.0, 10**6, 60.0)

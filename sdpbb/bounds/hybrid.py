@@ -17,10 +17,10 @@ from sdpbb.bounds.colgen.bounding import (
     known_columns,
     semidefinite_duals,
 )
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart

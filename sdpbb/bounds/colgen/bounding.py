@@ -10,17 +10,13 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
 from sdpbb.bounds.colgen import generation_state
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.pricing import (
-    SearchState,
-    effective_dimension,
-    principal_coordinates,
-)
+from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState, SearchState
+from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_coordinates
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.columns import Columns, Members, PackedColumns
 from sdpbb.bounds.colgen.parameters import EnumerationParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
-from sdpbb.bounds.colgen.pricing import Search, SearchState
+from sdpbb.bounds.colgen.pricing import BranchingPricer, Search, SearchState
 from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction

@@ -19,7 +19,7 @@ from sdpbb.bounds.colgen.generation_state import (
 )
 from sdpbb.bounds.colgen.master import Master, MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.pricer import Pricer
+from sdpbb.bounds.colgen.pricing.protocol import Pricer
 from sdpbb.bounds.colgen.primal import Primal
 from sdpbb.bounds.colgen.safe_bound import (
     integer_prices,

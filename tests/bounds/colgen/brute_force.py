@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from sdpbb.bounds.colgen.columns import Columns, allowed
-from sdpbb.bounds.colgen.pricer import FarkasOutcome, PricingOutcome
+from sdpbb.bounds.colgen.pricing.protocol import FarkasOutcome, PricingOutcome
 from sdpbb.problem import Contraction, Instance, contract
 from tests.enumeration import clusterings
 

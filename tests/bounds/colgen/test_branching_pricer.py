@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.bounding import ColgenBounding
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.columns import cluster_costs
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import Event
@@ -18,6 +17,7 @@ from sdpbb.bounds.colgen.parameters import (
     EnumerationParameters,
     PricingParameters,
 )
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import master_value, optimum
 from tests.bounds.colgen.test_pricing import SEEDS, drawn, random_prices

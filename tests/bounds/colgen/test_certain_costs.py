@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.colgen.certain_costs import certain_costs
 from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
 from sdpbb.problem import Contraction, Instance, contract
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdpbb.bounds.colgen.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.columns import cluster_costs
 from sdpbb.bounds.colgen.enumeration import Enumeration
 from sdpbb.bounds.colgen.parameters import EnumerationParameters, PricingParameters
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns, optimum

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from sdpbb.bounds.colgen.exact_cover import (
+from sdpbb.bounds.colgen.partitioning.exact_cover import (
     as_words,
     cheapest_cover,
     reduced_costs,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from sdpbb.bounds.colgen.explicit_master import (
+from sdpbb.bounds.colgen.partitioning.explicit_master import (
     ARTIFICIAL,
     ExplicitMaster,
     Multipliers,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.colgen import partitioning
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.partitioning import Partitioning, cheapest_partition
+from sdpbb.bounds.colgen.partitioning import cheapest as partitioning
 from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract

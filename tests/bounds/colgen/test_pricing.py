@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
-from sdpbb.bounds.colgen.pricing import (
-    PricingProblem,
-    Search,
+from sdpbb.bounds.colgen.pricing import PricingProblem, Search
+from sdpbb.bounds.colgen.pricing.problem import (
     clique_partition,
     effective_dimension,
     principal_coordinates,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-_inner = nb.njit(cache=True, no_cpython_wrapper=True)  # type: ignore[call-overload]
+from sdpbb.bounds.colgen.pricing.search_values import inner
 
 # Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
 ROUNDS = 30
 
 
-@_inner
+@inner
 def _load(data, chosen, b, j):
     """What block j uses of budget b beside those chosen."""
     load = data.linear[b, j]
@@ -22,7 +22,7 @@ def _load(data, chosen, b, j):
     return load
 
 
-@_inner
+@inner
 def _allowed(data, chosen, used, j):
     """Whether block j fits the budgets beside those chosen (cannot-links are seen to elsewhere)."""
     for b in range(len(data.limits)):
@@ -31,7 +31,7 @@ def _allowed(data, chosen, used, j):
     return True
 
 
-@_inner
+@inner
 def _allowed_instead(data, chosen, used, j):
     """Whether block j fits the budgets in the place of the chosen blocks that it excludes."""
     if len(data.limits) == 0:
@@ -46,7 +46,7 @@ def _allowed_instead(data, chosen, used, j):
     return _allowed(data, kept, left, j)
 
 
-@_inner
+@inner
 def _add(data, chosen, used, moment, j, sign):
     """Add block j (sign 1) or take it out (sign -1)."""
     chosen[j] = False
@@ -57,7 +57,7 @@ def _add(data, chosen, used, moment, j, sign):
     chosen[j] = sign > 0
 
 
-@_inner
+@inner
 def _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked):
     """The blocks whose prices are worth their way to a place, greedily; their number of points."""
     m = len(profits)
@@ -87,7 +87,7 @@ def _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked):
             blocked[data.neighbours[at]] = True
 
 
-@_inner
+@inner
 def _moved(data, profits, weights, chosen, used, moment, size, total):
     """Make the best exchange: a block in or out, one in for those it excludes.
 
@@ -151,7 +151,7 @@ def climb(data, profits, seeds, found, values):
 
     Parameters
     ----------
-    data, profits : as for `sdpbb.bounds.colgen.pricing_kernels.search`
+    data, profits : as for `sdpbb.bounds.colgen.pricing.search_kernels.search`
     seeds : (s,) blocks to begin at
     found, values : (s, m), (s,) receive the sets and f
     """

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Members
 from sdpbb.bounds.colgen.parameters import PricingParameters
-from sdpbb.bounds.colgen.pricer import FarkasOutcome, PricingOutcome
-from sdpbb.bounds.colgen.pricing import PricingProblem, Search, SearchState, local_minima
+from sdpbb.bounds.colgen.pricing.climbing import local_minima
+from sdpbb.bounds.colgen.pricing.problem import PricingProblem
+from sdpbb.bounds.colgen.pricing.protocol import FarkasOutcome, PricingOutcome
+from sdpbb.bounds.colgen.pricing.search import Search, SearchState
 from sdpbb.problem import Contraction
 
 # Whole numbers up to here are floats.
@@ -34,7 +36,7 @@ class PricerState:
 
 
 class BranchingPricer:
-    """Prices the clusters of a contraction (a `sdpbb.bounds.colgen.pricer.Pricer`).
+    """Prices the clusters of a contraction (a `sdpbb.bounds.colgen.pricing.protocol.Pricer`).
 
     Constraints on clusters that are neither cannot-links nor budgets are asked about the clusters
     that are found. One that is not allowed holds a least set of blocks that is not, and as the

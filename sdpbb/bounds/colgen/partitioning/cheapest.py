@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.bounds.colgen.certain_costs import certain_costs
 from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.exact_cover import as_words, cheapest_cover, violated_triples
-from sdpbb.bounds.colgen.explicit_master import (
+from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
+from sdpbb.bounds.colgen.partitioning.exact_cover import as_words, cheapest_cover, violated_triples
+from sdpbb.bounds.colgen.partitioning.explicit_master import (
     LARGEST,
     TOLERANCE,
     ExplicitMaster,

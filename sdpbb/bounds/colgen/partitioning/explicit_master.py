@@ -11,7 +11,7 @@ from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 from sdpbb.backends.growing import Basis, GrowingModel
 from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme
-from sdpbb.bounds.colgen.exact_cover import reduced_costs
+from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
 from sdpbb.errors import BackendFailure
 
 # Of the linear programme, whose costs are at most LARGEST: its tolerances are absolute. What is

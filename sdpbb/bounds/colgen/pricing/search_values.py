@@ -1,0 +1,120 @@
+"""What branch and bound over clusters works on: the blocks, the nodes on the way, room to work.
+
+Notation of all kernels: a set X of blocks has E(X) points, mean y(X) and value
+
+    f(X) = sum_{i in X} (e_i || c_i - y(X) ||^2 - a_i)
+         = min_y sum_{i in X} (e_i || c_i - y ||^2 - a_i),
+
+where e_i, c_i are the size and mean of block i, and a_i its price less its own scatter.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba as nb
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+
+class Data(NamedTuple):
+    """The blocks, in an order in which those of a clique of cannot-links follow each other.
+
+    points : (m, p) means
+    sizes : (m,)
+    clique : (m,) non-decreasing; blocks of one clique are mutually cannot-linked
+    start, neighbours : cannot-links of block i in neighbours[start[i] : start[i + 1]], ascending
+    linear, pairs, limits : budgets (b, m), (b, m, m) or (0, m, m), (b,) (`sdpbb.problem.budgets`)
+    unbudgeted : (m,) blocks that use no budget
+    squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
+    boxes, by_size : whether boxes are halved, and whether sizes are looked at one by one: what is
+        worth its time depends on the dimension
+    """
+
+    points: Reals
+    sizes: Reals
+    clique: Integers
+    start: Integers
+    neighbours: Integers
+    linear: Reals
+    pairs: Reals
+    limits: Reals
+    unbudgeted: Marks
+    squares: Reals
+    nearest: Integers
+    boxes: bool
+    by_size: bool
+
+
+class Stack(NamedTuple):
+    """The nodes from the root to the present one, by depth d: the sets X with chosen <= X <= chosen
+    + candidates whose mean is in a box and no farther than radius from the mean of chosen.
+
+    chosen : (d, m) marks; size, moment, scatter, profit, used : of them, (d,), (d, p) sum of
+        e_i c_i, (d,) sum of e_i || c_i - mean ||^2, (d,) sum of a_i, (d, b) of the budgets
+    low, high : (d, p) the box
+    radius : (d,)
+    candidates, n_candidates : (d, m) in ascending order, (d,)
+    pending : (d,) what is left to do there: NOTHING, or the exclusion of block pending >= 0, or the
+        upper half of the box along coordinate UPPER - pending, from cut on
+    cut : (d,)
+    likely : (d,) how many points more than chosen a set of interest may have, if any
+    """
+
+    chosen: Marks
+    size: Reals
+    moment: Reals
+    scatter: Reals
+    profit: Reals
+    used: Reals
+    low: Reals
+    high: Reals
+    radius: Reals
+    candidates: Integers
+    n_candidates: Integers
+    pending: Integers
+    cut: Reals
+    likely: Reals
+
+
+class Scratch(NamedTuple):
+    """Of the present node, by position among its candidates.
+
+    distance : from the mean of chosen
+    near : squared distance from the box
+    gain : what the candidate adds to the bound at least, in an interval of radii
+    inside, outside : bounds on the sets with the candidate, and without
+    rivals : (m,) per block: what its cannot-linked candidates can add together, as a positive
+        number
+    place : (m,) position of a block among the candidates, or -1
+    met : (m,) marks of the set of the least value chosen on the way, if that is below upper
+    weight_sums, pair_sums : (m, m + 1) per candidate: points, and sum of e_l squared distance, of
+        the nearest candidates that it can share a cluster with
+    at : (m,) position in these
+    key : (m,)
+    """
+
+    distance: Reals
+    near: Reals
+    gain: Reals
+    inside: Reals
+    outside: Reals
+    rivals: Reals
+    place: Integers
+    met: Marks
+    weight_sums: Reals
+    pair_sums: Reals
+    at: Integers
+    key: Reals
+
+
+# What a node has left to do: nothing, the upper half of its box along coordinate c as UPPER - c, or
+# the exclusion of a block as its number.
+NOTHING, UPPER = -1, -2
+
+# What is called from compiled code only needs no wrapper, which would take longer to compile.
+inner = nb.njit(cache=True, no_cpython_wrapper=True)  # type: ignore[call-overload]

@@ -1,0 +1,94 @@
+"""Choosing blocks: what excludes others, and what uses budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.bounds.colgen.pricing.search_values import NOTHING, inner
+
+
+@inner
+def copy_to_child(stack, d):
+    """Make node d + 1 a copy of node d."""
+    for j in range(stack.chosen.shape[1]):
+        stack.chosen[d + 1, j] = stack.chosen[d, j]
+    for c in range(stack.low.shape[1]):
+        stack.moment[d + 1, c] = stack.moment[d, c]
+        stack.low[d + 1, c] = stack.low[d, c]
+        stack.high[d + 1, c] = stack.high[d, c]
+    for b in range(stack.used.shape[1]):
+        stack.used[d + 1, b] = stack.used[d, b]
+    for x in range(stack.n_candidates[d]):
+        stack.candidates[d + 1, x] = stack.candidates[d, x]
+    stack.size[d + 1] = stack.size[d]
+    stack.scatter[d + 1] = stack.scatter[d]
+    stack.profit[d + 1] = stack.profit[d]
+    stack.radius[d + 1] = stack.radius[d]
+    stack.n_candidates[d + 1] = stack.n_candidates[d]
+    stack.pending[d + 1] = NOTHING
+    stack.likely[d + 1] = stack.likely[d]
+
+
+@inner
+def _load(data, chosen, b, j):
+    """What block j would use of budget b."""
+    load = data.linear[b, j]
+    if len(data.pairs):
+        for i in range(len(chosen)):
+            if chosen[i]:
+                load += data.pairs[b, i, j]
+    return load
+
+
+@inner
+def _fits(data, stack, d, j):
+    """Whether no budget is exceeded with block j."""
+    for b in range(len(data.limits)):
+        if stack.used[d, b] + _load(data, stack.chosen[d], b, j) > data.limits[b]:
+            return False
+    return True
+
+
+@inner
+def all_fit(data, stack, d):
+    """Whether all candidates together exceed no budget (False where that is not easily seen)."""
+    if len(data.pairs):
+        return False
+    for b in range(len(data.limits)):
+        used = stack.used[d, b]
+        for x in range(stack.n_candidates[d]):
+            used += data.linear[b, stack.candidates[d, x]]
+        if used > data.limits[b]:
+            return False
+    return True
+
+
+@inner
+def include(data, stack, d, j, profits):
+    """Choose block j: candidates that it excludes go, and the mean moves."""
+    size, e = stack.size[d], data.sizes[j]
+    square = 0.0
+    if size > 0.0:
+        for c in range(data.points.shape[1]):
+            square += (stack.moment[d, c] / size - data.points[j, c]) ** 2
+    for b in range(len(data.limits)):
+        stack.used[d, b] += _load(data, stack.chosen[d], b, j)
+    stack.scatter[d] += size * e / (size + e) * square
+    stack.radius[d] += np.sqrt(square) * e / (size + e)
+    stack.size[d] += e
+    stack.profit[d] += profits[j]
+    for c in range(data.points.shape[1]):
+        stack.moment[d, c] += e * data.points[j, c]
+    stack.chosen[d, j] = True
+    kept, at, end = 0, data.start[j], data.start[j + 1]
+    for x in range(stack.n_candidates[d]):
+        i = stack.candidates[d, x]
+        while at < end and data.neighbours[at] < i:
+            at += 1
+        if i == j or (at < end and data.neighbours[at] == i):
+            continue
+        if len(data.limits) and not _fits(data, stack, d, i):
+            continue
+        stack.candidates[d, kept] = i
+        kept += 1
+    stack.n_candidates[d] = kept
