@@ -30,10 +30,15 @@ from sdpbb.problem import Contraction
 
 @dataclass(frozen=True, eq=False)
 class HybridWarmStart:
-    """What a child starts from; columns None if the parent generated none."""
+    """What a child starts from.
+
+    columns : None if the parent generated none
+    enumerates : whether that is worth another try
+    """
 
     sdp: SdpWarmStart
     columns: GenerationWarmStart | None
+    enumerates: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +52,7 @@ class HybridState:
     inherited: GenerationWarmStart | None
     known: NDArray[np.intp] | None
     bound: SafeBound
+    enumerates: bool
 
 
 STATE_TYPES = (HybridWarmStart, HybridState)
@@ -81,7 +87,9 @@ class HybridBounding:
         """Begin to bound a node."""
         sdp = self.sdp.start(contraction, None if warm_start is None else warm_start.sdp)
         inherited = None if warm_start is None else warm_start.columns
-        return HybridRun(contraction, self, sdp, inherited, known)
+        run = HybridRun(contraction, self, sdp, inherited, known)
+        run.enumerates = warm_start is None or warm_start.enumerates
+        return run
 
     def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
         """Go on where the bounding of the same contraction was left."""
@@ -108,6 +116,7 @@ class HybridRun:
         self._enumeration: Enumeration | None = None
         self._columns: ColgenRun | None = None
         self._bound = SafeBound(0.0)
+        self.enumerates = True
         parameters = bounding.hybrid
         self._generates = contraction.n_blocks <= parameters.small * contraction.k
         if is_easy_to_price(contraction, parameters.small, parameters.low):
@@ -125,6 +134,7 @@ class HybridRun:
         if self._enumeration is not None:
             self._enumeration.advance()
             bound = self._enumeration.bound
+            self.enumerates = not self._enumeration.is_out_of_reach
             if not self._enumeration.is_finished or bound.value >= cutoff:
                 return self._told(self._step(bound, stalled=False))
             if self._generates:
@@ -141,7 +151,7 @@ class HybridRun:
     def _enumerate(self, cutoff: float) -> bool:
         """Begin to, unless there is no clustering to be better than."""
         parameters = self._bounding.colgen.enumeration
-        if not parameters.is_wanted or not math.isfinite(cutoff):
+        if not (parameters.is_wanted and self.enumerates and math.isfinite(cutoff)):
             return False
         self._enumeration = Enumeration(
             self._contraction, self._pricer, self._duals(), cutoff, parameters
@@ -187,7 +197,7 @@ class HybridRun:
 
     def warm_start(self) -> HybridWarmStart:
         columns = None if self._columns is None else self._columns.warm_start()
-        return HybridWarmStart(self._sdp.warm_start(), columns)
+        return HybridWarmStart(self._sdp.warm_start(), columns, self.enumerates)
 
     def state(self) -> HybridState:
         return HybridState(
@@ -198,12 +208,13 @@ class HybridRun:
             self._inherited,
             self._known,
             self._bound,
+            self.enumerates,
         )
 
     def restore(self, state: HybridState) -> None:
         """Go on from the state of a run on the same contraction."""
         colgen = self._bounding.colgen
-        self._bound = state.bound
+        self._bound, self.enumerates = state.bound, state.enumerates
         self._pricer.restore(state.pricer)
         if state.enumeration is not None:
             self._enumeration = Enumeration.resumed(

@@ -81,6 +81,11 @@ class Enumeration:
         return self._bound
 
     @property
+    def is_out_of_reach(self) -> bool:
+        """Whether not even exact pricing has ended."""
+        return self.is_finished and self._least is None
+
+    @property
     def labels(self) -> NDArray[np.intp] | None:
         """(m,) of the cheapest clustering met, if it is cheaper than the cutoff."""
         return self._labels
@@ -98,7 +103,7 @@ class Enumeration:
         self._n_slices += 1
         least = self._pricer.exact(self._at.prices, -self._at.sigma).least
         if least is None:
-            self.is_finished = self._n_slices >= self._parameters.max_slices
+            self.is_finished = self._n_slices >= self._parameters.max_pricing_slices
             return
         self._least = least
         self._bound = lagrangian_bound(self._contraction, self._at.prices, least)
@@ -124,7 +129,7 @@ class Enumeration:
         total = math.fsum(prices)
         room += 1e-13 * (abs(total) + abs(self._cutoff))
         threshold = self._cutoff - total - (self._contraction.k - 1) * self._least + room
-        return Search(problem, prices, threshold, optimal_only=False)
+        return Search(problem, prices, threshold, optimal_only=False, least=self._least)
 
     def _partition(self) -> None:
         members = self._found

@@ -19,19 +19,20 @@ class PartitioningParameters:
         looked at, in all nodes together
     integer_columns, integer_seconds : before the search at the end HiGHS looks for a partition
         among so many columns of the lowest reduced costs, for so long; it proves nothing
-    effort : of the search at the end, about 10 million a second
+    effort : of the search at the end, about 10 million a second. All of it is one step, which
+        limits of time wait for
     tolerance : a variable counts as fractional beyond this
     """
 
     batch: int = 3
-    cut_rounds: int = 20
+    cut_rounds: int = 10
     cuts: int = 60
     cuts_per_block: int = 5
     violation: float = 1e-3
     trial_effort: int = 1_000_000
     integer_columns: int = 3000
-    integer_seconds: float = 2.0
-    effort: int = 50_000_000
+    integer_seconds: float = 1.0
+    effort: int = 10_000_000
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:

@@ -238,11 +238,11 @@ def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, 
 
 @given(SEEDS, KINDS)
 @settings(max_examples=40, derandomize=True)
-def test_a_node_bounded_a_branch_at_a_time_never_proves_too_much(seed, kinds):
+def test_a_node_bounded_in_short_slices_never_proves_too_much(seed, kinds):
     _, contraction = drawn(seed, kinds, m_max=7)
     best = optimum(contraction)
     parameters = ColgenParameters(
-        pricing=PricingParameters(1), enumeration=EnumerationParameters(max_slices=10**6)
+        pricing=PricingParameters(20), enumeration=EnumerationParameters(max_slices=10**6)
     )
     run = ColgenBounding(parameters).start(contraction, None)
     cutoff = math.inf if math.isinf(best) else 1.1 * best + 1e-6

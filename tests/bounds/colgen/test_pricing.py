@@ -1,12 +1,14 @@
 """Branch and bound over clusters against all of them, one by one."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from sdpbb.bounds.colgen.columns import cluster_costs
 from sdpbb.bounds.colgen.pricing import PricingProblem, Search
@@ -16,7 +18,8 @@ from sdpbb.bounds.colgen.pricing.problem import (
     principal_coordinates,
     squared_distances,
 )
-from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem import Contraction, Instance, MaximumSize, contract
+from tests.bounds.colgen.brute_force import all_columns
 from tests.constrained import (
     COMPILED,
     all_of,
@@ -47,12 +50,14 @@ EVERYTHING = 10**9
 
 
 def drawn(seed: int, kinds=(), m_max: int = 9) -> tuple[Instance, Contraction]:
-    """The first instance from this seed on that is not refused, in up to six dimensions."""
+    """The first instance from this seed on that is not refused, of two blocks or more, in up to six
+    dimensions."""
     rng = np.random.default_rng(seed)
     instances = (
         constrained_instance(rng, kinds, n_min=2, n_max=m_max + 2, d_max=6) for _ in range(1000)
     )
-    return first_contraction(instances, m_max)
+    # With one cluster all points are one block, and nothing is left to be looked for.
+    return first_contraction((x for x in instances if x.k > 1), m_max)
 
 
 def problem_of(contraction: Contraction, forced: tuple[bool, bool], **more) -> PricingProblem:
@@ -281,6 +286,30 @@ def test_more_clusters_than_are_handed_over_at_once():
     assert len(np.unique(met, axis=0)) == 2**12 - 1
     _, again = in_slices(Search(problem, prices, 1e6, False), problem, prices, 1e6, False, 0)
     assert np.array_equal(again, met)
+
+
+def test_a_box_of_no_extent_holds_its_mean():
+    contraction = contract(Instance(np.arange(5.0)[:, None], 1))
+    assert isinstance(contraction, Contraction)
+    place = next(x for x in np.arange(1, 100) / 7.0 if 5.0 * x / 5.0 != x)
+    contraction = replace(contraction, means=np.array([[place]]))
+    problem = PricingProblem.of(contraction)
+    search = Search(problem, contraction.scatter, 1.0, optimal_only=False)
+    assert len(search.run(EVERYTHING)) == 1
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_few_blocks_with_a_budget_take_few_nodes(seed):
+    """At the dual values of the master programme, where clusters tie."""
+    points = np.random.default_rng(seed).normal(size=(8, 2))
+    contraction = contract(Instance(points, 3, cluster_constraints=[MaximumSize(4)]))
+    assert isinstance(contraction, Contraction)
+    columns = all_columns(contraction)
+    matrix = np.column_stack([columns.members.astype(float), -np.ones(len(columns))])
+    dual = linprog(np.append(-np.ones(8), 3.0), A_ub=matrix, b_ub=columns.costs).x
+    search = Search(PricingProblem.of(contraction), dual[:8], -dual[8] * (1 + 1e-9))
+    search.run(EVERYTHING)
+    assert search.n_nodes <= 2**8
 
 
 def test_a_search_with_nothing_to_look_for_ends_at_once():

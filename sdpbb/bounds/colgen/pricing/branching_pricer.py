@@ -17,6 +17,8 @@ from sdpbb.problem import Contraction
 
 # Whole numbers up to here are floats.
 _WHOLE = 2.0**53
+# Nodes that are bounded by their sizes take so many times longer.
+SIZE_NODE = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +93,9 @@ class BranchingPricer:
 
     @property
     def nodes_per_slice(self) -> int:
-        """Of a search."""
-        return self._parameters.nodes_per_slice
+        """Of a search; fewer where they take longer."""
+        slower = SIZE_NODE if self._problem(False).data.by_size else 1
+        return max(1, self._parameters.nodes_per_slice // slower)
 
     def problem(self) -> PricingProblem:
         """The blocks and what is known of constraints by now."""

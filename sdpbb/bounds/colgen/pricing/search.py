@@ -46,6 +46,7 @@ class Search:
 
     optimal_only : look for the least value only, which must not be above 0; otherwise for all
         clusters below the target
+    least : where all are wanted: proven to be at most all values, None if nothing is
     """
 
     def __init__(
@@ -54,8 +55,16 @@ class Search:
         prices: NDArray[np.float64],
         target: float,
         optimal_only: bool = True,
+        least: float | None = None,
     ) -> None:
         self._problem = problem
+        self._data = problem.data
+        if optimal_only:
+            self._data = problem.least_value_data(prices)
+        elif least is not None:
+            # c is superadditive: the rest of a cluster is worth min(0, least) at most.
+            value = target - min(0.0, least) + 2.0 * problem.margin(prices)
+            self._data = problem.data_below(prices, value)
         self._profits = problem.profits(prices)
         self._optimal_only = optimal_only
         self._upper = np.array([target], np.float64)
@@ -91,7 +100,7 @@ class Search:
         while not self.is_finished:
             self._counters[kernels.FOUND] = 0
             status = kernels.search(
-                self._problem.data,
+                self._data,
                 self._profits,
                 self._stack,
                 self._scratch,

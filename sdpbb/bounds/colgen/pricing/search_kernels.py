@@ -19,7 +19,7 @@ HALF_INTERVALS = 4
 # A branching's score: gains count at least as this share of what is missing, and those of halving
 # the box so many times more, unless the box is smaller than a share of the first: the last one
 # where all sets are wanted, which are looked at once in each box that their bounds allow.
-LEAST_GAIN, BOX_WEIGHT, LEAST_BOX, LEAST_BOX_ALL = 1e-2, 5.0, 1e-4, 0.05
+LEAST_GAIN, LEAST_GAIN_ALL, BOX_WEIGHT, LEAST_BOX, LEAST_BOX_ALL = 1e-2, 0.03, 5.0, 1e-4, 0.01
 
 
 @inner
@@ -114,7 +114,8 @@ def _branching(data, stack, d, profits, scratch, upper, lowest, least, most, opt
     )
     # Where no half gains, blocks must be branched on sooner or later.
     gain = max(lower, higher) if optimal_only else min(lower, higher)
-    worth = gain - lowest > LEAST_GAIN * (upper - lowest)
+    share = LEAST_GAIN if optimal_only else LEAST_GAIN_ALL
+    worth = gain - lowest > share * (upper - lowest)
     if optimal_only:
         worth = worth or stack.size[d] == 0.0
     else:  # no half is empty as long as the set chosen, or the empty set, is itself wanted
@@ -202,9 +203,12 @@ def _next(stack, depth):
 @inner
 def _has_its_mean(stack, d):
     """Whether the mean of the blocks chosen is in the box, or close: another box has it if not."""
+    extent = 0.0
     for c in range(stack.low.shape[1]):
-        room = 1e-9 * (stack.high[0, c] - stack.low[0, c])
+        extent = max(extent, stack.high[0, c] - stack.low[0, c])
+    for c in range(stack.low.shape[1]):
         mean = stack.moment[d, c] / stack.size[d]
+        room = 1e-9 * (extent + abs(mean))
         if not stack.low[d, c] - room <= mean <= stack.high[d, c] + room:
             return False
     return True

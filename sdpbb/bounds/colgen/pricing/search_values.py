@@ -30,6 +30,9 @@ class Data(NamedTuple):
     start, neighbours : cannot-links of block i in neighbours[start[i] : start[i + 1]], ascending
     linear, pairs, limits : budgets (b, m), (b, m, m) or (0, m, m), (b,) (`sdpbb.problem.budgets`)
     unbudgeted : (m,) blocks that use no budget
+    apart : (m, m) pairs that no set of interest holds: the cannot-links, and what a search knows
+        from its prices
+    reach : (m,) how far a block may be from the mean of a set of interest; inf if not known
     squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
     boxes, by_size : whether boxes are halved, and whether sizes are looked at one by one: what is
         worth its time depends on the dimension
@@ -44,6 +47,8 @@ class Data(NamedTuple):
     pairs: Reals
     limits: Reals
     unbudgeted: Marks
+    apart: Marks
+    reach: Reals
     squares: Reals
     nearest: Integers
     boxes: bool

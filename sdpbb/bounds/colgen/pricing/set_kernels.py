@@ -74,18 +74,20 @@ def include(data, stack, d, j, profits):
     for b in range(len(data.limits)):
         stack.used[d, b] += _load(data, stack.chosen[d], b, j)
     stack.scatter[d] += size * e / (size + e) * square
-    stack.radius[d] += np.sqrt(square) * e / (size + e)
+    distance = np.sqrt(square)
+    stack.radius[d] = min(
+        stack.radius[d] + distance * e / (size + e),
+        data.reach[j] + distance * size / (size + e),
+    )
     stack.size[d] += e
     stack.profit[d] += profits[j]
     for c in range(data.points.shape[1]):
         stack.moment[d, c] += e * data.points[j, c]
     stack.chosen[d, j] = True
-    kept, at, end = 0, data.start[j], data.start[j + 1]
+    kept = 0
     for x in range(stack.n_candidates[d]):
         i = stack.candidates[d, x]
-        while at < end and data.neighbours[at] < i:
-            at += 1
-        if i == j or (at < end and data.neighbours[at] == i):
+        if i == j or data.apart[j, i]:
             continue
         if len(data.limits) and not _fits(data, stack, d, i):
             continue

@@ -20,13 +20,10 @@ def _sum_neighbours(data, stack, d, scratch):
     for x in range(n):
         j = stack.candidates[d, x]
         total += data.sizes[j]
-        for at in range(data.start[j], data.start[j + 1]):
-            if scratch.place[data.neighbours[at]] >= 0:
-                scratch.place[data.neighbours[at]] += len(data.sizes)
         count = 0
         scratch.weight_sums[x, 0] = scratch.pair_sums[x, 0] = 0.0
         for i in data.nearest[j]:
-            if i != j and 0 <= scratch.place[i] < len(data.sizes):
+            if i != j and scratch.place[i] >= 0 and not data.apart[j, i]:
                 e = data.sizes[i]
                 scratch.weight_sums[x, count + 1] = scratch.weight_sums[x, count] + e
                 scratch.pair_sums[x, count + 1] = (
@@ -36,9 +33,6 @@ def _sum_neighbours(data, stack, d, scratch):
         scratch.weight_sums[x, count + 1] = np.inf
         scratch.pair_sums[x, count + 1] = np.inf
         scratch.at[x] = 0
-        for at in range(data.start[j], data.start[j + 1]):
-            if scratch.place[data.neighbours[at]] >= 0:
-                scratch.place[data.neighbours[at]] -= len(data.sizes)
     for x in range(n):
         scratch.place[stack.candidates[d, x]] = -1
     return total
