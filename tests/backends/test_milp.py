@@ -187,3 +187,16 @@ def test_highs_takes_over_where_a_licence_ends(monkeypatch, caplog):
     assert "HiGHS instead: too large for the licence" in caplog.text
     with pytest.raises(BackendUnavailable):
         solve_binary_programme(given, "gurobi")
+
+
+def test_an_error_in_the_presolve_of_highs_costs_no_verdict():
+    """HiGHS 1.15.1 ends this set partitioning programme with an error, unless it presolves nothing."""
+    sets = ["4", "3", "2", "24", "23", "1", "134", "03", "034", "02", "024", "023", "0134"]
+    costs = [93, 38, 40, 33, 32, 87, 27, 70, 24, 66, 16, 68, 91]
+    rows = [[str(i) in chosen for chosen in sets] for i in range(5)] + [[1] * len(sets)]
+    sides = [1, 1, 1, 1, 1, 3]
+    given = programme(costs, rows, sides, sides)
+    model = HighsModel(given)
+    for objective in (given.objective, -given.objective):
+        least = minimum(replace(given, objective=objective))
+        assert model.minimise(objective).objective == pytest.approx(least)

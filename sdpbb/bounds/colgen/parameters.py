@@ -184,9 +184,9 @@ class EnumerationParameters:
 class ColgenParameters:
     """Bounding by column generation."""
 
-    centre: CentreParameters = field(default_factory=CentreParameters)
     master: MasterParameters = field(default_factory=MasterParameters)
     stabilisation: StabilisationParameters = field(default_factory=StabilisationParameters)
     generation: GenerationParameters = field(default_factory=GenerationParameters)
     pricing: PricingParameters = field(default_factory=PricingParameters)
     enumeration: EnumerationParameters = field(default_factory=EnumerationParameters)
+    centre: CentreParameters = field(default_factory=CentreParameters)

@@ -50,7 +50,9 @@ KINDS = st.sampled_from(
         (custom, maximum_size),
     ]
 )
-GENEROUS = EnumerationParameters(max_gap=1e12, max_slices=10**9, max_clusters=10**9)
+GENEROUS = EnumerationParameters(
+    max_gap=1e12, max_slices=10**9, max_pricing_slices=10**9, max_clusters=10**9
+)
 ENGINES = {
     "as it is": ColgenParameters(),
     "in short slices": ColgenParameters(pricing=PricingParameters(7), enumeration=GENEROUS),

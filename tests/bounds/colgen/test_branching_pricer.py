@@ -242,7 +242,8 @@ def test_a_node_bounded_in_short_slices_never_proves_too_much(seed, kinds):
     _, contraction = drawn(seed, kinds, m_max=7)
     best = optimum(contraction)
     parameters = ColgenParameters(
-        pricing=PricingParameters(20), enumeration=EnumerationParameters(max_slices=10**6)
+        pricing=PricingParameters(20),
+        enumeration=EnumerationParameters(max_slices=10**6, max_pricing_slices=10**6),
     )
     run = ColgenBounding(parameters).start(contraction, None)
     cutoff = math.inf if math.isinf(best) else 1.1 * best + 1e-6

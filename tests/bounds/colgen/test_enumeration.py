@@ -22,7 +22,9 @@ KINDS = st.sampled_from(
     [(), (), (maximum_size,), (soft_cannot_links,), (custom,), (any_of, maximum_size)]
 )
 # Begun whatever the gap, and never given up.
-GENEROUS = EnumerationParameters(max_gap=1e12, max_slices=10**9, max_clusters=10**9)
+GENEROUS = EnumerationParameters(
+    max_gap=1e12, max_slices=10**9, max_pricing_slices=10**9, max_clusters=10**9
+)
 
 
 def begun(contraction, nodes_per_slice, at, cutoff, parameters=GENEROUS) -> Enumeration:
@@ -116,8 +118,8 @@ def value_at(contraction: Contraction, at: DualValues) -> float:
     st.sampled_from(
         [
             EnumerationParameters(max_gap=1e12, max_clusters=1),
-            EnumerationParameters(max_gap=1e12, max_slices=1),
-            EnumerationParameters(max_gap=1e12, max_slices=3),
+            EnumerationParameters(max_gap=1e12, max_slices=1, max_pricing_slices=1),
+            EnumerationParameters(max_gap=1e12, max_slices=3, max_pricing_slices=3),
             EnumerationParameters(max_gap=1e-9),
         ]
     ),
@@ -164,7 +166,7 @@ def test_too_many_clusters_end_it_without_a_clustering():
 
 def test_too_many_slices_of_pricing_prove_nothing():
     contraction, at = larger()
-    parameters = EnumerationParameters(max_gap=1e12, max_slices=1)
+    parameters = EnumerationParameters(max_gap=1e12, max_slices=1, max_pricing_slices=1)
     enumeration = finished(begun(contraction, 1, at, contraction.total, parameters))
     assert enumeration.state().least is None
     assert enumeration.bound.value == 0.0

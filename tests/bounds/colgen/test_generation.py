@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
+from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import STATE_TYPES, Event, Step
@@ -31,6 +32,8 @@ from tests.bounds.colgen.brute_force import (
 
 SCHEMES = ("auto", "none", "perturbation", "smoothing", "box")
 SEEDS = st.integers(0, 10**6)
+
+TYPES = (SafeBound, *STATE_TYPES)
 
 
 def parameters(scheme: str) -> ColgenParameters:
@@ -217,8 +220,8 @@ def test_an_archive_holds_every_state(tmp_path, n_steps, k):
     for _ in range(n_steps):
         straight.step(math.inf)
     path = tmp_path / "state"
-    write_archive(path, "state", (straight.state(), straight.warm_start()), STATE_TYPES)
-    state, warm = read_archive(path, "state", STATE_TYPES)
+    write_archive(path, "state", (straight.state(), straight.warm_start()), TYPES)
+    state, warm = read_archive(path, "state", TYPES)
     again = BruteForcePricer(contraction, 2)
     other = Generation.resumed(contraction, again, parameters("box"), state)
     assert len(warm.for_child(contraction)[0]) == len(straight.columns)
