@@ -190,7 +190,7 @@ def test_highs_takes_over_where_a_licence_ends(monkeypatch, caplog):
 
 
 def test_an_error_in_the_presolve_of_highs_costs_no_verdict():
-    """HiGHS 1.15.1 ends this set partitioning programme with an error, unless it presolves nothing."""
+    """HiGHS 1.15.1 ends this set partitioning programme with an error if it presolves it."""
     sets = ["4", "3", "2", "24", "23", "1", "134", "03", "034", "02", "024", "023", "0134"]
     costs = [93, 38, 40, 33, 32, 87, 27, 70, 24, 66, 16, 68, 91]
     rows = [[str(i) in chosen for chosen in sets] for i in range(5)] + [[1] * len(sets)]

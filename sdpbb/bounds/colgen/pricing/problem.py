@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sdpbb.bounds.colgen.columns import Members
 from sdpbb.bounds.colgen.pricing.search_values import Data
 from sdpbb.problem import Contraction
-from sdpbb.problem.colouring import greedy_clique
 
 _EPS = float(np.finfo(np.float64).eps)
 # From this effective dimension on boxes are not worth their time, and sizes are: on points in 2 and
@@ -101,8 +100,8 @@ class PricingProblem:
         """(m,) by position: prices less own scatter."""
         return np.ascontiguousarray((prices - self.scatter)[self.order])
 
-    def least_value_data(self, prices: NDArray[np.float64]) -> Data:
-        """The data with what is known of clusters of least c(X) - prices(X), if that is below 0.
+    def for_least_value(self, prices: NDArray[np.float64]) -> PricingProblem:
+        """With what is known of clusters of least c(X) - prices(X), if that is below 0.
 
         Leaving out block i of X, with mean y, does not lower its value, so e_i ||c_i - y||^2 < a_i
         (or there is a smaller set of the same value): so far blocks reach, and two of them are less
@@ -110,16 +109,46 @@ class PricingProblem:
         """
         reach = np.sqrt(np.maximum(self.profits(prices), 0.0) / self.data.sizes) * (1.0 + 1e-12)
         far = self.data.squares > (reach[:, None] + reach) ** 2
-        return self.data._replace(apart=self.data.apart | far, reach=reach)
+        apart = self.data.apart | far
+        known = replace(self, data=self.data._replace(apart=apart, reach=reach))
+        return known._in_cliques(clique_partition(apart))
 
-    def data_below(self, prices: NDArray[np.float64], value: float) -> Data:
-        """The data without the pairs of which a cluster by themselves has c(X) - prices(X) above a
+    def _in_cliques(self, clique: NDArray[np.intp]) -> PricingProblem:
+        """In the order of other cliques."""
+        order = np.argsort(clique, kind="stable")
+        at = np.empty_like(order)
+        at[order] = np.arange(self.m)
+        data = self.data
+        adjacency = np.zeros((self.m, self.m), bool)
+        adjacency[np.repeat(np.arange(self.m), np.diff(data.start)), data.neighbours] = True
+        row, neighbours = np.nonzero(adjacency[np.ix_(order, order)])
+        arranged = Data(
+            points=np.ascontiguousarray(data.points[order]),
+            sizes=data.sizes[order],
+            clique=clique[order].astype(np.int64),
+            start=np.searchsorted(row, np.arange(self.m + 1)).astype(np.int64),
+            neighbours=neighbours.astype(np.int64),
+            linear=np.ascontiguousarray(data.linear[:, order]),
+            pairs=np.ascontiguousarray(data.pairs[:, order][:, :, order]),
+            limits=data.limits,
+            unbudgeted=data.unbudgeted[order],
+            apart=data.apart[np.ix_(order, order)],
+            reach=data.reach[order],
+            squares=data.squares[np.ix_(order, order)],
+            nearest=at[data.nearest[order]],
+            boxes=data.boxes,
+            by_size=data.by_size,
+        )
+        return replace(self, order=self.order[order], data=arranged)
+
+    def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
+        """Without the pairs of which a cluster by themselves has c(X) - prices(X) above a
         value."""
         a, e = self.profits(prices), self.data.sizes
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares
         above = between - a[:, None] - a > value
         np.fill_diagonal(above, False)
-        return self.data._replace(apart=self.data.apart | above)
+        return replace(self, data=self.data._replace(apart=self.data.apart | above))
 
     def margin(self, prices: NDArray[np.float64]) -> float:
         """What values and bounds may have gained by rounding.
@@ -178,18 +207,16 @@ def effective_dimension(coordinates: NDArray[np.float64], sizes: NDArray[np.floa
 
 
 def clique_partition(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """(m,) the number of a clique for each vertex: greedily the largest first, single vertices
-    last."""
-    number = np.full(len(adjacency), -1, dtype=np.intp)
-    left = np.arange(len(adjacency))
-    count = 0
-    while len(left):
-        rest = adjacency[np.ix_(left, left)]
-        if not rest.any():
-            number[left] = count + np.arange(len(left))
-            break
-        clique = np.asarray(greedy_clique(rest), np.intp)
-        number[left[clique]] = count
-        count += 1
-        left = np.delete(left, clique)
+    """(m,) the number of a clique for each vertex: vertices by decreasing degree, each in the first
+    clique that it is adjacent to all of."""
+    number = np.empty(len(adjacency), dtype=np.intp)
+    common = np.ones((0, len(adjacency)), bool)  # per clique: what is adjacent to all of it
+    for vertex in np.argsort(-adjacency.sum(axis=1), kind="stable").tolist():
+        fitting = np.flatnonzero(common[:, vertex])
+        if len(fitting):
+            number[vertex] = fitting[0]
+            common[fitting[0]] &= adjacency[vertex]
+        else:
+            number[vertex] = len(common)
+            common = np.vstack([common, adjacency[vertex]])
     return number

@@ -57,14 +57,13 @@ class Search:
         optimal_only: bool = True,
         least: float | None = None,
     ) -> None:
-        self._problem = problem
-        self._data = problem.data
         if optimal_only:
-            self._data = problem.least_value_data(prices)
+            problem = problem.for_least_value(prices)
         elif least is not None:
             # c is superadditive: the rest of a cluster is worth min(0, least) at most.
             value = target - min(0.0, least) + 2.0 * problem.margin(prices)
-            self._data = problem.data_below(prices, value)
+            problem = problem.for_values_below(prices, value)
+        self._problem = problem
         self._profits = problem.profits(prices)
         self._optimal_only = optimal_only
         self._upper = np.array([target], np.float64)
@@ -100,7 +99,7 @@ class Search:
         while not self.is_finished:
             self._counters[kernels.FOUND] = 0
             status = kernels.search(
-                self._data,
+                self._problem.data,
                 self._profits,
                 self._stack,
                 self._scratch,
