@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sdpbb import SolverParameters, read_instance, solve
 from sdpbb.bounds.colgen.parameters import (
+    CentreParameters,
     ColgenParameters,
     EnumerationParameters,
     PricingParameters,
@@ -42,6 +43,7 @@ OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 SEEDS = st.integers(0, 10**9)
 LINEAR = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
 HASTY = SdpParameters(max_iterations=20)
+HARD = CentreParameters(0.0, 0.0, 0.0)  # nothing is easy to price
 # What each instance is solved with; some branch where others enumerate or go on bounding.
 ENGINES = {
     "colgen": SolverParameters(bounding="colgen"),
@@ -49,12 +51,21 @@ ENGINES = {
     "colgen, in short slices": SolverParameters(
         bounding="colgen", colgen=ColgenParameters(pricing=PricingParameters(5))
     ),
+    "colgen, from the semidefinite bound": SolverParameters(
+        bounding="colgen", sdp=HASTY, colgen=ColgenParameters(centre=HARD)
+    ),
     "hybrid": SolverParameters(bounding="hybrid"),
     "hybrid, branching": SolverParameters(
-        bounding="hybrid", sdp=HASTY, colgen=LINEAR, hybrid=HybridParameters(100.0, 0.0)
+        bounding="hybrid",
+        sdp=HASTY,
+        colgen=replace(LINEAR, centre=HARD),
+        hybrid=HybridParameters(100.0),
     ),
     "hybrid, enumeration": SolverParameters(
-        bounding="hybrid", sdp=HASTY, hybrid=HybridParameters(0.0, 0.0)
+        bounding="hybrid",
+        sdp=HASTY,
+        colgen=ColgenParameters(centre=HARD),
+        hybrid=HybridParameters(0.0),
     ),
 }
 NAMES = st.sampled_from(list(ENGINES))

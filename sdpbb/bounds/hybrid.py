@@ -61,7 +61,7 @@ STATE_TYPES = (HybridWarmStart, HybridState)
 class HybridBounding:
     """Bounds nodes by the semidefinite relaxation, and by clusters (`sdpbb.bounds.bound.Bounding`).
 
-    1. Small clusters in few dimensions: column generation only.
+    1. Where pricing is easy (`CentreParameters`): column generation only.
     2. Elsewhere the semidefinite bound, until the node is closed or the bound has stalled.
     3. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
        clusters that a better clustering can have are enumerated at these, if they are few.
@@ -117,9 +117,8 @@ class HybridRun:
         self._columns: ColgenRun | None = None
         self._bound = SafeBound(0.0)
         self.enumerates = True
-        parameters = bounding.hybrid
-        self._generates = contraction.n_blocks <= parameters.small * contraction.k
-        if is_easy_to_price(contraction, parameters.small, parameters.low):
+        self._generates = contraction.n_blocks <= bounding.hybrid.small * contraction.k
+        if is_easy_to_price(contraction, bounding.colgen.centre):
             self._generate(None)
 
     @property

@@ -14,7 +14,7 @@ from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
-from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.parameters import CentreParameters, ColgenParameters
 from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState, SearchState
 from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_coordinates
 from sdpbb.bounds.colgen.sdp_dual import master_dual
@@ -71,10 +71,10 @@ class ColgenBounding:
     ) -> ColgenRun:
         """Begin to bound a node. The first prices are the parent's if it has any; or those of a few
         iterations of the semidefinite bound, unless pricing is easy (`CentreParameters`)."""
-        run, centre = ColgenRun(contraction, self.parameters), self.parameters.centre
+        run = ColgenRun(contraction, self.parameters)
         if warm_start is not None:
             run.inherit(warm_start, known)
-        elif not is_easy_to_price(contraction, centre.large, centre.high):
+        elif not is_easy_to_price(contraction, self.parameters.centre):
             run.begin_with(self.sdp.start(contraction, None), known)
         else:
             run.generate(known_columns(contraction, known), None)
@@ -211,13 +211,14 @@ class ColgenRun:
         )
 
 
-def is_easy_to_price(contraction: Contraction, large: float, high: float) -> bool:
-    """Whether clusters have at most so many blocks on average, in at most so many effective
-    dimensions."""
-    if contraction.n_blocks > large * contraction.k:
-        return False
+def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:
+    """Whether pricing needs no good prices to begin with (see `CentreParameters`)."""
+    per_cluster = contraction.n_blocks / contraction.k
+    if not parameters.small < per_cluster <= parameters.large:
+        return per_cluster <= parameters.small
     sizes = contraction.sizes
-    return effective_dimension(principal_coordinates(contraction.means, sizes), sizes) <= high
+    coordinates = principal_coordinates(contraction.means, sizes)
+    return effective_dimension(coordinates, sizes) <= parameters.high
 
 
 def semidefinite_duals(contraction: Contraction, run: SdpRun) -> DualValues:

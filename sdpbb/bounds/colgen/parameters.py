@@ -138,19 +138,21 @@ class PricingParameters:
 class CentreParameters:
     """Where the first prices come from: the semidefinite bound, unless pricing is easy.
 
-    large, high : pricing is not easy with more blocks per cluster than large, or in more effective
-        dimensions than high. With the semidefinite prices Iris with k = 3 and two constraints takes
-        two seconds, without it is not solved in two minutes; 200 points in 8 dimensions with
-        k = 25 take 1.3 s, without over 12; 200 with k = 50 in 4 dimensions 5.6 and 4.5 s
+    small, large, high : pricing is easy with at most small blocks per cluster, or at most large
+        ones in at most high effective dimensions. With the semidefinite prices Iris with k = 3 and
+        two constraints takes two seconds, without it is not solved in two minutes. Seconds without
+        and with, 200 points: k = 50 0.7 and 1.0 in 4 dimensions, 0.3 and 0.6 in 8; k = 25 3.0 and
+        2.4, 0.8 and 0.5
     iterations : of it, at most
     """
 
+    small: float = 5.0
     large: float = 8.5
     high: float = 3.0
     iterations: int = 100
 
     def __post_init__(self) -> None:
-        if not (self.large >= 0.0 and self.high >= 0.0) or self.iterations < 1:
+        if not min(self.small, self.large, self.high) >= 0.0 or self.iterations < 1:
             raise ParameterError(f"parameters of the first prices out of their domain: {self}")
 
 

@@ -14,6 +14,7 @@ from sdpbb.archive import read_archive, write_archive
 from sdpbb.bounds.bound import Bounding, BoundRun, SafeBound
 from sdpbb.bounds.colgen.bounding import STATE_TYPES, ColgenBounding, ColgenRun, known_columns
 from sdpbb.bounds.colgen.parameters import (
+    CentreParameters,
     ColgenParameters,
     EnumerationParameters,
     PricingParameters,
@@ -57,6 +58,9 @@ ENGINES = {
     "as it is": ColgenParameters(),
     "in short slices": ColgenParameters(pricing=PricingParameters(7), enumeration=GENEROUS),
     "without enumeration": ColgenParameters(enumeration=EnumerationParameters(is_wanted=False)),
+    "from the semidefinite bound": ColgenParameters(
+        centre=CentreParameters(0.0, 0.0, 0.0, iterations=40)
+    ),
 }
 NO_CLUSTERING = SafeBound(math.inf)
 
