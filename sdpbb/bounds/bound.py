@@ -42,7 +42,7 @@ class BoundProgress:
 
     bound : the best bound proven so far
     stalled : more iterations are not expected to close the node; branching is
-    n_cuts : cuts in the relaxation now
+    n_cuts : cuts in the relaxation now, or columns in the pool
     n_iterations : iterations so far
     """
 
