@@ -6,33 +6,14 @@ import numba as nb
 import numpy as np
 
 from sdpbb.bounds.colgen.pricing.search_values import inner
+from sdpbb.bounds.colgen.pricing.set_kernels import fits, load
 
 # Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
 ROUNDS = 30
 
 
 @inner
-def _load(data, chosen, b, j):
-    """What block j uses of budget b beside those chosen."""
-    load = data.linear[b, j]
-    if len(data.pairs):
-        for i in range(len(chosen)):
-            if chosen[i]:
-                load += data.pairs[b, i, j]
-    return load
-
-
-@inner
-def _allowed(data, chosen, used, j):
-    """Whether block j fits the budgets beside those chosen (cannot-links are seen to elsewhere)."""
-    for b in range(len(data.limits)):
-        if used[b] + _load(data, chosen, b, j) > data.limits[b]:
-            return False
-    return True
-
-
-@inner
-def _allowed_instead(data, chosen, used, j):
+def _fits_instead(data, chosen, used, j):
     """Whether block j fits the budgets in the place of the chosen blocks that it excludes."""
     if len(data.limits) == 0:
         return True
@@ -42,8 +23,8 @@ def _allowed_instead(data, chosen, used, j):
         if kept[i]:
             kept[i] = False
             for b in range(len(left)):
-                left[b] -= _load(data, kept, b, i)
-    return _allowed(data, kept, left, j)
+                left[b] -= load(data, kept, b, i)
+    return fits(data, kept, left, j)
 
 
 @inner
@@ -51,7 +32,7 @@ def _add(data, chosen, used, moment, j, sign):
     """Add block j (sign 1) or take it out (sign -1)."""
     chosen[j] = False
     for b in range(len(data.limits)):
-        used[b] += sign * _load(data, chosen, b, j)
+        used[b] += sign * load(data, chosen, b, j)
     for c in range(len(moment)):
         moment[c] += sign * data.sizes[j] * data.points[j, c]
     chosen[j] = sign > 0
@@ -79,7 +60,7 @@ def _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked):
         if block < 0:
             return size
         blocked[block] = True
-        if not _allowed(data, chosen, used, block):
+        if not fits(data, chosen, used, block):
             continue
         _add(data, chosen, used, moment, block, 1.0)
         size += data.sizes[block]
@@ -124,9 +105,9 @@ def _moved(data, profits, weights, chosen, used, moment, size, total):
         if new_value >= best:
             continue
         if not chosen[j]:
-            if excluded and not _allowed_instead(data, chosen, used, j):
+            if excluded and not _fits_instead(data, chosen, used, j):
                 continue
-            if not excluded and not _allowed(data, chosen, used, j):
+            if not excluded and not fits(data, chosen, used, j):
                 continue
         best, block = new_value, j
     if block < 0:

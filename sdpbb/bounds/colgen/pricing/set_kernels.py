@@ -30,21 +30,21 @@ def copy_to_child(stack, d):
 
 
 @inner
-def _load(data, chosen, b, j):
-    """What block j would use of budget b."""
-    load = data.linear[b, j]
+def load(data, chosen, b, j):
+    """What block j uses of budget b beside those chosen."""
+    total = data.linear[b, j]
     if len(data.pairs):
         for i in range(len(chosen)):
             if chosen[i]:
-                load += data.pairs[b, i, j]
-    return load
+                total += data.pairs[b, i, j]
+    return total
 
 
 @inner
-def _fits(data, stack, d, j):
-    """Whether no budget is exceeded with block j."""
+def fits(data, chosen, used, j):
+    """Whether block j exceeds no budget beside those chosen, which use `used` (b,)."""
     for b in range(len(data.limits)):
-        if stack.used[d, b] + _load(data, stack.chosen[d], b, j) > data.limits[b]:
+        if used[b] + load(data, chosen, b, j) > data.limits[b]:
             return False
     return True
 
@@ -72,7 +72,7 @@ def include(data, stack, d, j, profits):
         for c in range(data.points.shape[1]):
             square += (stack.moment[d, c] / size - data.points[j, c]) ** 2
     for b in range(len(data.limits)):
-        stack.used[d, b] += _load(data, stack.chosen[d], b, j)
+        stack.used[d, b] += load(data, stack.chosen[d], b, j)
     stack.scatter[d] += size * e / (size + e) * square
     distance = np.sqrt(square)
     stack.radius[d] = min(
@@ -89,7 +89,7 @@ def include(data, stack, d, j, profits):
         i = stack.candidates[d, x]
         if i == j or data.apart[j, i]:
             continue
-        if len(data.limits) and not _fits(data, stack, d, i):
+        if len(data.limits) and not fits(data, stack.chosen[d], stack.used[d], i):
             continue
         stack.candidates[d, kept] = i
         kept += 1
