@@ -164,13 +164,22 @@ def eventually(holds, seconds=60.0):
 
 @pytest.mark.slow
 def test_killed_workers_cost_no_node(at_once, pools):
-    """The killer leaves the others time to evaluate again what the victim was at."""
+    """The killer waits until what the victim was at has been evaluated again."""
     over, rng = threading.Event(), random.Random(0)
 
+    def n_deaths():
+        return sum(pool.n_deaths for pool in pools)
+
+    def is_evaluated_again(n_before):
+        tasks = [task for pool in pools for task in [*pool._running.values(), *pool._again]]
+        return n_deaths() > n_before and not any(task.is_suspect for task in tasks)
+
     def kill_now_and_then():
-        while not over.wait(1.5):
+        while not over.wait(1.0):
             if workers := busy_workers():
+                n_before = n_deaths()
                 rng.choice(workers).kill()
+                eventually(lambda n=n_before: over.is_set() or is_evaluated_again(n))
 
     killer = threading.Thread(target=kill_now_and_then)
     killer.start()
@@ -179,7 +188,7 @@ def test_killed_workers_cost_no_node(at_once, pools):
     finally:
         over.set()
         killer.join()
-    assert sum(pool.n_deaths for pool in pools) >= 2
+    assert n_deaths() >= 2
     assert result.statistics.n_lost == 0
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
