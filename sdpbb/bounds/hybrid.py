@@ -163,13 +163,10 @@ class HybridRun:
     def _generate(self, centre: DualValues | None) -> None:
         """Begin to generate columns."""
         run = ColgenRun(self._contraction, self._bounding.colgen)
-        if centre is None and self._inherited is not None:
-            run.inherit(self._inherited, self._known)
+        if self._inherited is None:
+            run.generate(known_columns(self._contraction, self._known), centre)
         else:
-            columns = known_columns(self._contraction, self._known)
-            if self._inherited is not None:
-                columns = columns + self._inherited.for_child(self._contraction)[0]
-            run.generate(columns, centre, at_root=self._inherited is None)
+            run.inherit(self._inherited, self._known, centre)
         self._columns = run
 
     def _step(self, bound: SafeBound, stalled: bool) -> BoundProgress:

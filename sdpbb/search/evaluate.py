@@ -186,10 +186,15 @@ def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | Non
     """Labels of the blocks that keep the cannot-links, from those the node knows, if they do."""
     if node.feasible is None:
         return None
-    labels = node.feasible[contraction.representatives]
+    labels = _of_blocks(node.feasible, contraction)
     i, j = contraction.cannot_link.T
-    keeps = np.array_equal(contraction.lift(labels), node.feasible)
-    return labels if keeps and not (labels[i] == labels[j]).any() else None
+    return None if labels is None or (labels[i] == labels[j]).any() else labels
+
+
+def _of_blocks(labels: NDArray[np.intp], contraction: Contraction) -> NDArray[np.intp] | None:
+    """Labels of the points as those of the blocks; None if they split one."""
+    of_blocks = labels[contraction.representatives]
+    return of_blocks if np.array_equal(contraction.lift(of_blocks), labels) else None
 
 
 def only_clustering(
@@ -295,11 +300,9 @@ class _NodeSearch:
         """Labels of the blocks that are bounded, for a clustering that keeps all constraints: the
         incumbent's, or those that showed the node to be feasible."""
         for labels in (self._incumbent.labels, self._decided.lift(self._feasible)):
-            if labels is not None:
-                of_blocks = labels[self._bounded.representatives]
-                is_whole = np.array_equal(self._bounded.lift(of_blocks), labels)
-                if is_whole and self._bounded.keeps(of_blocks):
-                    return of_blocks
+            of_blocks = None if labels is None else _of_blocks(labels, self._bounded)
+            if of_blocks is not None and self._bounded.keeps(of_blocks):
+                return of_blocks
         return None
 
     @property

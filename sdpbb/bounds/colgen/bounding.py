@@ -111,10 +111,16 @@ class ColgenRun:
             self._contraction, self._pricer, self._parameters, columns, centre, integer=at_root
         )
 
-    def inherit(self, warm_start: GenerationWarmStart, known: NDArray[np.intp] | None) -> None:
-        """Begin with the columns and prices of the parent."""
+    def inherit(
+        self,
+        warm_start: GenerationWarmStart,
+        known: NDArray[np.intp] | None,
+        centre: DualValues | None = None,
+    ) -> None:
+        """Begin with the columns of the parent, and its prices unless others are given."""
         inherited, duals = warm_start.for_child(self._contraction)
-        self.generate(known_columns(self._contraction, known) + inherited, duals, at_root=False)
+        columns = known_columns(self._contraction, known) + inherited
+        self.generate(columns, duals if centre is None else centre, at_root=False)
 
     def begin_with(self, centre: SdpRun, known: NDArray[np.intp] | None) -> None:
         """Begin with the semidefinite bound: for its dual values, its bound does not count."""

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.rounding import rounding_of
 from sdpbb.problem import Contraction
 
 # Rows this many times longer than nine tenths of all are outliers.
@@ -63,7 +64,7 @@ class Relaxation:
             K=K,
             scale=unit**2,
             total=contraction.total,
-            rounding=_rounding(contraction),
+            rounding=rounding_of(contraction),
             sizes=e,
             forbidden=contraction.adjacency,
         )
@@ -138,12 +139,3 @@ def _typical_length(contraction: Contraction) -> float:
     cap = OUTLIER * np.quantile(norms, 0.9) or norms.max()
     rows = rows * np.minimum(1.0, cap / np.maximum(norms, cap))[:, None]
     return longest * float(np.sqrt(np.linalg.norm(rows.T @ rows)))
-
-
-def _rounding(contraction: Contraction) -> float:
-    """A bound on the rounding errors of the inner products in K and of the sums in total: those of
-    r and m terms, and inside blocks of as many terms as the block has points."""
-    eps = float(np.finfo(np.float64).eps)
-    terms = 2 * contraction.means.shape[1] + 16
-    inside = float(contraction.sizes.max()) * float(contraction.scatter.sum())
-    return eps * (terms * contraction.total + inside)

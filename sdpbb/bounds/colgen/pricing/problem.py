@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Members
 from sdpbb.bounds.colgen.pricing.search_values import Data
+from sdpbb.bounds.rounding import rounding_of
 from sdpbb.problem import Contraction
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -53,7 +54,7 @@ class PricingProblem:
         clique = clique_partition(contraction.adjacency)
         order = np.argsort(clique, kind="stable")
         adjacency = contraction.adjacency[np.ix_(order, order)]
-        row, neighbours = np.nonzero(adjacency)
+        start, neighbours = _lists(adjacency)
         sizes, means = contraction.sizes[order], contraction.means[order]
         means = means[:, :0] if without_costs else principal_coordinates(means, sizes)
         budgets = contraction.budgets
@@ -70,8 +71,8 @@ class PricingProblem:
             points=np.ascontiguousarray(means),
             sizes=np.ascontiguousarray(sizes),
             clique=np.ascontiguousarray(clique[order].astype(np.int64)),
-            start=np.searchsorted(row, np.arange(m + 1)).astype(np.int64),
-            neighbours=neighbours.astype(np.int64),
+            start=start,
+            neighbours=neighbours,
             linear=np.ascontiguousarray(linear),
             pairs=np.ascontiguousarray(pairs),
             limits=np.ascontiguousarray(limits),
@@ -88,7 +89,7 @@ class PricingProblem:
             order=order,
             data=data,
             scatter=scatter,
-            rounding=0.0 if without_costs else _rounding(contraction),
+            rounding=0.0 if without_costs else rounding_of(contraction),
             reach=float(np.sqrt((means**2).sum(axis=1)).max(initial=0.0)),
         )
 
@@ -121,13 +122,13 @@ class PricingProblem:
         data = self.data
         adjacency = np.zeros((self.m, self.m), bool)
         adjacency[np.repeat(np.arange(self.m), np.diff(data.start)), data.neighbours] = True
-        row, neighbours = np.nonzero(adjacency[np.ix_(order, order)])
+        start, neighbours = _lists(adjacency[np.ix_(order, order)])
         arranged = Data(
             points=np.ascontiguousarray(data.points[order]),
             sizes=data.sizes[order],
             clique=clique[order].astype(np.int64),
-            start=np.searchsorted(row, np.arange(self.m + 1)).astype(np.int64),
-            neighbours=neighbours.astype(np.int64),
+            start=start,
+            neighbours=neighbours,
             linear=np.ascontiguousarray(data.linear[:, order]),
             pairs=np.ascontiguousarray(data.pairs[:, order][:, :, order]),
             limits=data.limits,
@@ -173,13 +174,6 @@ class PricingProblem:
         return members
 
 
-def _rounding(contraction: Contraction) -> float:
-    """Of the means of blocks and of their own scatter."""
-    terms = 2 * contraction.means.shape[1] + 16
-    inside = float(contraction.sizes.max()) * float(contraction.scatter.sum())
-    return _EPS * (terms * contraction.total + inside)
-
-
 def principal_coordinates(
     means: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -188,6 +182,13 @@ def principal_coordinates(
         return means
     axes = np.linalg.eigh((means * sizes[:, None]).T @ means)[1]
     return np.asarray(means @ axes[:, ::-1])
+
+
+def _lists(adjacency: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Neighbours of vertex i, ascending, at neighbours[start[i] : start[i + 1]]."""
+    row, neighbours = np.nonzero(adjacency)
+    start = np.searchsorted(row, np.arange(len(adjacency) + 1))
+    return start.astype(np.int64), neighbours.astype(np.int64)
 
 
 def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:

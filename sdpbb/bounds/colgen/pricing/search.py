@@ -33,7 +33,7 @@ ROOM = 1000
 
 @dataclass(frozen=True, eq=False)
 class SearchState:
-    """Where a search was left (see `pricing_Stack`); the stack down to the present node."""
+    """Where a search was left (see `search_values.Stack`); the stack down to the present node."""
 
     stack: tuple[NDArray[np.generic], ...]
     counters: NDArray[np.int64]
@@ -93,7 +93,6 @@ class Search:
         """Look at so many more nodes; (t, m) clusters met: those that lowered `upper`, or all
         below the target. Sets `is_finished`."""
         found = np.zeros((ROOM, self._problem.m), bool)
-        values = np.zeros(ROOM)
         met = []
         last = self.n_nodes + n_nodes
         while not self.is_finished:
@@ -108,7 +107,6 @@ class Search:
                 last - self.n_nodes,
                 self._optimal_only,
                 found,
-                values,
             )
             met.append(found[: self._counters[kernels.FOUND]].copy())
             self.is_finished = status == kernels.FINISHED

@@ -215,7 +215,7 @@ def _has_its_mean(stack, d):
 
 
 @nb.njit(cache=True)
-def search(data, profits, stack, scratch, counters, upper, n_nodes, optimal_only, found, values):
+def search(data, profits, stack, scratch, counters, upper, n_nodes, optimal_only, found):
     """Branch and bound, depth first, over the sets X of value f(X) < upper.
 
     Parameters
@@ -225,13 +225,13 @@ def search(data, profits, stack, scratch, counters, upper, n_nodes, optimal_only
         set, and what remains in the end is the least value, if that is smaller than upper was;
         without, every set of a smaller value is found
     n_nodes : how many more nodes to look at
-    found, values : (s, m), (s,) receive, from position counters[FOUND] on, each set that lowers
-        upper, or every set below it; the search comes back when there is no room for these
+    found : (s, m) receives, from position counters[FOUND] on, each set that lowers upper, or every
+        set below it; the search comes back when there is no room for these
 
     Returns FINISHED, UNFINISHED (n_nodes) or FULL.
     """
     last = counters[NODES] + n_nodes
-    room = len(values)
+    room = len(found)
     while True:
         d = counters[DEPTH]
         if not counters[FRESH]:
@@ -254,14 +254,12 @@ def search(data, profits, stack, scratch, counters, upper, n_nodes, optimal_only
             at = min(counters[FOUND], room - 1)
             for j in range(found.shape[1]):
                 found[at, j] = scratch.met[j]
-            values[at] = met
             counters[FOUND] = at + 1
         elif not optimal_only and at_end and stack.n_candidates[d] == 0 and stack.size[d] > 0.0:
             value = stack.scatter[d] - stack.profit[d]
             if value < upper[0] and _has_its_mean(stack, d):
                 for j in range(found.shape[1]):
                     found[counters[FOUND], j] = stack.chosen[d, j]
-                values[counters[FOUND]] = value
                 counters[FOUND] += 1
         if at_end:
             continue
