@@ -38,7 +38,14 @@ from sdpbb.bounds.sdp.spectrum import Subspace
 from sdpbb.errors import ArchiveError
 from sdpbb.files import remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, SoftPairs
+from sdpbb.problem import (
+    Infeasibility,
+    InfeasibilityKind,
+    Instance,
+    Origin,
+    PairLines,
+    SoftPairs,
+)
 from sdpbb.problem.cluster_constraints import BUILT_IN
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
@@ -120,6 +127,8 @@ STORED_TYPES = (
     Checkpoint,
     Instance,
     SoftPairs,
+    Origin,
+    PairLines,
     *BUILT_IN,
     Infeasibility,
     InfeasibilityKind,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.bound import Bounding
@@ -22,7 +22,7 @@ from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoi
 from sdpbb.compatibility import check_compatibility
 from sdpbb.compilation import load_all_kernels, load_kernels, prepare_kernels
 from sdpbb.conclusion import infeasible, of_search, unknown
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import BackendFailure, InstanceError, ParameterError
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
@@ -48,6 +48,7 @@ def solve(
     observer: Observer = ignore,
     interrupt: threading.Event | None = None,
     checkpoint: FilePath | None = None,
+    start: ArrayLike | None = None,
 ) -> Result:
     """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
 
@@ -67,6 +68,8 @@ def solve(
     interrupt : set it, from a signal handler or another thread, to end the run cleanly
     checkpoint : a new file that the state of the run is written to every few seconds, and at the
         end, for `resume`
+    start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
+        numbering
 
     Returns
     -------
@@ -78,9 +81,10 @@ def solve(
     InstanceError
         If the instance has soft constraints.
     ParameterError
-        If there is a checkpoint already or none can be written there, or if there is no such Dask
-        cluster. Also if the instance has constraints on clusters that the engine asked for cannot
-        keep, that a checkpoint cannot hold, or that other processes cannot be sent.
+        If start does not keep the constraints; if there is a checkpoint already or none can be
+        written there; if there is no such Dask cluster. Also if the instance has constraints on
+        clusters that the engine asked for cannot keep, that a checkpoint cannot hold, or that other
+        processes cannot be sent.
     BackendFailure
         If the integer programming solver fails, or no worker process can be had. A checkpoint is
         written first.
@@ -88,8 +92,25 @@ def solve(
     parameters = parameters or SolverParameters()
     check_compatibility(instance, parameters, checkpoint)
     _require(None if checkpoint is None else new_file_problem(checkpoint))
+    first = None if start is None else _first_clustering(start, instance)
     begin = Checkpoint(instance, parameters)
-    return _run(begin, checkpoint, observer, interrupt)
+    return _run(begin, checkpoint, observer, interrupt, first=first)
+
+
+def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
+    try:
+        partition = Partition(np.asarray(start))
+    except InstanceError:
+        raise ParameterError("start = ...: expected a one-dimensional array of integers") from None
+    if len(partition.labels) != instance.n_points:
+        expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"
+        raise ParameterError(f"start = {expected}")
+    if not partition.is_feasible(instance):
+        raise ParameterError(
+            f"start = {partition.n_clusters} clusters: expected a clustering into exactly "
+            f"k = {instance.k} clusters that keeps every constraint"
+        )
+    return partition
 
 
 class Changes(TypedDict, total=False):
@@ -165,8 +186,12 @@ def _run(
     observer: Observer,
     interrupt: threading.Event | None,
     resumed: Resumed | None = None,
+    first: Partition | None = None,
 ) -> Result:
-    """Go on from a state, which may be the beginning, writing checkpoints to path."""
+    """Go on from a state, which may be the beginning, writing checkpoints to path.
+
+    first : a clustering that keeps the constraints, for a run from the beginning
+    """
     parameters = begin.parameters
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
@@ -181,7 +206,7 @@ def _run(
             started=time.perf_counter() - begin.seconds,
         )
         file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
-        result = _search(begin, limits, observer, workforce, file, resumed)
+        result = _search(begin, limits, observer, workforce, file, resumed, first)
     observer(Finished(result))
     return result
 
@@ -211,6 +236,7 @@ def _search(
     workforce: Workforce,
     file: CheckpointFile,
     resumed: Resumed | None,
+    first: Partition | None,
 ) -> Result:
     instance, parameters = begin.instance, begin.parameters
     contraction = contract(instance)
@@ -220,16 +246,19 @@ def _search(
         return infeasible(contraction, begin, limits.seconds)
     tolerances = Tolerances.of(parameters.gap, contraction)
     search = begin.search(tolerances)
+    if search is None and first is not None:
+        search = _begun(instance, contraction, first.labels, "start", tolerances)
     if search is None:
-        first = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
-        if isinstance(first, Infeasibility):
-            file.write(_ended(begin, limits, first), finished=True)
-            return infeasible(first, begin, limits.seconds, contraction.n_blocks)
-        if first is None:
+        found = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
+        if isinstance(found, Infeasibility):
+            file.write(_ended(begin, limits, found), finished=True)
+            return infeasible(found, begin, limits.seconds, contraction.n_blocks)
+        if found is None:
             file.write(_ended(begin, limits), finished=True)
             limit = Termination.TIME_LIMIT
             return unknown(limit, 0.0, begin, limits.seconds, contraction.n_blocks)
-        search = _begun(instance, contraction, first, tolerances)
+        labels = contraction.lift(found)
+        search = _begun(instance, contraction, labels, "colouring", tolerances)
     context = EvaluationContext(
         instance=instance,
         bounding=_bounding(parameters),
@@ -265,15 +294,15 @@ def _bounding(parameters: SolverParameters) -> Bounding[Any]:
 def _begun(
     instance: Instance,
     contraction: Contraction,
-    colouring: NDArray[np.intp],
+    labels: NDArray[np.intp],
+    source: str,
     tolerances: Tolerances,
 ) -> Search:
-    """A search that begins with a colouring of the blocks: its first clustering, if that keeps the
-    constraints on clusters."""
-    labels = contraction.lift(colouring)
+    """A search that begins with labels (n,) that keep the constraints on pairs: its first
+    clustering, if they keep those on clusters."""
     tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
-    if contraction.keeps(colouring):
-        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), "colouring")
+    if contraction.keeps(labels[contraction.representatives]):
+        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
     return Search(tree)
 
 

@@ -381,7 +381,7 @@ def test_an_internal_error_is_one_line(run, engine, data, precious, monkeypatch)
     assert (status, out) == (ExitCode.INTERNAL_ERROR, "")
     assert err == (
         "error: internal error: ZeroDivisionError: division by zero "
-        "(set SDPBB_DEBUG=1 to see where, and report it)\n"
+        "(--debug shows where; please report it)\n"
     )
 
 

@@ -340,7 +340,7 @@ def test_a_wrong_command_line_is_a_usage_error(run, arguments):
         (
             ZeroDivisionError("x"),
             ExitCode.INTERNAL_ERROR,
-            "internal error: ZeroDivisionError: x (set SDPBB_DEBUG=1 to see where, and report it)",
+            "internal error: ZeroDivisionError: x (--debug shows where; please report it)",
         ),
     ],
 )

@@ -1,4 +1,5 @@
 import math
+import re
 import threading
 from dataclasses import replace
 
@@ -300,3 +301,37 @@ def test_the_result_is_plain_values(hard):
     assert values["status"] == "optimal"
     assert Partition(np.array(values["labels"])) == result.partition
     assert values["parameters"]["gap"] == 1e-2
+
+
+def test_start_is_the_first_incumbent_and_is_never_lost():
+    points = np.random.default_rng(3).normal(size=(30, 2))
+    instance = Instance(points, 4, cannot_link=[(0, 1)])
+    best = solve(instance, SolverParameters(gap=0.0))
+    seen = []
+    again = solve(
+        instance,
+        SolverParameters(gap=0.0),
+        observer=lambda event: seen.append(event),
+        start=best.partition.labels,
+    )
+    improvements = [e for e in seen if isinstance(e, Progress) and e.source]
+    assert all(e.upper <= best.objective for e in improvements)
+    assert again.status is SolutionStatus.OPTIMAL
+    assert again.objective <= best.objective
+    assert again.partition == best.partition
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ([0, 0, 1], "start = 3 labels: expected 4, one per point"),
+        ([0, 0, 0, 0], "start = 1 clusters: expected a clustering into exactly k = 2"),
+        ([0, 0, 1, 1], "start = 2 clusters: expected a clustering into exactly k = 2"),
+        ([[0, 1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
+        ([0.5, 1.0, 1.0, 1.0], "start = ...: expected a one-dimensional array of integers"),
+    ],
+)
+def test_wrong_start(start, message):
+    instance = Instance([[0.0], [0.1], [5.0], [5.1]], 2, cannot_link=[(0, 1)])
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        solve(instance, start=start)

@@ -1,16 +1,19 @@
 """The command `sdpbb`.
 
-commands.py          solve and resume
-heuristic.py         heuristic
+app.py               what all commands belong to
+solve.py, resume.py, heuristic.py, ...
+                     a command each
+running.py           a run of the engine, told of while it lasts
 heuristic_report.py  what is told of it
 options.py           what several of them take
 inputs.py            the instance
+engine.py            the parameters of the engine
 exit_codes.py        the exit status, and errors as one line
 outputs.py           the files asked for
 streams.py           standard streams, whose failure does not cost the result
 """
 
-from sdpbb.cli.commands import main
+from sdpbb.cli.app import main
 from sdpbb.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
 
 __all__ = ["EXIT_CODES", "ExitCode", "exit_code", "main"]

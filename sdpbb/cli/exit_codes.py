@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from sdpbb.result import Result
 
 
+# In the environment, "1" stands for --debug.
+DEBUG = "SDPBB_DEBUG"
+
+
 class ExitCode(IntEnum):
     """What the command's exit status says."""
 
@@ -48,7 +52,7 @@ EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
     ExitCode.INFEASIBLE: "proven that no clustering keeps the constraints",
     ExitCode.BACKEND_FAILURE: "a solver, the worker processes or the Dask cluster failed",
-    ExitCode.INTERNAL_ERROR: "internal error; SDPBB_DEBUG=1 in the environment shows where",
+    ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
     ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
 }
 
@@ -118,7 +122,7 @@ def one_line_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, "interrupted")
     except Exception as error:
-        if os.environ.get("SDPBB_DEBUG") == "1":
+        if os.environ.get(DEBUG) == "1":
             raise
         detail = " ".join(str(error).split())
         if isinstance(error, (BackendFailure, BackendUnavailable)):
@@ -126,7 +130,7 @@ def one_line_errors() -> Iterator[None]:
         kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
         fail(
             ExitCode.INTERNAL_ERROR,
-            f"internal error: {kind}{detail} (set SDPBB_DEBUG=1 to see where, and report it)",
+            f"internal error: {kind}{detail} (--debug shows where; please report it)",
         )
 
 

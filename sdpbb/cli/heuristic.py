@@ -14,7 +14,7 @@ from heuristics.registry import METHODS, check_method, method_parameters
 from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.exit_codes import ExitCode, heuristic_exit_code, of_option, one_line_errors
-from sdpbb.cli.inputs import instance_of
+from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
 from sdpbb.interruption import finish_on_ctrl_c
@@ -78,6 +78,7 @@ def heuristic(
     json: options.Json = None,
     labels: options.Labels = None,
     quiet: options.Quiet = False,
+    debug: options.Debug = False,
     list_methods: Annotated[
         bool,
         typer.Option(
@@ -95,8 +96,9 @@ def heuristic(
         if seed < 0:
             raise ParameterError(f"seed = {seed}: expected an integer >= 0")
         outputs = Outputs(json, labels)
-        outputs.check([path for path in (data, constraints, truth) if path is not None], None)
-        instance = instance_of(data, k, constraints)
+        inputs = InputFiles(data, k, constraints)
+        outputs.check([*inputs.paths, *([] if truth is None else [truth])], None)
+        instance = inputs.read()
         asked = Measures(None if truth is None else _true_labels(truth, instance), silhouette)
         # The compiler is imported last: what is wrong with the input is told without the wait.
         parameters = _parameters(method, option or [], time_limit)

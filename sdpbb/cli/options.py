@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from sdpbb.cli.exit_codes import DEBUG
+
 Data = Annotated[
     str,
     typer.Argument(
@@ -19,6 +21,15 @@ Data = Annotated[
 Clusters = Annotated[
     int | None,
     typer.Option("-k", metavar="K", help="Number of clusters.", show_default="as DATA says"),
+]
+Constraints = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
+        "'DELTA x' (minimum separation); on single clusters, with --bounding colgen or hybrid: "
+        "'MAXSIZE n', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
+    ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")]
 TimeLimit = Annotated[
@@ -70,6 +81,15 @@ Labels = Annotated[
         "clustering; '-' as for --json.",
     ),
 ]
+Gap = Annotated[
+    float, typer.Option(metavar="G", help="Stop when (upper - lower) / upper is at most G.")
+]
+Fixing = Annotated[
+    bool,
+    typer.Option(
+        "--fixing/--no-fixing", help="Fix pairs that every better clustering links one way."
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
@@ -86,6 +106,39 @@ class BranchingRule(Enum):
 
     STRONG = "strong"
     MOST_UNDECIDED = "most-undecided"
+
+
+BoundingOption = Annotated[
+    Bounding,
+    typer.Option(
+        "--bounding",
+        help="Where lower bounds come from: the semidefinite relaxation; column generation, "
+        "for many small clusters and constraints on clusters; or the first, then clusters.",
+    ),
+]
+Branching = Annotated[
+    BranchingRule,
+    typer.Option(
+        help="How the pair to branch on is chosen: by bounding the children of several "
+        "candidates for a short while, or by the relaxation's solution alone."
+    ),
+]
+
+
+def _show_tracebacks(wanted: bool) -> None:
+    if wanted:
+        os.environ[DEBUG] = "1"
+
+
+Debug = Annotated[
+    bool,
+    typer.Option(
+        "--debug",
+        callback=_show_tracebacks,
+        is_eager=True,
+        help="Show where an internal error happened.",
+    ),
+]
 
 
 def given(**options: object) -> dict[str, object]:

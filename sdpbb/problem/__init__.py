@@ -14,6 +14,7 @@ from sdpbb.problem.cluster_constraints import (
 from sdpbb.problem.contraction import Contraction, contract
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance, SoftPairs
+from sdpbb.problem.origin import Origin, PairLines
 from sdpbb.problem.partition import Partition
 
 __all__ = [
@@ -29,6 +30,8 @@ __all__ = [
     "MaximumOverlap",
     "MaximumSize",
     "MinimumDifference",
+    "Origin",
+    "PairLines",
     "Partition",
     "SoftCannotLinks",
     "SoftPairs",

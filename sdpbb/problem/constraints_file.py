@@ -50,6 +50,10 @@ def _no_pairs() -> NDArray[np.intp]:
     return np.empty((0, 2), np.intp)
 
 
+def _no_lines() -> NDArray[np.intp]:
+    return np.empty(0, np.intp)
+
+
 @dataclass(frozen=True)
 class Constraints:
     """What a constraint file holds.
@@ -61,6 +65,8 @@ class Constraints:
     soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) in (0, 1],
         in the order of the file
     cluster_constraints : the lines on single clusters, in the order of the file
+    must_link_lines, cannot_link_lines : (p,) the line of each pair, from 1; empty if not from a
+        file
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -70,6 +76,8 @@ class Constraints:
     soft_must_link: SoftPairs = field(default_factory=SoftPairs)
     soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
+    must_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
+    cannot_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
 
 
 def read_constraints(path: FilePath, n_points: int) -> Constraints:
@@ -81,6 +89,7 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
         One line: the file, the line number, what is wrong and what would be right.
     """
     hard = {"ML": array("q"), "CL": array("q")}
+    lines = {"ML": array("q"), "CL": array("q")}
     soft = {"SML": array("q"), "SCL": array("q")}
     weights = {"SML": array("d"), "SCL": array("d")}
     distances: dict[str, float] = {}
@@ -95,6 +104,7 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
                 if len(fields) != 3:
                     raise _wrong(where, fields)
                 hard[keyword].extend(_pair(where, fields, n_points))
+                lines[keyword].append(number)
             elif keyword in soft:
                 weights[keyword].append(_weight(where, fields))
                 soft[keyword].extend(_pair(where, fields, n_points))
@@ -118,6 +128,8 @@ def read_constraints(path: FilePath, n_points: int) -> Constraints:
         SoftPairs(_pairs(soft["SML"]), np.array(weights["SML"])),
         SoftPairs(_pairs(soft["SCL"]), np.array(weights["SCL"])),
         tuple(on_clusters),
+        np.array(lines["ML"], np.intp),
+        np.array(lines["CL"], np.intp),
     )
 
 

@@ -37,6 +37,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path, write_atomically
 from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
 from sdpbb.problem.instance import Instance, checked_points, number_of_clusters
+from sdpbb.problem.origin import Origin, PairLines
 from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
 from sdpbb.problem.points_file import PointsFile, read_points, write_points
 from sdpbb.problem.textfile import FilePath, open_text, shown
@@ -81,9 +82,14 @@ def read_instance(
         points = checked_points(file.points)
     except InstanceError as error:
         raise InstanceError(f"{data_name}: {error}") from None
-    constraints = Constraints()
+    constraints, origin = Constraints(), Origin()
     if constraints_path is not None:
         constraints = read_constraints(constraints_path, len(points))
+        origin = Origin(
+            constraints_path=str(constraints_path),
+            must_link=_lines(constraints.must_link, constraints.must_link_lines),
+            cannot_link=_lines(constraints.cannot_link, constraints.cannot_link_lines),
+        )
     must_link, cannot_link = constraints.must_link, constraints.cannot_link
     try:
         if constraints.max_diameter is not None:
@@ -103,7 +109,12 @@ def read_instance(
         constraints.soft_must_link,
         constraints.soft_cannot_link,
         constraints.cluster_constraints,
+        origin,
     )
+
+
+def _lines(pairs: NDArray[np.intp], lines: NDArray[np.intp]) -> PairLines:
+    return PairLines(np.sort(pairs, axis=1), lines)
 
 
 def read_labels(path: FilePath, n_points: int) -> NDArray[np.intp]:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
+from sdpbb.problem.origin import Origin
 from sdpbb.problem.pairs import distinct_pairs
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
@@ -75,6 +76,7 @@ class Instance:
     cluster_constraints : any iterable of `ClusterConstraint` objects
         (`sdpbb.problem.cluster_constraints`), each of which every cluster has to keep; None for
         none
+    origin : what messages call the rows and the constraints
 
     Raises
     ------
@@ -93,6 +95,7 @@ class Instance:
     soft_must_link: SoftPairs = field(default_factory=SoftPairs)
     soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
+    origin: Origin = field(default_factory=Origin)
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
@@ -107,6 +110,9 @@ class Instance:
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
         _set(self, "cluster_constraints", constraints)
+        names = self.origin.row_names
+        if names is not None and len(names) != n:
+            raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
 
     @property
     def n_points(self) -> int:

@@ -49,7 +49,7 @@ class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
     source is "" or names where a new incumbent came from ("k-means++", "sdp", "colouring",
-    "bounding"). upper and gap are inf while there is no clustering.
+    "bounding", "start"). upper and gap are inf while there is no clustering.
     """
 
     seconds: float

@@ -1,0 +1,46 @@
+"""The parameters of the engine, from the options of a command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sdpbb.cli.options import Bounding, BranchingRule, given, usable_cores
+
+if TYPE_CHECKING:
+    from sdpbb.parameters import SolverParameters
+
+
+def solver_parameters(
+    *,
+    gap: float,
+    seed: int = 0,
+    bounding: Bounding = Bounding.SDP,
+    branching: BranchingRule = BranchingRule.MOST_UNDECIDED,
+    fixing: bool = True,
+    workers: int | None = None,
+    dask: str | None = None,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    memory_limit: float | None = None,
+) -> SolverParameters:
+    """None stands for what was not given: without workers and dask, all cores are used.
+
+    Raises
+    ------
+    ParameterError
+        On a value outside of its domain.
+    """
+    from sdpbb.parameters import SolverParameters
+    from sdpbb.search.parameters import STRONG_BRANCHING, BranchingParameters, SearchParameters
+
+    rule = STRONG_BRANCHING if branching is BranchingRule.STRONG else BranchingParameters()
+    if workers is None and dask is None:
+        workers = usable_cores()
+    limits = {"time_limit": time_limit, "node_limit": node_limit, "memory_limit": memory_limit}
+    return SolverParameters(
+        gap=gap,
+        seed=seed,
+        bounding=bounding.value,
+        search=SearchParameters(branching=rule, fixing=fixing),
+        **given(**limits, workers=workers, dask=dask),  # type: ignore[arg-type]
+    )

@@ -1,0 +1,66 @@
+"""The command `sdpbb resume`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sdpbb.cli import options
+from sdpbb.cli.exit_codes import one_line_errors
+from sdpbb.cli.options import given
+from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.running import report
+
+
+def resume(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", show_default=False, help="What 'sdpbb solve --checkpoint' has written."
+        ),
+    ],
+    time_limit: options.TimeLimit = None,
+    node_limit: options.NodeLimit = None,
+    memory_limit: options.MemoryLimit = None,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    checkpoint: options.Checkpoint = None,
+    json: options.Json = None,
+    labels: options.Labels = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Go on with a run from its checkpoint FILE, and write to it.
+
+    What is not given is as it was. A run that stopped at a limit goes on with a higher one; a run
+    that was finished is reported again.
+    """
+    with one_line_errors():
+        from sdpbb.archive import read_header
+
+        changes = given(
+            time_limit=time_limit,
+            node_limit=node_limit,
+            memory_limit=memory_limit,
+            workers=workers,
+            dask=dask,
+        )
+        read_header(file, "checkpoint")  # the quick part of the reading
+        outputs = Outputs(json, labels)
+        outputs.check([], checkpoint, resumed=file)
+
+        from sdpbb import solver
+
+        code = report(
+            lambda observer, interrupt: solver.resume(
+                file,
+                observer,
+                interrupt,
+                checkpoint,
+                **changes,  # type: ignore[arg-type]
+            ),
+            outputs,
+            quiet,
+        )
+    raise typer.Exit(code)

@@ -1,0 +1,69 @@
+"""The command `sdpbb solve`."""
+
+from __future__ import annotations
+
+import typer
+
+from sdpbb.cli import options
+from sdpbb.cli.engine import solver_parameters
+from sdpbb.cli.exit_codes import one_line_errors
+from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.options import Bounding, BranchingRule
+from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.running import report
+
+
+def solve(
+    data: options.Data,
+    k: options.Clusters = None,
+    constraints: options.Constraints = None,
+    gap: options.Gap = 1e-4,
+    time_limit: options.TimeLimit = None,
+    node_limit: options.NodeLimit = None,
+    memory_limit: options.MemoryLimit = None,
+    seed: options.Seed = 0,
+    bounding: options.BoundingOption = Bounding.SDP,
+    branching: options.Branching = BranchingRule.MOST_UNDECIDED,
+    fixing: options.Fixing = True,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    checkpoint: options.Checkpoint = None,
+    json: options.Json = None,
+    labels: options.Labels = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Find and prove the best clustering of the points in DATA.
+
+    Without --workers, as many processes are used as there are cores, but only for runs that
+    branch after a few seconds; with one, runs are repeatable.
+    """
+    with one_line_errors():
+        # The engine is imported last: what is wrong with the input is told without the wait.
+        parameters = solver_parameters(
+            gap=gap,
+            seed=seed,
+            bounding=bounding,
+            branching=branching,
+            fixing=fixing,
+            workers=workers,
+            dask=dask,
+            time_limit=time_limit,
+            node_limit=node_limit,
+            memory_limit=memory_limit,
+        )
+        inputs = InputFiles(data, k, constraints)
+        outputs = Outputs(json, labels)
+        outputs.check(inputs.paths, checkpoint)
+        instance = inputs.read_hard()
+
+        from sdpbb import solver
+
+        code = report(
+            lambda observer, interrupt: solver.solve(
+                instance, parameters, observer, interrupt, checkpoint
+            ),
+            outputs,
+            quiet,
+        )
+    raise typer.Exit(code)
