@@ -34,11 +34,13 @@ class HybridWarmStart:
 
     columns : None if the parent generated none
     enumerates : whether that is worth another try
+    is_easy : whether column generation alone is
     """
 
     sdp: SdpWarmStart
     columns: GenerationWarmStart | None
     enumerates: bool
+    is_easy: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,7 @@ class HybridState:
     known: NDArray[np.intp] | None
     bound: SafeBound
     enumerates: bool
+    is_easy: bool
 
 
 STATE_TYPES = (HybridWarmStart, HybridState)
@@ -61,7 +64,8 @@ STATE_TYPES = (HybridWarmStart, HybridState)
 class HybridBounding:
     """Bounds nodes by the semidefinite relaxation, and by clusters (`sdpbb.bounds.bound.Bounding`).
 
-    1. Where pricing is easy (`CentreParameters`): column generation only.
+    1. Where pricing looks easy (`CentreParameters`): column generation only, unless that takes
+       long (`HybridParameters.easy_steps`).
     2. Elsewhere the semidefinite bound, until the node is closed or the bound has stalled.
     3. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
        clusters that a better clustering can have are enumerated at these, if they are few.
@@ -89,6 +93,8 @@ class HybridBounding:
         inherited = None if warm_start is None else warm_start.columns
         run = HybridRun(contraction, self, sdp, inherited, known)
         run.enumerates = warm_start is None or warm_start.enumerates
+        if warm_start is None or warm_start.is_easy:
+            run.begin_with_columns_if_easy()
         return run
 
     def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
@@ -117,8 +123,13 @@ class HybridRun:
         self._columns: ColgenRun | None = None
         self._bound = SafeBound(0.0)
         self.enumerates = True
+        self._is_easy = False
         self._generates = contraction.n_blocks <= bounding.hybrid.small * contraction.k
-        if is_easy_to_price(contraction, bounding.colgen.centre):
+
+    def begin_with_columns_if_easy(self) -> None:
+        """Generate columns without the semidefinite bound, where pricing looks easy."""
+        self._is_easy = is_easy_to_price(self._contraction, self._bounding.colgen.centre)
+        if self._is_easy:
             self._generate(None)
 
     @property
@@ -128,6 +139,9 @@ class HybridRun:
 
     def advance(self, cutoff: float) -> BoundProgress:
         """A step of the part that is under way."""
+        if self._columns is not None and self._turned_out_hard():
+            self._inherited, self._columns = self._columns.warm_start(), None
+            self._is_easy = False
         if self._columns is not None:
             return self._told(self._columns.advance(cutoff))
         if self._enumeration is not None:
@@ -146,6 +160,10 @@ class HybridRun:
         if not more and self._generates:
             self._generate(self._duals())
         return self._told(self._step(progress.bound, stalled=not (more or self._generates)))
+
+    def _turned_out_hard(self) -> bool:
+        assert self._columns is not None
+        return self._is_easy and self._columns.n_iterations >= self._bounding.hybrid.easy_steps
 
     def _enumerate(self, cutoff: float) -> bool:
         """Begin to, unless there is no clustering to be better than."""
@@ -193,7 +211,7 @@ class HybridRun:
 
     def warm_start(self) -> HybridWarmStart:
         columns = None if self._columns is None else self._columns.warm_start()
-        return HybridWarmStart(self._sdp.warm_start(), columns, self.enumerates)
+        return HybridWarmStart(self._sdp.warm_start(), columns, self.enumerates, self._is_easy)
 
     def state(self) -> HybridState:
         return HybridState(
@@ -205,12 +223,14 @@ class HybridRun:
             self._known,
             self._bound,
             self.enumerates,
+            self._is_easy,
         )
 
     def restore(self, state: HybridState) -> None:
         """Go on from the state of a run on the same contraction."""
         colgen = self._bounding.colgen
         self._bound, self.enumerates = state.bound, state.enumerates
+        self._is_easy = state.is_easy
         self._pricer.restore(state.pricer)
         if state.enumeration is not None:
             self._enumeration = Enumeration.resumed(

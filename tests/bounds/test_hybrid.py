@@ -47,6 +47,9 @@ EASY, HARD = CentreParameters(small=100.0), CentreParameters(0.0, 0.0, 0.0)
 HYBRIDS = {
     "as it is": HybridBounding(),
     "columns alone": HybridBounding(HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0)),
+    "columns, then all": HybridBounding(
+        HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, easy_steps=3)
+    ),
     "relaxation alone": HybridBounding(HASTY, replace(PLAIN, centre=HARD), HybridParameters(0.0)),
     "relaxation, enumeration": HybridBounding(
         HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0)
@@ -61,8 +64,8 @@ HYBRIDS = {
     ),
 }
 # Those with an enumeration that always ends a node with a cutoff.
-EXACT = ("columns alone", "relaxation, enumeration")
-GENERATING = ("columns alone", "relaxation, columns", "all of them")
+EXACT = ("columns alone", "columns, then all", "relaxation, enumeration")
+GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all of them")
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
@@ -134,6 +137,25 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     assert progress.bound.value >= relaxed
 
 
+def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
+    """Column generation alone does not end in so few steps: its columns are kept."""
+    points = np.random.default_rng(1).normal(size=(40, 2))
+    contraction = contract(Instance(points, 8))
+    assert isinstance(contraction, Contraction)
+    run = HYBRIDS["columns, then all"].start(contraction, None)
+    for _ in range(3):
+        assert run.state().columns is not None
+        assert run.warm_start().is_easy
+        run.advance(math.inf)
+    run.advance(math.inf)
+    state = run.state()
+    assert state.columns is None
+    assert len(state.inherited.columns.members()) > contraction.n_blocks
+    assert not run.warm_start().is_easy
+    child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
+    assert child.state().columns is None
+
+
 def test_states_go_into_archives(tmp_path):
     points = np.random.default_rng(0).normal(size=(16, 2))
     contraction = contract(Instance(points, 4))
@@ -165,6 +187,6 @@ def test_states_go_into_archives(tmp_path):
 
 
 def test_what_parameters_are_refused():
-    for wrong in ({"small": -1.0}, {"small": math.nan}):
+    for wrong in ({"small": -1.0}, {"small": math.nan}, {"easy_steps": -1}):
         with pytest.raises(ParameterError):
             HybridParameters(**wrong)
