@@ -40,6 +40,26 @@ class ClusterConstraint(ABC):
         cluster of the instance, or a part of one."""
 
 
+def is_allowed(
+    constraint: ClusterConstraint, instance: Instance, members: NDArray[np.intp]
+) -> bool:
+    """What a constraint says of a cluster, members (s,): a subclass may be anybody's.
+
+    Raises
+    ------
+    InstanceError
+        If its answer is neither true nor false: a method that forgets to return would forbid all.
+    """
+    members.flags.writeable = False
+    answer = constraint.allows(instance, members)
+    if not isinstance(answer, (bool, np.bool_)):
+        raise InstanceError(
+            f"cluster_constraints: {type(constraint).__name__}.allows returned {answer!r}; "
+            "expected True or False"
+        )
+    return bool(answer)
+
+
 class BuiltInConstraint(ClusterConstraint):
     """A constraint that the engine knows by more than its `allows`."""
 
@@ -202,7 +222,7 @@ class AllOf(ClusterConstraint):
         _set(self, "constraints", checked_constraints(self.constraints, "AllOf: constraints"))
 
     def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
-        return all(constraint.allows(instance, members) for constraint in self.constraints)
+        return all(is_allowed(each, instance, members) for each in self.constraints)
 
 
 @dataclass(frozen=True)
@@ -220,7 +240,7 @@ class AnyOf(ClusterConstraint):
             raise InstanceError("AnyOf: constraints is empty; expected at least one")
 
     def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
-        return any(constraint.allows(instance, members) for constraint in self.constraints)
+        return any(is_allowed(each, instance, members) for each in self.constraints)
 
 
 # What a checkpoint can hold.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem.budgets import Budgets
-from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
@@ -117,7 +117,7 @@ class Contraction:
         if not others:
             return True
         members = np.flatnonzero(np.isin(self.block_of, blocks))
-        return all(constraint.allows(instance, members) for constraint in others)
+        return all(is_allowed(constraint, instance, members) for constraint in others)
 
     def lift(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Labels of the points from labels (m,) of the blocks."""
@@ -212,7 +212,7 @@ def _pairs_not_allowed(
     alone = budgets.exceeded_alone()
     points = [np.flatnonzero(block_of == block) for block in range(m)] if compiled.others else []
     for block, members in enumerate(points):
-        alone[block] |= not all(c.allows(instance, members) for c in compiled.others)
+        alone[block] |= not all(is_allowed(c, instance, members) for c in compiled.others)
     if alone.any():
         members = np.flatnonzero(block_of == np.argmax(alone))
         return Infeasibility(InfeasibilityKind.BLOCK_NOT_ALLOWED, tuple(members.tolist()))
@@ -222,7 +222,7 @@ def _pairs_not_allowed(
         known[cannot_link[:, 0], cannot_link[:, 1]] = True
         for i, j in np.argwhere(np.triu(~known, 1)):
             members = np.union1d(points[i], points[j])
-            apart[i, j] = not all(c.allows(instance, members) for c in compiled.others)
+            apart[i, j] = not all(is_allowed(c, instance, members) for c in compiled.others)
     return np.argwhere(np.triu(apart)).astype(np.intp)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.problem.instance import Instance
 
@@ -72,7 +73,7 @@ class Partition:
         violated = [
             position
             for position, constraint in enumerate(instance.cluster_constraints)
-            if not all(constraint.allows(instance, members) for members in clusters)
+            if not all(is_allowed(constraint, instance, members) for members in clusters)
         ]
         return np.array(violated, np.intp)
 

@@ -466,3 +466,34 @@ def test_the_public_names():
         assert getattr(sdpbb, kind.__name__) is kind
     assert sdpbb.MinimumDifference is MinimumDifference
     assert sdpbb.SoftCannotLinks is SoftCannotLinks
+
+
+class Forgetful(ClusterConstraint):
+    def allows(self, instance, members):
+        len(members) <= 3  # noqa: B015  the return is forgotten
+
+
+class Wordy(ClusterConstraint):
+    def allows(self, instance, members):
+        return "no"
+
+
+@pytest.mark.parametrize("wrong", [Forgetful(), Wordy(), AllOf([Wordy()]), AnyOf([Forgetful()])])
+def test_an_answer_that_is_neither_true_nor_false_is_refused(wrong):
+    instance = Instance(np.arange(8.0).reshape(4, 2), 2, cluster_constraints=[wrong])
+    with pytest.raises(InstanceError, match=r"allows returned .*; expected True or False"):
+        contract(instance)
+    with pytest.raises(InstanceError, match=r"allows returned .*; expected True or False"):
+        Partition([0, 0, 1, 1]).is_feasible(instance)
+
+
+class Vandal(ClusterConstraint):
+    def allows(self, instance, members):
+        members[:] = 0
+        return True
+
+
+def test_a_constraint_cannot_change_the_members_it_is_given():
+    instance = Instance(np.arange(8.0).reshape(4, 2), 2, cluster_constraints=[Vandal()])
+    with pytest.raises(ValueError, match="read-only"):
+        contract(instance)

@@ -172,7 +172,12 @@ class ColgenRun:
         if not (self._parameters.enumeration.is_wanted and math.isfinite(cutoff)) or at is None:
             return False
         self._enumeration = Enumeration(
-            self._contraction, self._pricer, at, cutoff, self._parameters.enumeration
+            self._contraction,
+            self._pricer,
+            at,
+            cutoff,
+            self._parameters.enumeration,
+            self._generation.least,
         )
         return True
 

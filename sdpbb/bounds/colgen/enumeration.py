@@ -24,7 +24,7 @@ class EnumerationState:
 
     at, cutoff : what it began with
     least : proven by exact pricing, None before
-    n_nodes : of exact pricing
+    n_slices : of exact pricing and of the search
     search : of all clusters, None before it has begun
     found : clusters met so far
     bound, labels, is_finished : what it has come to
@@ -62,8 +62,14 @@ class Enumeration:
         at: DualValues,
         cutoff: float,
         parameters: EnumerationParameters,
+        least: float | None = None,
     ) -> None:
-        """cutoff : finite"""
+        """
+        Parameters
+        ----------
+        cutoff : finite
+        least : what exact pricing at these prices has proven already, if it has
+        """
         assert math.isfinite(cutoff)
         self._contraction, self._pricer, self._parameters = contraction, pricer, parameters
         self._at, self._cutoff = at, cutoff
@@ -74,6 +80,8 @@ class Enumeration:
         self._bound = SafeBound(0.0)
         self._labels: NDArray[np.intp] | None = None
         self.is_finished = False
+        if least is not None:
+            self._learn(least)
 
     @property
     def bound(self) -> SafeBound:
@@ -92,6 +100,8 @@ class Enumeration:
 
     def advance(self) -> None:
         """Work for a slice; sets `is_finished` when nothing more is to be had."""
+        if self.is_finished:
+            return
         if self._least is None:
             self._price()
         elif self._search is None or not self._search.is_finished:
@@ -105,6 +115,9 @@ class Enumeration:
         if least is None:
             self.is_finished = self._n_slices >= self._parameters.max_pricing_slices
             return
+        self._learn(least)
+
+    def _learn(self, least: float) -> None:
         self._least = least
         self._bound = lagrangian_bound(self._contraction, self._at.prices, least)
         missing = self._cutoff - self._bound.value

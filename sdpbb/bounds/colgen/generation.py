@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,10 @@ _FARKAS_TOLERANCE = 1e-8
 
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
+
+# Of the way that is left to the target of exact pricing that takes long: lower targets, of a slice
+# each, as long as they promise this share more than the bound that is known.
+_RUNG, _WORTH = 0.2, 0.1
 
 
 class Generation:
@@ -74,6 +79,7 @@ class Generation:
         self._integer = integer
         self._early = True
         self._finished: Event | None = None
+        self._least: float | None = None
         self._n_steps = 0
 
     @classmethod
@@ -100,7 +106,8 @@ class Generation:
         self._primal.restore(state.primal)
         self._under_way, self._own = state.under_way, state.own
         self._bound, self._early, self._integer = state.bound, state.early, state.integer
-        self._finished, self._n_steps = state.finished, state.n_steps
+        self._finished, self._least = state.finished, state.least
+        self._n_steps = state.n_steps
 
     @property
     def columns(self) -> Columns:
@@ -116,6 +123,12 @@ class Generation:
     def duals(self) -> DualValues | None:
         """Of the last master programme, None while that lacks a cover."""
         return self._own if self._master.phase is Phase.COST else None
+
+    @property
+    def least(self) -> float | None:
+        """Proven: c(X) - prices(X) >= least at the prices of `duals` for every cluster X; None
+        before the master programme is solved."""
+        return self._least
 
     @property
     def n_steps(self) -> int:
@@ -134,6 +147,7 @@ class Generation:
             integer=self._integer,
             early=self._early,
             finished=self._finished,
+            least=self._least,
             n_steps=self._n_steps,
         )
 
@@ -170,6 +184,8 @@ class Generation:
 
     def _worked(self, cutoff: float) -> Event:
         if isinstance(self._under_way, ExactPricing):
+            if self._under_way.rung is not None:
+                return self._climbed(self._under_way, self._under_way.rung)
             return self._priced_exactly(self._under_way, cutoff)
         if isinstance(self._under_way, FarkasPricing):
             return self._farkas_priced_exactly(self._under_way)
@@ -210,6 +226,7 @@ class Generation:
         # A cluster below the target shows that these prices do not close the node.
         refuted = not pricing.settles and len(found) > 0
         if outcome.least is None and not grown and not refuted:
+            self._under_way = self._climbing(pricing)
             return Event.PRICING
         self._under_way = None
         if outcome.least is not None:
@@ -223,10 +240,43 @@ class Generation:
             # Either the bound closes the node, or these prices will not while the pool is the same.
             self._early = False
             return Event.BOUND
+        self._least = outcome.least
         if self._integer:
             self._primal.search(self._master.columns, own, cutoff, self._parameters.generation)
         self._finished = Event.SOLVED
         return Event.SOLVED
+
+    def _climbing(self, pricing: ExactPricing) -> ExactPricing:
+        """The same by way of lower targets, unless that has been tried or is not worth it.
+
+        A search that ends without a value below a target t proves the bound sum prices + k t, and
+        the lower t, the sooner it ends: where the target itself takes long, something is proven.
+        """
+        k, total = self._contraction.k, math.fsum(pricing.at.prices)
+        begin = (self._bound.value - total) / k
+        missing = total + k * pricing.target - self._bound.value
+        if pricing.has_climbed or missing <= _WORTH * abs(self._bound.value):
+            return pricing
+        rung = begin + _RUNG * (pricing.target - begin)
+        return replace(pricing, rung=rung, has_climbed=True)
+
+    def _climbed(self, pricing: ExactPricing, rung: float) -> Event:
+        """A slice towards a lower target; the next one, if it has ended there."""
+        outcome = self._pricer.exact(pricing.at.prices, rung)
+        if outcome.least is not None:
+            proven = lagrangian_bound(self._contraction, pricing.at.prices, outcome.least)
+            self._bound = max(self._bound, proven)
+        assert self._own is not None
+        if self._add(Columns.of(self._contraction, outcome.members), self._own):
+            self._under_way = None
+            return Event.COLUMNS
+        higher = None
+        if outcome.least is not None and not len(outcome.members):
+            next_rung = rung + _RUNG * (pricing.target - rung)
+            worth = self._contraction.k * (next_rung - rung) > _WORTH * _RUNG * self._bound.value
+            higher = next_rung if worth else None
+        self._under_way = replace(pricing, rung=higher)
+        return Event.PRICING
 
     def _farkas_priced(self, own: DualValues) -> Event:
         found = Columns.of(self._contraction, self._pricer.farkas_heuristic(own.prices, own.sigma))

@@ -52,11 +52,15 @@ class ExactPricing:
     at : where
     target : values from here on are of no interest
     settles : whether the master programme is solved if nothing is found
+    rung : a lower target, which proves less, sooner; None on the way to the target itself
+    has_climbed : whether such targets have been tried
     """
 
     at: DualValues
     target: float
     settles: bool
+    rung: float | None = None
+    has_climbed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,7 @@ class GenerationState:
     integer : whether an integer programme is to look for a clustering at the end
     early : whether exact pricing before the end is worth another try
     finished : the event that steps end with, None before
+    least : proven for the values of all clusters at own, when the master programme is solved
     n_steps : so far
     """
 
@@ -92,6 +97,7 @@ class GenerationState:
     integer: bool
     early: bool
     finished: Event | None
+    least: float | None
     n_steps: int
 
 

@@ -149,7 +149,9 @@ class Master:
             self._unit = self._unit_of(self.columns.costs.mean() * self._m)
         for _ in range(_RESCALINGS):
             solution = self._priced(penalty)
-            unit = self._unit_of(float(self.columns.costs @ solution.x))
+            # Perturbations may cover what the columns of x, of whatever cost, do not.
+            about = 0.0 if penalty is None else float(np.abs(penalty.centre).sum())
+            unit = self._unit_of(max(float(self.columns.costs @ solution.x), about))
             if unit / _SLACK <= self._unit <= unit * _SLACK:
                 break
             self._unit = unit
@@ -192,6 +194,7 @@ class Master:
         if penalty is not None:
             centre, width = penalty.centre, penalty.width
             y_costs = np.concatenate([width + centre, width - centre]) / self._unit
+            np.clip(y_costs, -_LARGEST_COST, _LARGEST_COST, out=y_costs)
             y_upper[:] = penalty.slope
         costs = np.minimum(self.columns.costs / self._unit, _LARGEST_COST)
         return self._solution(self._minimised(costs, y_upper, y_costs), self._unit)

@@ -172,7 +172,7 @@ class EnumerationParameters:
     is_wanted: bool = True
     max_gap: float = 0.2
     max_clusters: int = 200_000
-    max_slices: int = 60
+    max_slices: int = 120
     max_pricing_slices: int = 8
     partitioning: PartitioningParameters = field(default_factory=PartitioningParameters)
 

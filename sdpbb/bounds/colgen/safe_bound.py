@@ -12,8 +12,8 @@ from sdpbb.problem import Contraction
 
 _EPS = float(np.finfo(np.float64).eps)
 
-# Sums of fewer than 2^22 whole prices stay inside of 62 bits.
-_LARGEST_PRICE = 2.0**40
+# Whole prices, and sums of them below 2^53: floats hold these exactly.
+_LARGEST_PRICE, _LARGEST_SUM = 2.0**40, 2.0**52
 
 
 def lagrangian_bound(
@@ -55,12 +55,14 @@ def scatter_bound(contraction: Contraction) -> SafeBound:
 def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
     """(m,) whole numbers >= 0 in about the ratio of prices >= 0, rounded down.
 
-    They lose at most 1 each where the largest is about 2^40.
+    They lose at most 1 each where the largest is about 2^40, less for more than 4,096 blocks, as
+    their sum is below 2^53.
     """
     largest = float(prices.max(initial=0.0))
     if not largest > 0.0:
         return np.zeros(len(prices), np.int64)
-    return np.floor(np.maximum(prices, 0.0) / largest * _LARGEST_PRICE).astype(np.int64)
+    highest = min(_LARGEST_PRICE, _LARGEST_SUM / len(prices))
+    return np.floor(np.maximum(prices, 0.0) / largest * highest).astype(np.int64)
 
 
 def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> bool:

@@ -18,6 +18,7 @@ from sdpbb.bounds.colgen.parameters import (
     MasterParameters,
     StabilisationParameters,
 )
+from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
@@ -331,3 +332,56 @@ def test_parameters_out_of_their_domain_are_refused():
     ):
         with pytest.raises(ParameterError):
             GenerationParameters(**wrong)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("seed", range(10))
+def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed):
+    """Their clusters cost nothing but rounding: that is no unit for perturbations."""
+    points = np.random.default_rng(seed).normal(size=(5, 8))
+    points[1] = points[0]
+    contraction = contract(Instance(points, 3))
+    assert isinstance(contraction, Contraction)
+    least = optimum(contraction)
+    generation = Generation(contraction, BruteForcePricer(contraction), parameters(scheme))
+    step = finished(generation)
+    assert step.event is Event.SOLVED
+    assert step.bound.value <= least + 1e-9
+    assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
+
+
+class Unhurried(BruteForcePricer):
+    """Needs several slices for each search, fewer for lower targets."""
+
+    def __init__(self, contraction):
+        super().__init__(contraction)
+        self.asked = None
+        self.slices_left = 0
+
+    def exact(self, prices, target):
+        if self.asked is None or self.asked[1] != target or (self.asked[0] != prices).any():
+            outcome = super().exact(prices, target)
+            depth = target / min(outcome.least, -1e-9)  # above 1: there is nothing so low
+            self.asked, self.slices_left = (prices.copy(), target), 0 if depth > 1.3 else 40
+        if self.slices_left:
+            self.slices_left -= 1
+            return PricingOutcome(np.zeros((0, len(prices)), bool), None)
+        self.asked = None
+        return super().exact(prices, target)
+
+
+def test_something_is_proven_while_exact_pricing_takes_long():
+    """By lower targets, before the first search has ended at its own."""
+    points = np.random.default_rng(5).normal(size=(9, 2))
+    contraction = contract(Instance(points, 3))
+    assert isinstance(contraction, Contraction)
+    generation = Generation(contraction, Unhurried(contraction), parameters("none"))
+    proven = []
+    while True:
+        step = generation.step(math.inf)
+        if step.stalled:
+            break
+        proven.append(step.bound.value)
+    assert proven == sorted(proven)
+    assert 0.0 < proven[-1] < step.bound.value <= optimum(contraction) + 1e-9
+    assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)

@@ -103,3 +103,9 @@ def test_an_odd_cycle_of_cannot_links_is_proven_to_need_three_clusters():
     assert not is_proof_of_infeasibility(cycle, most=2, k=3)
     large = np.full(3, 2**62)
     assert not is_proof_of_infeasibility(large, most=3 * 2**61, k=2)
+
+
+def test_integer_prices_of_many_blocks_add_up_exactly_as_floats():
+    rounded = integer_prices(np.ones(10_000))
+    assert rounded.min() > 2**38
+    assert float(rounded.sum()) == sum(rounded.tolist()) < 2**53

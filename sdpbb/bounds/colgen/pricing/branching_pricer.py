@@ -15,8 +15,8 @@ from sdpbb.bounds.colgen.pricing.protocol import FarkasOutcome, PricingOutcome
 from sdpbb.bounds.colgen.pricing.search import Search, SearchState
 from sdpbb.problem import Contraction
 
-# Whole numbers up to here are floats.
-_WHOLE = 2.0**53
+# Whole numbers below are floats.
+_LARGEST_WHOLE = 2.0**53
 # Nodes that are bounded by their sizes take so many times longer.
 SIZE_NODE = 8
 
@@ -69,7 +69,7 @@ class BranchingPricer:
 
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
         weights = prices.astype(np.float64)
-        assert weights.sum() < _WHOLE  # so that all sums are exact
+        assert weights.sum() < _LARGEST_WHOLE  # so that all sums are exact
         members, upper = self._advanced(weights, float(-target), True)
         return FarkasOutcome(members, None if upper is None else int(-upper))
 

@@ -59,7 +59,7 @@ class Pricer(Protocol):
 
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
         """A slice of the search for the largest prices(X) among the values above target; prices
-        (m,) >= 0, their sum at most 2^62."""
+        (m,) >= 0, their sum below 2^53."""
 
     def state(self) -> Any:
         """All that `restore` needs for further calls to return what they would have; picklable,

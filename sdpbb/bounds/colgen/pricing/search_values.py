@@ -97,7 +97,7 @@ class Scratch(NamedTuple):
         number
     place : (m,) position of a block among the candidates, or -1
     met : (m,) marks of the set of the least value chosen on the way, if that is below upper
-    weight_sums, pair_sums : (m, m + 1) per candidate: points, and sum of e_l squared distance, of
+    weight_sums, pair_sums : (m, m + 2) per candidate: points, and sum of e_l squared distance, of
         the nearest candidates that it can share a cluster with
     at : (m,) position in these
     key : (m,)
