@@ -24,6 +24,7 @@ from benchmark import SHARED, find_tasks
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine
 
+from sdpbb.constraint_sets import by_number as constraints_by_number
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_instance
@@ -110,19 +111,6 @@ def instance_of(case: Case) -> Instance:
         data = generated(case.name, case.k, rng)
     must_link, cannot_link = constraints_by_number(data.labels, number, rng)
     return Instance(data.points, case.k, must_link, cannot_link, name=case.name)
-
-
-def constraints_by_number(
-    labels: NDArray[np.intp], number: int, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Must-links and cannot-links, (p, 2) and (q, 2) pairs i < j, p + q = number, drawn as in
-    section 6 of the paper: different pairs of points, each set of that many being equally likely,
-    are must-links where the labels (n,) are the same and cannot-links elsewhere."""
-    i, j = np.triu_indices(len(labels), 1)
-    drawn = np.sort(rng.choice(len(i), number, replace=False))
-    pairs = np.column_stack([i[drawn], j[drawn]])
-    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
-    return pairs[same], pairs[~same]
 
 
 def soybean() -> Labelled:

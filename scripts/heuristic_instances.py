@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine, make_blobs
 
+from sdpbb.constraint_sets import by_percentage
 from sdpbb.problem import Instance, SoftPairs
 
 COL2_OBJECTS = (500, 1_000, 2_000, 5_000)
@@ -33,30 +34,6 @@ class Labelled(NamedTuple):
 
     instance: Instance
     labels: NDArray[np.intp]
-
-
-def constraints_by_percentage(
-    labels: NDArray[np.intp], fraction: float, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Must-links and cannot-links, (p, 2) and (q, 2) pairs i < j, sorted, that agree with labels
-    (n,).
-
-    With c = ceil(fraction n) they are p + q = c (c - 1) / 2 different pairs, each set of that many
-    pairs being equally likely.
-
-    Parameters
-    ----------
-    fraction : 0 to 1
-    """
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"fraction = {fraction}: expected a number from 0 to 1")
-    labels = np.asarray(labels)
-    n = len(labels)
-    c = int(np.ceil(fraction * n - 1e-9))  # 0.07 * 100 is above 7
-    i, j = _distinct_pairs(n, c * (c - 1) // 2, rng)
-    same = labels[i] == labels[j]
-    pairs = np.column_stack([i, j])
-    return pairs[same], pairs[~same]
 
 
 def col2(n: int, k: int, fraction: float, seed: int) -> Labelled:
@@ -148,29 +125,5 @@ def _instance(
     name: str,
 ) -> Labelled:
     rng = np.random.default_rng(seed)
-    must_link, cannot_link = constraints_by_percentage(labels, fraction, rng)
+    must_link, cannot_link = by_percentage(labels, 100 * fraction, rng)
     return Labelled(Instance(points, k, must_link, cannot_link, name), labels)
-
-
-def _distinct_pairs(
-    n: int, number: int, rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """i < j of different pairs of 0..n-1, sorted. Pairs are drawn until there are enough different
-    ones, of which the superfluous are dropped at random."""
-    total = n * (n - 1) // 2
-    if 2 * number > total:  # what is left out is drawn instead
-        i, j = np.triu_indices(n, 1)
-        kept = np.ones(total, dtype=bool)
-        kept[rng.choice(total, total - number, replace=False)] = False
-        return i[kept], j[kept]
-    codes = np.empty(0, np.int64)
-    while len(codes) < number:
-        missing = number - len(codes)
-        first = rng.integers(n, size=missing + missing // 8 + 8)
-        second = rng.integers(n - 1, size=len(first))
-        second += second >= first
-        drawn = np.minimum(first, second) * n + np.maximum(first, second)
-        codes = np.unique(np.concatenate([codes, drawn]))
-    codes = np.sort(rng.choice(codes, number, replace=False))
-    i, j = np.divmod(codes, n)
-    return i, j

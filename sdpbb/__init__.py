@@ -20,16 +20,30 @@ if TYPE_CHECKING:
     from typing import Any
 
     from heuristics.result import HeuristicResult
+    from sdpbb.batch import BatchParameters, BatchResult, run_batch
     from sdpbb.errors import (
         ArchiveError,
         BackendFailure,
         BackendUnavailable,
         InstanceError,
+        InstanceWarning,
         ParameterError,
         SdpbbError,
     )
+    from sdpbb.estimator import ExactConstrainedKMeans
+    from sdpbb.explanation.check import check_constraints
+    from sdpbb.explanation.conflict import Conflict
+    from sdpbb.explanation.explain import explain_infeasibility
+    from sdpbb.explanation.report import ConstraintReport
+    from sdpbb.explanation.statements import Statement
+    from sdpbb.gaps.gap import optimality_gap
+    from sdpbb.gaps.labelling import Violation
+    from sdpbb.gaps.report import GapReport, Verdict
+    from sdpbb.html_report import write_html_report
     from sdpbb.methods import heuristic
     from sdpbb.parameters import SolverParameters
+    from sdpbb.prices.prices import constraint_prices, stated_constraints
+    from sdpbb.prices.report import Price, PriceReport
     from sdpbb.problem import (
         AllOf,
         AnyOf,
@@ -43,8 +57,11 @@ if TYPE_CHECKING:
         SoftCannotLinks,
     )
     from sdpbb.problem.formats import read_instance
+    from sdpbb.report import ProgressTable
     from sdpbb.result import Result, SolutionStatus, Termination
     from sdpbb.solver import resume, solve
+    from sdpbb.traces.file import read_trace
+    from sdpbb.traces.trace import Trace
 
     __version__: str
 
@@ -57,26 +74,48 @@ _HOME = {
     "ArchiveError": "sdpbb.errors",
     "BackendFailure": "sdpbb.errors",
     "BackendUnavailable": "sdpbb.errors",
+    "BatchParameters": "sdpbb.batch",
+    "BatchResult": "sdpbb.batch",
     "ClusterConstraint": "sdpbb.problem",
+    "Conflict": "sdpbb.explanation.conflict",
+    "ConstraintReport": "sdpbb.explanation.report",
+    "ExactConstrainedKMeans": "sdpbb.estimator",
+    "GapReport": "sdpbb.gaps.report",
     "HeuristicResult": "heuristics.result",
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
+    "InstanceWarning": "sdpbb.errors",
     "MaximumDiameter": "sdpbb.problem",
     "MaximumOverlap": "sdpbb.problem",
     "MaximumSize": "sdpbb.problem",
     "MinimumDifference": "sdpbb.problem",
     "ParameterError": "sdpbb.errors",
     "Partition": "sdpbb.problem",
+    "Price": "sdpbb.prices.report",
+    "PriceReport": "sdpbb.prices.report",
+    "ProgressTable": "sdpbb.report",
     "Result": "sdpbb.result",
     "SdpbbError": "sdpbb.errors",
     "SoftCannotLinks": "sdpbb.problem",
     "SolutionStatus": "sdpbb.result",
     "SolverParameters": "sdpbb.parameters",
+    "Statement": "sdpbb.explanation.statements",
     "Termination": "sdpbb.result",
+    "Trace": "sdpbb.traces.trace",
+    "Verdict": "sdpbb.gaps.report",
+    "Violation": "sdpbb.gaps.labelling",
+    "check_constraints": "sdpbb.explanation.check",
+    "constraint_prices": "sdpbb.prices.prices",
+    "explain_infeasibility": "sdpbb.explanation.explain",
     "heuristic": "sdpbb.methods",
+    "optimality_gap": "sdpbb.gaps.gap",
     "read_instance": "sdpbb.problem.formats",
+    "read_trace": "sdpbb.traces.file",
     "resume": "sdpbb.solver",
+    "run_batch": "sdpbb.batch",
     "solve": "sdpbb.solver",
+    "stated_constraints": "sdpbb.prices.prices",
+    "write_html_report": "sdpbb.html_report",
 }
 
 __all__ = [
@@ -85,27 +124,49 @@ __all__ = [
     "ArchiveError",
     "BackendFailure",
     "BackendUnavailable",
+    "BatchParameters",
+    "BatchResult",
     "ClusterConstraint",
+    "Conflict",
+    "ConstraintReport",
+    "ExactConstrainedKMeans",
+    "GapReport",
     "HeuristicResult",
     "Instance",
     "InstanceError",
+    "InstanceWarning",
     "MaximumDiameter",
     "MaximumOverlap",
     "MaximumSize",
     "MinimumDifference",
     "ParameterError",
     "Partition",
+    "Price",
+    "PriceReport",
+    "ProgressTable",
     "Result",
     "SdpbbError",
     "SoftCannotLinks",
     "SolutionStatus",
     "SolverParameters",
+    "Statement",
     "Termination",
+    "Trace",
+    "Verdict",
+    "Violation",
     "__version__",
+    "check_constraints",
+    "constraint_prices",
+    "explain_infeasibility",
     "heuristic",
+    "optimality_gap",
     "read_instance",
+    "read_trace",
     "resume",
+    "run_batch",
     "solve",
+    "stated_constraints",
+    "write_html_report",
 ]
 
 

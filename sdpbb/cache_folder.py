@@ -7,7 +7,15 @@ import sys
 
 VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-KERNELS = (os.path.join(PACKAGES, "sdpbb", "bounds", "sdp"), os.path.join(PACKAGES, "heuristics"))
+# Where the modules of kernels are.
+FOLDERS = (
+    "sdpbb/bounds/sdp",
+    "sdpbb/bounds/colgen/partitioning",
+    "sdpbb/bounds/colgen/pricing",
+    "heuristics",
+    "heuristics/assignment",
+)
+KERNELS = tuple(os.path.join(PACKAGES, *folder.split("/")) for folder in FOLDERS)
 
 
 def ensure_cache_folder() -> None:

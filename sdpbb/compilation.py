@@ -19,19 +19,25 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
 
 
-def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> None:
+def prepare_kernels(
+    on_compile: Callable[[], None], bounding: str = "sdp", begins_with_columns: bool = True
+) -> None:
     """Make every kernel that a bounding needs ready in this process; calls on_compile first if that
     needs compiling.
 
     Numba keeps compiled kernels in its cache on disk, so they are compiled once per machine and
     version, and loaded in a fraction of a second afterwards.
+
+    begins_with_columns : whether the hybrid bounding is expected to need those of column generation
+        from the beginning. If not, they are loaded, or compiled the first time, when they are
+        needed: most runs do without
     """
-    with_columns = bounding != "sdp"
-    if not (_is_cached() and (not with_columns or _are_columns_cached())):
+    needs_columns = bounding == "colgen" or (bounding == "hybrid" and begins_with_columns)
+    if not (_is_cached() and (not needs_columns or _are_columns_cached())):
         on_compile()
     if bounding != "colgen":
         _exercise_relaxation()
-    if with_columns:
+    if needs_columns:
         _exercise_columns()
     _exercise_heuristics()
 

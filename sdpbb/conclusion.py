@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sdpbb.checkpoint import Checkpoint
+from sdpbb.errors import BackendFailure
+from sdpbb.explanation.colourability import Verdict
+from sdpbb.explanation.conflict import Conflict
+from sdpbb.explanation.explain import diagnose
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
 from sdpbb.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.version import installed_version
+
+# Seconds for saying why there is no clustering, less where little is left of the run's own, but
+# never less than the second number.
+EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 
 
 def infeasible(
@@ -19,7 +27,14 @@ def infeasible(
     n_blocks: int = 0,
     statistics: SearchStatistics | None = None,
 ) -> Result:
-    """It is proven that there is no clustering."""
+    """It is proven that there is no clustering.
+
+    Raises
+    ------
+    BackendFailure
+        If there is one, so that an integer programming solver was wrong, or if one fails.
+    """
+    rows = tuple(begin.instance.origin.rows(proof.points))
     return _result(
         begin,
         seconds,
@@ -28,8 +43,18 @@ def infeasible(
         status=SolutionStatus.INFEASIBLE,
         termination=Termination.PROVEN_INFEASIBLE,
         lower_bound=None,
-        infeasibility=proof,
+        infeasibility=replace(proof, rows=rows),
+        conflict=_conflict(proof, begin, seconds),
     )
+
+
+def _conflict(proof: Infeasibility, begin: Checkpoint, seconds: float) -> Conflict | None:
+    """The constraints that cannot hold together, if they are found in a few seconds."""
+    left = begin.parameters.time_limit - seconds
+    found = diagnose(begin.instance, min(EXPLANATION, max(LEAST_EXPLANATION, left)))
+    if found.verdict is Verdict.YES:
+        raise BackendFailure(f"{proof}: that is not so, as a clustering has been found")
+    return found.conflict
 
 
 def unknown(

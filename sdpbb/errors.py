@@ -15,6 +15,13 @@ class InstanceError(SdpbbError):
     """
 
 
+class InstanceWarning(UserWarning):
+    """An instance is valid, but probably not what was meant.
+
+    The message is one line, as that of an InstanceError.
+    """
+
+
 class ArchiveError(InstanceError):
     """A file is not the archive it should be: foreign, damaged, of another kind or version.
 

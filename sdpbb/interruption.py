@@ -43,6 +43,34 @@ def finish_on_ctrl_c(interrupt: threading.Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
+@contextlib.contextmanager
+def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Event]:
+    """The event that ends a run which a Python program or a notebook has asked for: the given one,
+    or one that the first Ctrl-C within the block sets. The second raises KeyboardInterrupt.
+
+    Ctrl-C is left to whoever handles it otherwise: nothing is installed for a given event, in other
+    threads than the main one, and where Ctrl-C would not raise KeyboardInterrupt anyway.
+    """
+    import threading
+
+    event = threading.Event() if given is None else given
+    python_handles_it = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if given is not None or not (in_main_thread and python_handles_it):
+        yield event
+        return
+
+    def finish(signum: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        event.set()
+
+    signal.signal(signal.SIGINT, finish)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _leave(signum: int, frame: object) -> None:
     _tell("error: interrupted\n")
     os._exit(INTERRUPTED)

@@ -18,7 +18,7 @@ BOUNDINGS = ("sdp", "colgen", "hybrid")
 
 @dataclass(frozen=True)
 class SolverParameters:
-    """What `sdpbb.solve` is asked for.
+    """What `sdpbb.solve` is asked for. NumPy's scalars are stored as plain numbers.
 
     Parameters
     ----------
@@ -33,10 +33,9 @@ class SolverParameters:
         only for runs that branch after a few seconds
     dask : the address of the scheduler of a Dask cluster whose workers evaluate nodes, in the place
         of local processes, so that workers must be 1; None for none
-    bounding : where lower bounds come from, one of BOUNDINGS
+    bounding : where lower bounds come from: "sdp", the semidefinite relaxation; "colgen", column
+        generation; or "hybrid", both, each where it is the better one
     sdp, colgen, hybrid, search : parameters of the components
-
-    NumPy's scalars are stored as plain numbers.
 
     Raises
     ------
@@ -51,7 +50,7 @@ class SolverParameters:
     seed: int = 0
     workers: int = 1
     dask: str | None = None
-    bounding: str = "sdp"
+    bounding: str = "hybrid"
     sdp: SdpParameters = field(default_factory=SdpParameters)
     colgen: ColgenParameters = field(default_factory=ColgenParameters)
     hybrid: HybridParameters = field(default_factory=HybridParameters)

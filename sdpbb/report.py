@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from decimal import ROUND_FLOOR, Context, Decimal
+import sys
 from typing import Any, Protocol, TextIO
 
 from sdpbb.files import shown_path
@@ -19,6 +18,8 @@ from sdpbb.search.events import (
     Started,
     WorkerLost,
 )
+from sdpbb.values import json_text, percent, rounded_down
+from sdpbb.version import installed_version
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
@@ -47,11 +48,18 @@ class ProgressTable:
     Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
     and from a file that is still written to. At most one line per INTERVAL, apart from those of
     new clusterings.
+
+    stream : where to; None for standard output
+    version : of this installation; None to find it out
+    summarise : whether to write the summary, or to leave it to who knows more than the run does
     """
 
-    def __init__(self, stream: TextIO, version: str) -> None:
-        self._stream = stream
-        self._version = version
+    def __init__(
+        self, stream: TextIO | None = None, version: str | None = None, summarise: bool = True
+    ) -> None:
+        self._stream = sys.stdout if stream is None else stream
+        self._version = installed_version() if version is None else version
+        self._summarise = summarise
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
 
@@ -70,7 +78,8 @@ class ProgressTable:
             case Finished(result):
                 if self._held_back is not None:
                     self._write(progress_line(self._held_back))
-                self._write("\n" + summary(result))
+                if self._summarise:
+                    self._write("\n" + summary(result))
 
     def _progress(self, progress: Progress) -> None:
         if not progress.source and progress.seconds - self._printed_at < INTERVAL:
@@ -98,7 +107,7 @@ def progress_line(progress: Progress) -> str:
     letter = SOURCES.get(progress.source, OTHER_SOURCE) if progress.source else " "
     return (
         f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_number(progress.lower):>14} "
-        f"{_number(progress.upper):>14} {_percent(progress.gap):>9} {progress.n_cuts:8d} "
+        f"{_number(progress.upper):>14} {percent(progress.gap):>9} {progress.n_cuts:8d} "
         f"{progress.seconds:8.1f}s"
     )
 
@@ -112,15 +121,16 @@ def summary(result: Result) -> str:
     if result.lower_bound is not None:
         lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
     if result.gap is not None:
-        lines.append(("Gap", _percent(result.gap)))
+        lines.append(("Gap", percent(result.gap)))
     lines += [
         ("Nodes", str(statistics.n_nodes)),
         ("Time", f"{statistics.wall_seconds:.2f} s"),
     ]
     if statistics.root_seconds is not None:
-        gap = "" if statistics.root_gap is None else f", gap {_percent(statistics.root_gap)}"
+        gap = "" if statistics.root_gap is None else f", gap {percent(statistics.root_gap)}"
         lines.append(("Root", f"{statistics.root_seconds:.2f} s{gap}"))
-    return "\n".join(f"{name:<15} {text}" for name, text in lines)
+    text = "\n".join(f"{name:<15} {text}" for name, text in lines)
+    return text if result.conflict is None else f"{text}\n\n{result.conflict}"
 
 
 class Outcome(Protocol):
@@ -131,19 +141,7 @@ class Outcome(Protocol):
 
 def result_json(result: Outcome) -> str:
     """`to_dict()` of a result as one JSON object, one line per key."""
-    items = (
-        f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
-        for key, value in result.to_dict().items()
-    )
-    return "{\n" + ",\n".join(items) + "\n}\n"
-
-
-def rounded_down(value: float, digits: int) -> str:
-    """value at so many significant digits, never above it: a proven bound stays one in print."""
-    if not math.isfinite(value):
-        return str(value)
-    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))
-    return f"{rounded.normalize():.{digits}g}"
+    return json_text(result.to_dict())
 
 
 def _opening(started: Started, version: str) -> str:
@@ -178,7 +176,10 @@ def _status(result: Result) -> str:
             within = "" if tolerance is None else f" within a relative gap of {tolerance:g}"
             return f"proven optimal{within}: {proven}"
         case SolutionStatus.INFEASIBLE:
-            return f"proven infeasible: {result.infeasibility}"
+            proof = result.infeasibility
+            # Except for a search, a conflict says it better, below.
+            is_said_below = result.conflict is not None and not (proof and proof.n_nodes)
+            return "proven infeasible" if is_said_below else f"proven infeasible: {proof}"
         case SolutionStatus.FEASIBLE:
             stopped = STOPPED_BY[result.termination]
             return f"stopped by {stopped} with a clustering, not proven optimal: {proven}"
@@ -189,9 +190,3 @@ def _status(result: Result) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.8g}" if math.isfinite(value) else "-"
-
-
-def _percent(gap: float) -> str:
-    if not math.isfinite(gap):
-        return "-"
-    return f"{100 * gap:.4f}%" if gap >= 1e-6 or gap == 0 else f"{100 * gap:.1e}%"

@@ -5,9 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Infeasibility, Partition
+from sdpbb.values import finite_or_none, json_text, pandas_series, rounded_down
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sdpbb.explanation.conflict import Conflict
 
 # The least relative gap that double precision is trusted to tell from none. Asking for less means
 # asking for this.
@@ -63,7 +69,7 @@ class Statistics:
     root_seconds: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The outcome of a run.
 
@@ -76,6 +82,8 @@ class Result:
     gap : (objective - lower_bound) / objective, at least 0; None without a clustering
     infeasibility : the proof, for an infeasible instance
     statistics, parameters, version : what it took and what it was asked
+    conflict : for an infeasible instance, constraints that cannot hold together, in the user's
+        words; None if only the search as a whole is a proof
 
     Raises
     ------
@@ -93,6 +101,7 @@ class Result:
     infeasibility: Infeasibility | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     version: str = ""
+    conflict: Conflict | None = None
 
     def __post_init__(self) -> None:
         has_clustering = self.partition is not None
@@ -129,21 +138,68 @@ class Result:
             "labels": None if self.partition is None else self.partition.labels.tolist(),
             **statistics,
             "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
+            "conflict": None if self.conflict is None else self.conflict.to_dict(),
             "parameters": self.parameters,
             "version": self.version,
         }
-        return {key: _finite_or_none(value) for key, value in values.items()}
+        return {key: finite_or_none(value) for key, value in values.items()}
+
+    def to_json(self) -> str:
+        """`to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        return json_text(self.to_dict())
+
+    def to_row(self) -> dict[str, Any]:
+        """A row of a table: what is proven, what it took and what was asked, as plain values,
+        without labels. The numbers of the components (`SolverParameters.sdp`, ...) are left out."""
+        asked = {
+            "gap_asked" if name == "gap" else name: value
+            for name, value in self.parameters.items()
+            if not isinstance(value, dict)
+        }
+        values = {
+            "status": self.status.value,
+            "termination": self.termination.value,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "n_clusters": None if self.partition is None else self.partition.n_clusters,
+            **asdict(self.statistics),
+            "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
+            **asked,
+            "version": self.version,
+        }
+        return {key: finite_or_none(value) for key, value in values.items()}
+
+    def to_pandas(self) -> pd.Series:
+        """`to_row()` as a pandas Series; a list of them makes a data frame.
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        return pandas_series(self.to_row())
 
     def __str__(self) -> str:
-        seconds = f"{self.statistics.wall_seconds:.2f} s, {self.statistics.n_nodes} nodes"
+        statistics = self.statistics
+        nodes = f"{statistics.n_nodes} node{'' if statistics.n_nodes == 1 else 's'}"
+        taken = f"{statistics.wall_seconds:.2f} s, {nodes}"
         if self.infeasibility is not None:
-            return f"infeasible: {self.infeasibility} ({seconds})"
+            return f"infeasible ({taken}): {self.conflict or self.infeasibility}"
+        assert self.lower_bound is not None
+        bound = f"lower bound {rounded_down(self.lower_bound, 10)}"
+        if self.termination is not Termination.GAP_CLOSED:
+            taken = f"{taken}, stopped: {self.termination.value.replace('_', ' ')}"
         if self.objective is None:
-            return f"unknown, lower bound {self.lower_bound:.8g} ({seconds})"
+            return f"unknown: {bound} ({taken})"
         return (
             f"{self.status.value}: sum of squares {self.objective:.10g}, "
-            f"lower bound {self.lower_bound:.10g}, gap {self.gap:.2e} ({seconds})"
+            f"{bound}, gap {self.gap:.2e} ({taken})"
         )
+
+    def __repr__(self) -> str:
+        shown = f"infeasible: {self.infeasibility}" if self.infeasibility else str(self)
+        return f"Result({shown})"
 
 
 def relative_gap(lower: float, upper: float) -> float:
@@ -154,11 +210,3 @@ def relative_gap(lower: float, upper: float) -> float:
     if lower >= upper:
         return 0.0
     return (upper - lower) / upper if upper > 0 else math.inf
-
-
-def _finite_or_none(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _finite_or_none(item) for key, item in value.items()}
-    return value

@@ -30,6 +30,7 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
 from sdpbb.files import new_file_problem, output_problem
+from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.result import Result, Termination
@@ -65,7 +66,9 @@ def solve(
     instance : points, k and constraints
     parameters : tolerance, limits, seed, workers, and the numbers of the components
     observer : is told how the run goes (`sdpbb.search.events`)
-    interrupt : set it, from a signal handler or another thread, to end the run cleanly
+    interrupt : set it, from a signal handler or another thread, to end the run cleanly. Without
+        one, the first Ctrl-C in the main thread does so, and what was found until then is returned
+        (`Termination.INTERRUPTED`); the second raises KeyboardInterrupt
     checkpoint : a new file that the state of the run is written to every few seconds, and at the
         end, for `resume`
     start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
@@ -195,14 +198,20 @@ def _run(
     parameters = begin.parameters
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
-    with threadpool_limits(1), _workforce(parameters) as workforce:
-        prepare_kernels(lambda: observer(Compiling()), parameters.bounding)
+    with (
+        interrupt_on_ctrl_c(interrupt) as stop,
+        threadpool_limits(1),
+        _workforce(parameters) as workforce,
+    ):
+        # Of blocks there are at most as many as of points.
+        small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
+        prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
         limits = Limits(
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
             memory_limit=parameters.memory_limit,
             memory=Sampled(resident_mebibytes),
-            interrupt=interrupt or threading.Event(),
+            interrupt=stop,
             started=time.perf_counter() - begin.seconds,
         )
         file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
@@ -321,4 +330,5 @@ def _started(
         n_block_cannot_link=0 if known is None else len(known.cannot_link),
         resumed=resumed,
         n_cluster_constraints=len(instance.cluster_constraints),
+        origin=instance.origin,
     )

@@ -28,7 +28,7 @@ from sdpbb.archive import ArchiveHeader, read_archive, read_header, write_archiv
 from sdpbb.archive import file as archive_file
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.errors import ArchiveError, InstanceError
-from sdpbb.problem import SoftPairs
+from sdpbb.problem import Origin, PairLines, SoftPairs
 
 KIND = "checkpoint"
 HEADER = ArchiveHeader(KIND, sdpbb.__version__)
@@ -77,6 +77,7 @@ class Positive:
             raise LookupError(f"{self.value} is not\npositive")
 
 
+INSTANCE_TYPES = (Instance, SoftPairs, Origin, PairLines)
 TYPES = (Colour, Level, Rights, Leaf, Pair, Positive)
 
 
@@ -501,9 +502,9 @@ def test_values_that_are_refused_by_their_type(tmp_path):
     )
     instance = Instance([[0.0], [1.0]], k=2)
     object.__setattr__(instance, "k", 3)
-    write_archive(tmp_path / "a", KIND, instance, (Instance, SoftPairs))
+    write_archive(tmp_path / "a", KIND, instance, INSTANCE_TYPES)
     assert "holds what is no Instance (InstanceError: k = 3: expected 1 <= k" in refusal(
-        tmp_path / "a", types=(Instance, SoftPairs)
+        tmp_path / "a", types=INSTANCE_TYPES
     )
 
 

@@ -67,7 +67,7 @@ def check(instance: Instance, checkpoint=None, **parameters) -> None:
 def test_semidefinite_bounds_alone_do_not_do(constraint):
     instance = instance_with(constraint)
     with pytest.raises(ParameterError, match=r"^bounding = 'sdp': expected 'colgen' or 'hybrid', "):
-        sdpbb.solve(instance)
+        sdpbb.solve(instance, sdpbb.SolverParameters(bounding="sdp"))
     for bounding in ("colgen", "hybrid"):
         check(instance, bounding=bounding)
 

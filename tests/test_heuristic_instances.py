@@ -22,32 +22,6 @@ def made():
     del sys.modules["heuristic_instances"]
 
 
-@pytest.mark.parametrize(("n", "fraction"), [(100, 0.07), (30, 0.33), (12, 0.8), (9, 1.0), (50, 0)])
-def test_as_many_different_pairs_as_the_percentage_says_and_all_true(made, n, fraction):
-    labels = np.random.default_rng(0).integers(4, size=n)
-    must_link, cannot_link = made.constraints_by_percentage(
-        labels, fraction, np.random.default_rng(1)
-    )
-    c = {0.07: 7, 0.33: 10, 0.8: 10, 1.0: 9, 0: 0}[fraction]
-    pairs = np.concatenate([must_link, cannot_link])
-    assert len(pairs) == c * (c - 1) // 2
-    assert len(np.unique(pairs, axis=0)) == len(pairs)
-    assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert (labels[must_link[:, 0]] == labels[must_link[:, 1]]).all()
-    assert (labels[cannot_link[:, 0]] != labels[cannot_link[:, 1]]).all()
-
-
-def test_every_pair_is_drawn_equally_often(made):
-    rng = np.random.default_rng(2)
-    count = np.zeros((6, 6))
-    for _ in range(2000):
-        _, pairs = made.constraints_by_percentage(np.arange(6), 0.5, rng)  # 3 of 15
-        count[tuple(pairs.T)] += 1
-    drawn = count[np.triu_indices(6, 1)] / 2000
-    assert drawn.sum() == pytest.approx(3)
-    assert np.abs(drawn - 0.2).max() < 0.04  # 4.5 standard deviations
-
-
 def test_instances_are_standardised_and_kept_by_the_truth(made):
     instance, labels = made.col2(500, 5, 0.05, seed=3)
     assert (instance.n_points, instance.n_features, instance.k) == (500, 2, 5)

@@ -19,6 +19,10 @@ OPTIMAL = {
     "statistics": Statistics(wall_seconds=0.5, n_nodes=3),
     "parameters": {"gap": 1e-4},
 }
+FEASIBLE = OPTIMAL | {
+    "status": SolutionStatus.FEASIBLE,
+    "termination": Termination.NODE_LIMIT,
+}
 UNKNOWN = OPTIMAL | {
     "status": SolutionStatus.UNKNOWN,
     "termination": Termination.TIME_LIMIT,
@@ -38,16 +42,58 @@ INFEASIBLE = UNKNOWN | {
     ("fields", "text"),
     [
         (OPTIMAL, "optimal: sum of squares 2, lower bound 1.9999, gap 5.00e-05 (0.50 s, 3 nodes)"),
-        (UNKNOWN, "unknown, lower bound 1.9999 (0.50 s, 3 nodes)"),
+        (
+            OPTIMAL
+            | {"statistics": Statistics(wall_seconds=2.0, n_nodes=1), "lower_bound": 1.9375},
+            "optimal: sum of squares 2, lower bound 1.9375, gap 5.00e-05 (2.00 s, 1 node)",
+        ),
+        (
+            FEASIBLE,
+            "feasible: sum of squares 2, lower bound 1.9999, gap 5.00e-05 (0.50 s, 3 nodes, "
+            "stopped: node limit)",
+        ),
+        (UNKNOWN, "unknown: lower bound 1.9999 (0.50 s, 3 nodes, stopped: time limit)"),
         (
             INFEASIBLE,
-            "infeasible: more than k blocks that are mutually cannot-linked (points 0, 1, 2) "
-            "(0.50 s, 3 nodes)",
+            "infeasible (0.50 s, 3 nodes): more than k blocks that are mutually cannot-linked "
+            "(points 0, 1, 2)",
         ),
     ],
 )
 def test_what_a_result_says_of_itself(fields, text):
-    assert str(Result(**fields)) == text
+    result = Result(**fields)
+    assert str(result) == text
+    assert repr(result).startswith(f"Result({result.status.value}")
+    assert "\n" not in repr(result)
+
+
+def test_a_bound_is_printed_rounded_down():
+    result = Result(**OPTIMAL | {"lower_bound": 1.99999999999, "gap": 5e-12})
+    assert "lower bound 1.999999999," in str(result)
+
+
+def test_json_and_rows():
+    for fields in (OPTIMAL, UNKNOWN, INFEASIBLE):
+        result = Result(**fields | {"parameters": {"gap": 1e-4, "time_limit": math.inf, "sdp": {}}})
+        values = json.loads(result.to_json())
+        assert values == result.to_dict()
+        row = result.to_row()
+        assert {"labels", "sdp", "parameters"}.isdisjoint(row)
+        assert (row["gap_asked"], row["time_limit"]) == (1e-4, None)
+        assert not any(isinstance(value, (list, dict)) for value in row.values())
+        shared = set(row) & set(values) - {"infeasibility"}
+        assert {name: row[name] for name in shared} == {name: values[name] for name in shared}
+    assert row["infeasibility"] == str(PROOF)
+    assert row["n_clusters"] is None
+    assert Result(**OPTIMAL).to_row()["n_clusters"] == 2
+
+
+def test_a_row_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    results = [Result(**OPTIMAL), Result(**UNKNOWN)]
+    frame = pandas.DataFrame([result.to_pandas() for result in results])
+    assert frame["status"].tolist() == ["optimal", "unknown"]
+    assert frame["lower_bound"].tolist() == [1.9999, 1.9999]
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def hard() -> Instance:
 
 
 PLAIN = SearchParameters(fixing=False)
-HARD = SolverParameters(gap=0.0, sdp=HASTY)
+HARD = SolverParameters(gap=0.0, bounding="sdp", sdp=HASTY)
 
 
 def test_a_tree_gives_the_same_optimum_as_the_root(hard):
@@ -139,7 +139,10 @@ def test_a_tree_gives_the_same_optimum_as_the_root(hard):
     small = Instance(hard.points[:22], 5, cannot_link=[(0, 1), (2, 3), (4, 5)])
     patient = solve(small, SolverParameters(gap=1e-7))
     hasty = solve(
-        small, SolverParameters(gap=1e-7, sdp=replace(HASTY, max_iterations=60), search=PLAIN)
+        small,
+        SolverParameters(
+            gap=1e-7, bounding="sdp", sdp=replace(HASTY, max_iterations=60), search=PLAIN
+        ),
     )
     assert reference.status is patient.status is hasty.status is SolutionStatus.OPTIMAL
     assert hasty.statistics.n_nodes > 1

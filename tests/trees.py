@@ -17,7 +17,7 @@ from sdpbb.problem import Instance
 from sdpbb.search.parameters import BranchingParameters, SearchParameters
 
 PLAIN = SearchParameters(branching=BranchingParameters(n_candidates=1), fixing=False)
-HASTY = SolverParameters(sdp=SdpParameters(max_iterations=20), search=PLAIN)
+HASTY = SolverParameters(bounding="sdp", sdp=SdpParameters(max_iterations=20), search=PLAIN)
 
 # Some 30 nodes and less than a second when HASTY.
 SMALL = Instance(np.random.default_rng(1).normal(size=(60, 10)), 6, name="small")

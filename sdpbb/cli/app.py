@@ -9,8 +9,25 @@ import typer
 
 from sdpbb import __version__
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import EXIT_CODES, HEURISTIC_EXIT_CODES, ExitCode, epilog, fail
+from sdpbb.cli.batch import batch
+from sdpbb.cli.check import check
+from sdpbb.cli.exit_codes import (
+    BATCH_EXIT_CODES,
+    CHECK_EXIT_CODES,
+    EXIT_CODES,
+    GAP_EXIT_CODES,
+    GENERATE_EXIT_CODES,
+    HEURISTIC_EXIT_CODES,
+    PRICE_EXIT_CODES,
+    ExitCode,
+    epilog,
+    fail,
+)
+from sdpbb.cli.gap import gap
+from sdpbb.cli.generate import generate
 from sdpbb.cli.heuristic import heuristic
+from sdpbb.cli.plot import plot
+from sdpbb.cli.price import price
 from sdpbb.cli.resume import resume
 from sdpbb.cli.solve import solve
 from sdpbb.cli.streams import discard
@@ -61,3 +78,9 @@ def sdpbb(
 app.command(epilog=EPILOG)(solve)
 app.command(epilog=EPILOG)(resume)
 app.command(epilog=epilog(HEURISTIC_EXIT_CODES))(heuristic)
+app.command(epilog=epilog(GAP_EXIT_CODES))(gap)
+app.command(epilog=epilog(BATCH_EXIT_CODES))(batch)
+app.command(epilog=epilog(CHECK_EXIT_CODES))(check)
+app.command(epilog=epilog(PRICE_EXIT_CODES))(price)
+app.command(epilog=epilog(GENERATE_EXIT_CODES))(generate)
+app.add_typer(plot, name="plot")

@@ -14,7 +14,7 @@ def solver_parameters(
     *,
     gap: float,
     seed: int = 0,
-    bounding: Bounding = Bounding.SDP,
+    bounding: Bounding = Bounding.HYBRID,
     branching: BranchingRule = BranchingRule.MOST_UNDECIDED,
     fixing: bool = True,
     workers: int | None = None,

@@ -22,6 +22,7 @@ from sdpbb.interruption import INTERRUPTED
 
 if TYPE_CHECKING:
     from heuristics.result import HeuristicResult
+    from sdpbb.batch import BatchResult
     from sdpbb.result import Result
 
 
@@ -34,6 +35,7 @@ class ExitCode(IntEnum):
 
     OPTIMAL = 0
     FOUND = 0
+    UNANSWERED = 1
     USAGE = 2
     BAD_INPUT = 3
     LIMIT = 10
@@ -67,6 +69,71 @@ HEURISTIC_EXIT_CODES: Mapping[ExitCode, str] = {
     code: _HEURISTIC_MEANINGS.get(code, meaning)
     for code, meaning in EXIT_CODES.items()
     if code is not ExitCode.LIMIT
+}
+
+# How good the labels are is said in words and figures, not by the exit status.
+_GAP_MEANINGS = {
+    ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering, which it may be itself",
+    ExitCode.LIMIT: "stopped at a limit: the gap holds, but may be smaller in truth",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering to compare with",
+}
+GAP_EXIT_CODES: Mapping[ExitCode, str] = {
+    code: _GAP_MEANINGS.get(code, meaning) for code, meaning in EXIT_CODES.items()
+}
+
+# An instance that is proven infeasible has its answer.
+BATCH_EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.OPTIMAL: "every instance is proven optimal within its gap, or proven infeasible",
+    ExitCode.UNANSWERED: "an instance failed: its files are wrong, it crashed or was killed",
+    ExitCode.USAGE: EXIT_CODES[ExitCode.USAGE],
+    ExitCode.BAD_INPUT: "the manifest is wrong, or the results cannot be written",
+    ExitCode.LIMIT: "no instance failed, but one was stopped at a limit",
+    ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
+    ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
+    ExitCode.INTERRUPTED: EXIT_CODES[ExitCode.INTERRUPTED],
+}
+
+PLOT_EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.FOUND: "the picture was written",
+    ExitCode.USAGE: EXIT_CODES[ExitCode.USAGE],
+    ExitCode.BAD_INPUT: "an input file is wrong, or the picture cannot be written",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is a clustering was not found out in time",
+    ExitCode.INFEASIBLE: EXIT_CODES[ExitCode.INFEASIBLE],
+    ExitCode.BACKEND_FAILURE: "matplotlib is not installed, or a solver failed",
+    ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
+    ExitCode.INTERRUPTED: "interrupted: no picture was written",
+}
+
+CHECK_EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.FOUND: "there is a clustering that keeps the constraints",
+    ExitCode.USAGE: EXIT_CODES[ExitCode.USAGE],
+    ExitCode.BAD_INPUT: EXIT_CODES[ExitCode.BAD_INPUT],
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is one was not found out in time",
+    ExitCode.INFEASIBLE: EXIT_CODES[ExitCode.INFEASIBLE],
+    ExitCode.BACKEND_FAILURE: "a solver failed",
+    ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
+    ExitCode.INTERRUPTED: "interrupted: nothing was written",
+}
+
+PRICE_EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.OPTIMAL: "every price is known to the gap",
+    ExitCode.USAGE: EXIT_CODES[ExitCode.USAGE],
+    ExitCode.BAD_INPUT: EXIT_CODES[ExitCode.BAD_INPUT],
+    ExitCode.LIMIT: "stopped at a limit: some prices are known less well, or not at all",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: EXIT_CODES[ExitCode.LIMIT_WITHOUT_CLUSTERING],
+    ExitCode.INFEASIBLE: EXIT_CODES[ExitCode.INFEASIBLE],
+    ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
+    ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
+    ExitCode.INTERRUPTED: EXIT_CODES[ExitCode.INTERRUPTED],
+}
+
+GENERATE_EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.FOUND: "the constraints were drawn and written",
+    ExitCode.USAGE: EXIT_CODES[ExitCode.USAGE],
+    ExitCode.BAD_INPUT: EXIT_CODES[ExitCode.BAD_INPUT],
+    ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
+    ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
+    ExitCode.INTERRUPTED: "interrupted: nothing was written",
 }
 
 
@@ -108,6 +175,15 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
             return ExitCode.FOUND
         case HeuristicStatus.NOT_FOUND:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
+def batch_exit_code(result: BatchResult) -> ExitCode:
+    """The exit status that tells a shell what came of a batch."""
+    if result.interrupted:
+        return ExitCode.INTERRUPTED
+    if result.failed:
+        return ExitCode.UNANSWERED
+    return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL
 
 
 @contextlib.contextmanager

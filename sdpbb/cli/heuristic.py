@@ -49,6 +49,10 @@ def heuristic(
             "weight 0 < w <= 1 (1 if left out).",
         ),
     ] = None,
+    constraints_format: options.ConstraintsFormat = None,
+    one_based: options.OneBased = False,
+    index_column: options.IndexColumn = None,
+    drop: options.Drop = None,
     seed: options.Seed = 0,
     time_limit: options.TimeLimit = None,
     option: Annotated[
@@ -96,7 +100,7 @@ def heuristic(
         if seed < 0:
             raise ParameterError(f"seed = {seed}: expected an integer >= 0")
         outputs = Outputs(json, labels)
-        inputs = InputFiles(data, k, constraints)
+        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs.check([*inputs.paths, *([] if truth is None else [truth])], None)
         instance = inputs.read()
         asked = Measures(None if truth is None else _true_labels(truth, instance), silhouette)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated
 
 import typer
@@ -15,7 +15,25 @@ Data = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers, or CSV.",
+        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers; CSV; Parquet "
+        "(.parquet); or a NumPy array (.npy).",
+    ),
+]
+IndexColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The column of DATA (CSV or Parquet) that names the rows: messages and constraints "
+        "call them so.",
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        show_default=False,
+        help="A column of DATA (CSV or Parquet) that is no feature, such as a class; may be "
+        "repeated. Without a heading, columns are called 1, 2, ...",
     ),
 ]
 Clusters = Annotated[
@@ -27,9 +45,31 @@ Constraints = Annotated[
     typer.Option(
         metavar="FILE",
         help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
-        "'DELTA x' (minimum separation); on single clusters, with --bounding colgen or hybrid: "
+        "'DELTA x' (minimum separation); on single clusters: "
         "'MAXSIZE n', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
     ),
+]
+
+
+class ConstraintsFileFormat(StrEnum):
+    """The formats of files of constraints, as `sdpbb.problem.constraints_file` names them."""
+
+    PC_SOS_SDP = "pc-sos-sdp"
+    CCCG = "cccg"
+    PCCC = "pccc"
+    MATRIX = "matrix"
+
+
+ConstraintsFormat = Annotated[
+    ConstraintsFileFormat | None,
+    typer.Option(
+        show_default="what the file looks like",
+        help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
+        "cl, sml, scl; or a matrix of 1, -1 and 0.",
+    ),
+]
+OneBased = Annotated[
+    bool, typer.Option("--one-based", help="The first row is number 1, not 0, in FILE.")
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")]
 TimeLimit = Annotated[
@@ -113,7 +153,7 @@ BoundingOption = Annotated[
     typer.Option(
         "--bounding",
         help="Where lower bounds come from: the semidefinite relaxation; column generation, "
-        "for many small clusters and constraints on clusters; or the first, then clusters.",
+        "for many small clusters; or both, each where it is the better one.",
     ),
 ]
 Branching = Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,23 +65,30 @@ class Outputs:
             "stderr" if self.use_stdout else "stdout", None if self.paths else interrupt
         )
 
-    def write(self, outcome: Outcome, labels: NDArray[np.intp] | None, quiet: bool) -> None:
+    def write(
+        self,
+        outcome: Outcome,
+        labels: NDArray[np.intp] | None,
+        quiet: bool,
+        others: Sequence[tuple[str, Callable[[], str]]] = (),
+    ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
         labels : (n,), or None, of which a line is told unless quiet
+        others : further files, and what makes their text once the first ones are written
         """
         from sdpbb.problem.formats import labels_text
         from sdpbb.report import result_json
 
-        texts = []
+        texts: list[tuple[str, Callable[[], str]]] = []
         if self.json is not None:
-            texts.append((self.json, result_json(outcome)))
+            texts.append((self.json, lambda: result_json(outcome)))
         if self.labels is not None and labels is not None:
-            texts.append((self.labels, labels_text(labels)))
+            texts.append((self.labels, lambda: labels_text(labels)))
         problems = []
-        for path, text in texts:
+        for path, text in [*texts, *others]:
             try:
-                _write(path, text)
+                _write(path, text())
             except OSError as error:  # the other one may still be written
                 name = "standard output" if path == STDOUT else shown_path(path)
                 problems.append(f"{name}: could not be written ({error.strerror or error})")

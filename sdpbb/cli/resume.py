@@ -9,8 +9,7 @@ import typer
 from sdpbb.cli import options
 from sdpbb.cli.exit_codes import one_line_errors
 from sdpbb.cli.options import given
-from sdpbb.cli.outputs import Outputs
-from sdpbb.cli.running import report
+from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
 
 
 def resume(
@@ -28,6 +27,8 @@ def resume(
     checkpoint: options.Checkpoint = None,
     json: options.Json = None,
     labels: options.Labels = None,
+    trace: TraceOut = None,
+    html: ReportOut = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -47,11 +48,13 @@ def resume(
             dask=dask,
         )
         read_header(file, "checkpoint")  # the quick part of the reading
-        outputs = Outputs(json, labels)
+        outputs = RunOutputs(json, labels, trace, html)
         outputs.check([], checkpoint, resumed=file)
 
         from sdpbb import solver
+        from sdpbb.checkpoint import read_checkpoint
 
+        instance = None if html is None else read_checkpoint(file).instance
         code = report(
             lambda observer, interrupt: solver.resume(
                 file,
@@ -62,5 +65,6 @@ def resume(
             ),
             outputs,
             quiet,
+            instance,
         )
     raise typer.Exit(code)

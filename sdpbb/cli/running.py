@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
+
+import typer
 
 from sdpbb import __version__
 from sdpbb.cli.exit_codes import ExitCode, exit_code
@@ -13,23 +18,85 @@ from sdpbb.cli.streams import say
 from sdpbb.interruption import finish_on_ctrl_c
 
 if TYPE_CHECKING:
+    from sdpbb.problem import Instance
     from sdpbb.result import Result
     from sdpbb.search.events import Event, Observer
+    from sdpbb.traces.trace import Trace
+
+TraceOut = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OUT",
+        help="Write the bounds over time and the tree as JSON, for 'sdpbb plot'; '-' as for "
+        "--json.",
+    ),
+]
+ReportOut = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="OUT",
+        help="Write a page of HTML on the run, with pictures; needs matplotlib (the extra 'plot').",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class RunOutputs(Outputs):
+    """The files to write of a run of the engine: what went on in it, and a page on all of it."""
+
+    trace: str | None = None
+    html: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        return [*super().paths, *(path for path in (self.trace, self.html) if path is not None)]
+
+    def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
+        """As `Outputs.check`; also whether pictures can be drawn, if they are asked for."""
+        super().check(inputs, checkpoint, resumed)
+        if self.html is not None:
+            from sdpbb.plots import require_matplotlib
+
+            require_matplotlib()
+
+    def of_run(
+        self, instance: Instance | None, result: Result, trace: Trace | None
+    ) -> list[tuple[str, Callable[[], str]]]:
+        """The files of a run, and what makes their text."""
+        texts: list[tuple[str, Callable[[], str]]] = []
+        if self.trace is not None and trace is not None:
+            texts.append((self.trace, trace.to_json))
+        if self.html is not None and instance is not None:
+            from sdpbb.html_report import html_report
+
+            command = shlex.join(["sdpbb", *sys.argv[1:]])
+            texts.append((self.html, lambda: html_report(instance, result, trace, command)))
+        return texts
 
 
 def report(
-    run: Callable[[Observer, threading.Event], Result], outputs: Outputs, quiet: bool
+    run: Callable[[Observer, threading.Event], Result],
+    outputs: RunOutputs,
+    quiet: bool,
+    instance: Instance | None = None,
 ) -> ExitCode:
-    """Run, show and write what comes of it; the exit status."""
+    """Run, show and write what comes of it; the exit status.
+
+    instance : what is solved, for a page on it
+    """
     from sdpbb.report import ProgressTable
+    from sdpbb.search.events import all_of
+    from sdpbb.traces.trace import Trace
 
     interrupt = threading.Event()
     log = outputs.log(interrupt)
     observer = _say_errors if quiet else ProgressTable(cast(TextIO, log), __version__)
+    trace = None if outputs.trace is None and outputs.html is None else Trace()
     with finish_on_ctrl_c(interrupt):
-        result = run(observer, interrupt)
+        result = run(observer if trace is None else all_of(observer, trace), interrupt)
         labels = None if result.partition is None else result.partition.labels
-        outputs.write(result, labels, quiet)
+        outputs.write(result, labels, quiet, outputs.of_run(instance, result, trace))
     return exit_code(result)
 
 

@@ -9,20 +9,23 @@ from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, BranchingRule
-from sdpbb.cli.outputs import Outputs
-from sdpbb.cli.running import report
+from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
 
 
 def solve(
     data: options.Data,
     k: options.Clusters = None,
     constraints: options.Constraints = None,
+    constraints_format: options.ConstraintsFormat = None,
+    one_based: options.OneBased = False,
+    index_column: options.IndexColumn = None,
+    drop: options.Drop = None,
     gap: options.Gap = 1e-4,
     time_limit: options.TimeLimit = None,
     node_limit: options.NodeLimit = None,
     memory_limit: options.MemoryLimit = None,
     seed: options.Seed = 0,
-    bounding: options.BoundingOption = Bounding.SDP,
+    bounding: options.BoundingOption = Bounding.HYBRID,
     branching: options.Branching = BranchingRule.MOST_UNDECIDED,
     fixing: options.Fixing = True,
     workers: options.Workers = None,
@@ -30,6 +33,8 @@ def solve(
     checkpoint: options.Checkpoint = None,
     json: options.Json = None,
     labels: options.Labels = None,
+    trace: TraceOut = None,
+    html: ReportOut = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
@@ -52,8 +57,8 @@ def solve(
             node_limit=node_limit,
             memory_limit=memory_limit,
         )
-        inputs = InputFiles(data, k, constraints)
-        outputs = Outputs(json, labels)
+        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
+        outputs = RunOutputs(json, labels, trace, html)
         outputs.check(inputs.paths, checkpoint)
         instance = inputs.read_hard()
 
@@ -65,5 +70,6 @@ def solve(
             ),
             outputs,
             quiet,
+            instance,
         )
     raise typer.Exit(code)

@@ -1,246 +1,179 @@
-"""Files of constraints; `sdpbb.problem.formats` states the format."""
+"""Files of constraints in every format; `sdpbb.problem.formats` states the formats."""
 
 from __future__ import annotations
 
-import math
-from array import array
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path, write_atomically
-from sdpbb.problem.cluster_constraints import (
-    BUILT_IN,
-    ClusterConstraint,
-    MaximumOverlap,
-    MaximumSize,
-    MinimumDifference,
-    SoftCannotLinks,
-)
-from sdpbb.problem.instance import SoftPairs
-from sdpbb.problem.textfile import (
-    FilePath,
-    is_integer,
-    is_number,
-    open_text,
-    shown,
-    without_comment,
-)
+from sdpbb.problem import cccg_file, matrix_file, pc_sos_sdp_file, pccc_file
+from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.rows import Rows, warn_of_one_based
+from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
 
-_SOFT = "two row numbers and a weight 0 < w <= 1 (1 if it is left out)"
-# What a line of each kind looks like.
-_FORMS = {
-    "ML": "ML i j, two row numbers",
-    "CL": "CL i j, two row numbers",
-    "SML": f"SML i j w, {_SOFT}",
-    "SCL": f"SCL i j w, {_SOFT}",
-    "GAMMA": "GAMMA x, a finite distance x >= 0",
-    "DELTA": "DELTA x, a finite distance x >= 0",
-    "MAXSIZE": "MAXSIZE n, an integer n >= 1",
-    "OVERLAP": "OVERLAP l i j ..., an integer l >= 0 and row numbers",
-    "DIFFERENCE": "DIFFERENCE l i j ..., an integer l >= 0 and row numbers",
-    "SOFTCL": "SOFTCL l i j i j ..., an integer l >= 0 and pairs of row numbers",
+__all__ = ["READERS", "Constraints", "constraints_text", "read_constraints", "write_constraints"]
+
+PC_SOS_SDP, CCCG, PCCC, MATRIX = "pc-sos-sdp", "cccg", "pccc", "matrix"
+
+READERS: dict[str, Callable[[FilePath, Rows], Constraints]] = {
+    PC_SOS_SDP: pc_sos_sdp_file.read,
+    CCCG: cccg_file.read,
+    PCCC: pccc_file.read,
+    MATRIX: matrix_file.read,
 }
 
 
-def _no_pairs() -> NDArray[np.intp]:
-    return np.empty((0, 2), np.intp)
-
-
-def _no_lines() -> NDArray[np.intp]:
-    return np.empty(0, np.intp)
-
-
-@dataclass(frozen=True)
-class Constraints:
-    """What a constraint file holds.
-
-    Attributes
-    ----------
-    must_link, cannot_link : (p, 2) pairs of row numbers, in the order of the file
-    max_diameter, min_separation : distances in the units of the points, 0 <= x < inf, or None
-    soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) in (0, 1],
-        in the order of the file
-    cluster_constraints : the lines on single clusters, in the order of the file
-    must_link_lines, cannot_link_lines : (p,) the line of each pair, from 1; empty if not from a
-        file
-    """
-
-    must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
-    cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
-    max_diameter: float | None = None
-    min_separation: float | None = None
-    soft_must_link: SoftPairs = field(default_factory=SoftPairs)
-    soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
-    cluster_constraints: tuple[ClusterConstraint, ...] = ()
-    must_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
-    cannot_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
-
-
-def read_constraints(path: FilePath, n_points: int) -> Constraints:
+def read_constraints(
+    path: FilePath,
+    n_points: int,
+    constraints_format: str | None = None,
+    *,
+    one_based: bool = False,
+    row_names: Sequence[str] | None = None,
+) -> Constraints:
     """Read the constraints on the points 0 to n_points - 1.
+
+    Parameters
+    ----------
+    constraints_format : "pc-sos-sdp", "cccg", "pccc" or "matrix"; None to tell by the first line
+        that is neither blank nor a comment. One that begins with `{` or `[` is of pccc; one whose
+        first field is not a number, of pc-sos-sdp; three numbers are of cccg; n_points numbers, or
+        more than three that are all 1, -1 or 0, are of a matrix. These exclude each other, except
+        for three points: the one of cccg and matrix that the whole file is valid in is taken then,
+        and an error raised if it is both or neither. A file without any such line holds no
+        constraints
+    one_based : whether the file calls the first row 1
+    row_names : (n_points,) what the file calls the rows, all different; None for their numbers
 
     Raises
     ------
     InstanceError
         One line: the file, the line number, what is wrong and what would be right.
+    ParameterError
+        If there is no such format.
+
+    Warns
+    -----
+    InstanceWarning
+        If row 0 is never named, and that is unlikely: see `sdpbb.problem.rows.warn_of_one_based`.
     """
-    hard = {"ML": array("q"), "CL": array("q")}
-    lines = {"ML": array("q"), "CL": array("q")}
-    soft = {"SML": array("q"), "SCL": array("q")}
-    weights = {"SML": array("d"), "SCL": array("d")}
-    distances: dict[str, float] = {}
-    on_clusters: list[ClusterConstraint] = []
-    with open_text(path) as file:
-        for number, line in enumerate(file, start=1):
-            fields = without_comment(line).split()
-            if not fields:
-                continue
-            where, keyword = f"{shown_path(path)}:{number}", fields[0]
-            if keyword in hard:
-                if len(fields) != 3:
-                    raise _wrong(where, fields)
-                hard[keyword].extend(_pair(where, fields, n_points))
-                lines[keyword].append(number)
-            elif keyword in soft:
-                weights[keyword].append(_weight(where, fields))
-                soft[keyword].extend(_pair(where, fields, n_points))
-            elif keyword in distances:
-                raise InstanceError(f"{where}: a second {keyword}; expected at most one")
-            elif keyword in ("GAMMA", "DELTA"):
-                distances[keyword] = _distance(where, fields)
-            elif keyword in _FORMS:
-                on_clusters.append(_on_clusters(where, fields, n_points))
-            else:
-                raise InstanceError(
-                    f"{where}: unknown constraint {shown(keyword)}; expected ML i j, CL i j, "
-                    "SML i j w, SCL i j w, GAMMA x, DELTA x, MAXSIZE n, OVERLAP l i j ..., "
-                    "DIFFERENCE l i j ... or SOFTCL l i j i j ..."
-                )
-    return Constraints(
-        _pairs(hard["ML"]),
-        _pairs(hard["CL"]),
-        distances.get("GAMMA"),
-        distances.get("DELTA"),
-        SoftPairs(_pairs(soft["SML"]), np.array(weights["SML"])),
-        SoftPairs(_pairs(soft["SCL"]), np.array(weights["SCL"])),
-        tuple(on_clusters),
-        np.array(lines["ML"], np.intp),
-        np.array(lines["CL"], np.intp),
-    )
+    rows = Rows.of(n_points, one_based, row_names)
+    if constraints_format is None:
+        constraints_format = _detected(path, rows)
+    check_format(constraints_format)
+    constraints = READERS[constraints_format](path, rows)
+    if constraints_format != MATRIX and row_names is None and not one_based:
+        warn_of_one_based(path, constraints.all_pairs, n_points)
+    return constraints
 
 
-def write_constraints(path: FilePath, constraints: Constraints) -> None:
-    """Write a constraint file; `read_constraints` reads the same values back.
+def check_format(constraints_format: str) -> None:
+    """Raise the ParameterError if there is no such format."""
+    if constraints_format not in READERS:
+        raise ParameterError(
+            f"constraints_format = {constraints_format!r}: expected one of {', '.join(READERS)}"
+        )
+
+
+def check_no_constraints_options(constraints_format: str | None, one_based: bool) -> None:
+    """Raise the ParameterError if options say how to read a file where there is none."""
+    for name, value in (("constraints_format", constraints_format), ("one_based", one_based)):
+        if value:
+            raise ParameterError(f"{name} = {value}: expected a file of constraints with it")
+
+
+def write_constraints(
+    path: FilePath,
+    constraints: Constraints,
+    constraints_format: str = PC_SOS_SDP,
+    n_points: int | None = None,
+    header: Sequence[str] = (),
+) -> None:
+    """Write a file of constraints; `read_constraints` reads the same values back.
+
+    Parameters and errors are those of `constraints_text`.
+    """
+    text = constraints_text(constraints, constraints_format, n_points, header)
+    write_atomically(path, text)
+
+
+def constraints_text(
+    constraints: Constraints,
+    constraints_format: str = PC_SOS_SDP,
+    n_points: int | None = None,
+    header: Sequence[str] = (),
+) -> str:
+    """What a file of constraints holds, rows being numbered from 0.
+
+    Parameters
+    ----------
+    n_points : of the data, for a matrix
+    header : lines of comment; JSON (pccc) has none, and goes without them
 
     Raises
     ------
     InstanceError
-        For a constraint on clusters that no line stands for.
+        For a constraint that the format has no place for.
+    ParameterError
+        If there is no such format, or n_points is missing.
     """
-    lines = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
-    lines += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
-    lines += _soft_lines("SML", constraints.soft_must_link)
-    lines += _soft_lines("SCL", constraints.soft_cannot_link)
-    if constraints.max_diameter is not None:
-        lines.append(f"GAMMA {constraints.max_diameter!r}")
-    if constraints.min_separation is not None:
-        lines.append(f"DELTA {constraints.min_separation!r}")
-    lines += map(_line_on_clusters, constraints.cluster_constraints)
-    write_atomically(path, "".join(f"{line}\n" for line in lines))
+    check_format(constraints_format)
+    if constraints_format == PCCC:
+        lines, header = pccc_file.lines_of(constraints), ()
+    elif constraints_format == CCCG:
+        lines = cccg_file.lines_of(constraints)
+    elif constraints_format == PC_SOS_SDP:
+        lines = pc_sos_sdp_file.lines_of(constraints)
+    elif n_points is None:
+        raise ParameterError("n_points = None: a matrix needs the number of points")
+    else:
+        lines = matrix_file.lines_of(constraints, n_points)
+    return "".join(f"{line}\n" for line in [*(f"# {line}" for line in header), *lines])
 
 
-def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
-    rows = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
-    return [f"{keyword} {i} {j} {weight!r}" for (i, j), weight in rows]
-
-
-def _line_on_clusters(constraint: ClusterConstraint) -> str:
-    match constraint if type(constraint) in BUILT_IN else None:
-        case MaximumSize(limit):
-            return f"MAXSIZE {limit}"
-        case MaximumOverlap(points, limit) if points:
-            return " ".join(map(str, ("OVERLAP", limit, *points)))
-        case MinimumDifference(points, limit) if points:
-            return " ".join(map(str, ("DIFFERENCE", limit, *points)))
-        case SoftCannotLinks(pairs, limit) if pairs:
-            return " ".join(map(str, ("SOFTCL", limit, *chain.from_iterable(pairs))))
+def _detected(path: FilePath, rows: Rows) -> str:
+    number, line = _first_line(path)
+    fields = line.split()
+    if not fields:
+        return PC_SOS_SDP  # or any other: it holds no constraints
+    if fields[0][0] in "{[":
+        return PCCC
+    if not is_number(fields[0]):
+        return PC_SOS_SDP
+    if len(fields) == 3:
+        return CCCG if rows.n != 3 else _cccg_or_matrix(path, rows)
+    if len(fields) == rows.n or (len(fields) > 3 and {"1", "-1", "0"}.issuperset(fields)):
+        return MATRIX
     raise InstanceError(
-        f"cluster_constraints: {constraint!r} has no line in a file of constraints; expected a "
-        "MaximumSize, MaximumOverlap, MinimumDifference or SoftCannotLinks, none of them empty"
+        f"{shown_path(path)}:{number}: {shown(line.strip())} begins a file of no known format; "
+        f"expected a line ML i j or CL i j (pc-sos-sdp), i j 1 or i j -1 (cccg), {rows.n} entries "
+        "1, -1 or 0 (matrix), or JSON (pccc); --constraints-format says which one is meant"
     )
 
 
-def _pairs(numbers: array[int]) -> NDArray[np.intp]:
-    return np.array(numbers, np.intp).reshape(-1, 2)
+def _first_line(path: FilePath) -> tuple[int, str]:
+    """The first line that says something, and its number; an empty one if there is none."""
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            if without_comment(line).strip():
+                return number, without_comment(line)
+    return 0, ""
 
 
-def _pair(where: str, fields: list[str], n_points: int) -> tuple[int, int]:
-    if not (is_integer(fields[1]) and is_integer(fields[2])):
-        raise _wrong(where, fields)
-    i, j = int(fields[1]), int(fields[2])
-    if i != j and 0 <= i < n_points and 0 <= j < n_points:
-        return i, j
-    _check_rows(where, fields, [i, j], n_points)
-    raise InstanceError(f"{where}: {_line(fields)} pairs a point with itself; expected i != j")
-
-
-def _check_rows(where: str, fields: list[str], rows: list[int], n_points: int) -> None:
-    for row in rows:
-        if not 0 <= row < n_points:
-            raise InstanceError(
-                f"{where}: {_line(fields)} names row {row}, but the data has rows 0 to "
-                f"{n_points - 1}; is the file for other data, or does it number rows from 1?"
-            )
-
-
-def _on_clusters(where: str, fields: list[str], n_points: int) -> ClusterConstraint:
-    keyword = fields[0]
-    if len(fields) < 2 or not all(map(is_integer, fields[1:])):
-        raise _wrong(where, fields)
-    limit, *rows = map(int, fields[1:])
-    if limit < (keyword == "MAXSIZE") or bool(rows) == (keyword == "MAXSIZE"):
-        raise _wrong(where, fields)
-    _check_rows(where, fields, rows, n_points)
-    match keyword:
-        case "MAXSIZE":
-            return MaximumSize(limit)
-        case "OVERLAP":
-            return MaximumOverlap(tuple(rows), limit)
-        case "DIFFERENCE":
-            return MinimumDifference(tuple(rows), limit)
-    if len(rows) % 2:
-        raise _wrong(where, fields)
-    pairs = tuple(zip(rows[::2], rows[1::2], strict=True))
-    if any(i == j for i, j in pairs):
-        raise InstanceError(f"{where}: {_line(fields)} pairs a point with itself; expected i != j")
-    return SoftCannotLinks(pairs, limit)
-
-
-def _weight(where: str, fields: list[str]) -> float:
-    if len(fields) == 3:
-        return 1.0
-    if len(fields) == 4 and is_number(fields[3]):
-        weight = float(fields[3])
-        if 0 < weight <= 1:
-            return weight
-    raise _wrong(where, fields)
-
-
-def _distance(where: str, fields: list[str]) -> float:
-    if len(fields) == 2 and is_number(fields[1]):
-        distance = float(fields[1])
-        if math.isfinite(distance) and distance >= 0:
-            return distance
-    raise _wrong(where, fields)
-
-
-def _wrong(where: str, fields: list[str]) -> InstanceError:
-    return InstanceError(f"{where}: {_line(fields)}; expected {_FORMS[fields[0]]}")
-
-
-def _line(fields: list[str]) -> str:
-    return shown(" ".join(fields))
+def _cccg_or_matrix(path: FilePath, rows: Rows) -> str:
+    """The one of the two that the file of constraints on three points is valid in."""
+    fitting = []
+    for constraints_format in (CCCG, MATRIX):
+        try:
+            READERS[constraints_format](path, rows)
+        except InstanceError:
+            continue
+        fitting.append(constraints_format)
+    if len(fitting) == 1:
+        return fitting[0]
+    both = "both as lines i j 1 (cccg) and as a matrix"
+    neither = "neither as lines i j 1 and i j -1 (cccg) nor as a matrix"
+    raise InstanceError(
+        f"{shown_path(path)}: can be read {both if fitting else neither}; --constraints-format "
+        "says which one is meant"
+    )

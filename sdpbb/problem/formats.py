@@ -3,44 +3,69 @@
 Points
     CSV, if the file's name ends in `.csv` or its first line holds a comma: one row of numbers
     per point, separated by commas. The first line is a heading if none of its fields is a number.
-    A CSV file does not state k.
+    Columns that are no features (a class, the names of the rows) have to be named; without a
+    heading, they are called 1, 2, ... A CSV file does not state k.
+
+    Parquet, if its name ends in `.parquet`: a column per feature, and others as in CSV.
+
+    A NumPy array (n, d) as numpy.save writes it, if its name ends in `.npy`.
 
     Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks
     (the format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
 
 Constraints
-    One per line: `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from 0,
-    `GAMMA x` (no cluster has a diameter above x: points farther apart cannot link) and `DELTA x`
-    (clusters are at least x apart: points closer together must link). Text after `#` is a
-    comment. This is the format of PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft
-    constraints, which may be violated at a price; their weights are 0 < w <= 1, and 1 if left out.
+    pc-sos-sdp: one per line, `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from
+    0, `GAMMA x` (no cluster has a diameter above x: points farther apart cannot link) and `DELTA x`
+    (clusters are at least x apart: points closer together must link). This is the format of
+    PC-SOS-SDP. In addition, `SML i j w` and `SCL i j w` are soft constraints, which may be violated
+    at a price; their weights are 0 < w <= 1, and 1 if left out.
 
     These are on single clusters, which column generation keeps; each may be given several times:
     `MAXSIZE n` (a cluster has at most n points), `OVERLAP l i j ...` (at most l of the points i, j,
     ...), `DIFFERENCE l i j ...` (at most l points besides these), and `SOFTCL l i j i j ...` (a
     cluster holds at most l of the pairs i j).
 
+    cccg: lines `i j 1` (must-link) and `i j -1` (cannot-link).
+
+    matrix: n rows of n entries 1 (must-link), -1 (cannot-link) and 0 (neither), 1 on the diagonal.
+    A pair may be stated on both sides of the diagonal, or on one. This is the format of the
+    constraint sets of BH-k-means.
+
+    pccc: a JSON object with lists of pairs `ml`, `cl`, `sml` and `scl` (soft), and of confidences
+    `sml_proba` and `scl_proba`, which are the weights of the soft constraints. Any of them may be
+    left out.
+
+    `sdpbb.problem.constraints_file.read_constraints` says how the format is told. Text after `#` is
+    a comment, except in JSON. Rows are numbered from 0; from 1 where one_based says so; or they are
+    called by the names in the column index_column of the points.
+
 Labels
-    One per line, in the order of the points: integers as written, any words without blanks as read.
+    One per line, in the order of the points: integers as written, any words without blanks and
+    commas as read. A name that ends in `.npy`: an array (n,) of integers, as numpy.save writes it.
 
 Blank lines are skipped; files are UTF-8.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path, write_atomically
-from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
-from sdpbb.problem.instance import Instance, checked_points, number_of_clusters
-from sdpbb.problem.origin import Origin, PairLines
-from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
+from sdpbb.files import shown_path
+from sdpbb.problem.checks import checked_points, number_of_clusters
+from sdpbb.problem.constrained import constrained_instance
+from sdpbb.problem.constraints_file import (
+    Constraints,
+    check_no_constraints_options,
+    read_constraints,
+    write_constraints,
+)
+from sdpbb.problem.instance import Instance
+from sdpbb.problem.labels_file import labels_text, read_labels, write_labels
+from sdpbb.problem.origin import Origin
 from sdpbb.problem.points_file import PointsFile, read_points, write_points
-from sdpbb.problem.textfile import FilePath, open_text, shown
+from sdpbb.problem.textfile import FilePath
 
 __all__ = [
     "Constraints",
@@ -58,17 +83,37 @@ __all__ = [
 
 
 def read_instance(
-    data_path: FilePath, k: int | None = None, constraints_path: FilePath | None = None
+    data_path: FilePath,
+    k: int | None = None,
+    constraints_path: FilePath | None = None,
+    *,
+    constraints_format: str | None = None,
+    one_based: bool = False,
+    index_column: str | None = None,
+    drop: Sequence[str] = (),
 ) -> Instance:
-    """Read an instance; k takes precedence over the one that the data file states.
+    """Read an instance from its files.
+
+    Parameters
+    ----------
+    k : number of clusters; takes precedence over the one that the data file states
+    constraints_format, one_based : see `read_constraints`
+    index_column, drop : see `read_points`; constraints call rows by the names in index_column
 
     Raises
     ------
     InstanceError
         One line: the file, the line number where there is one, what is wrong and what would be
         right.
+    ParameterError
+        If there is no such format.
+
+    Warns
+    -----
+    InstanceWarning
+        If the constraints look as if they numbered rows from 1.
     """
-    file = read_points(data_path)
+    file = read_points(data_path, index_column=index_column, drop=drop)
     data_name = shown_path(data_path)
     if k is None:
         k = file.k
@@ -82,76 +127,16 @@ def read_instance(
         points = checked_points(file.points)
     except InstanceError as error:
         raise InstanceError(f"{data_name}: {error}") from None
-    constraints, origin = Constraints(), Origin()
-    if constraints_path is not None:
-        constraints = read_constraints(constraints_path, len(points))
-        origin = Origin(
-            constraints_path=str(constraints_path),
-            must_link=_lines(constraints.must_link, constraints.must_link_lines),
-            cannot_link=_lines(constraints.cannot_link, constraints.cannot_link_lines),
+    if constraints_path is None:
+        check_no_constraints_options(constraints_format, one_based)
+        constraints = Constraints()
+    else:
+        constraints = read_constraints(
+            constraints_path,
+            len(points),
+            constraints_format,
+            one_based=one_based,
+            row_names=file.row_names,
         )
-    must_link, cannot_link = constraints.must_link, constraints.cannot_link
-    try:
-        if constraints.max_diameter is not None:
-            far = pairs_farther_than(points, constraints.max_diameter)
-            cannot_link = distinct_pairs(np.concatenate([cannot_link, far]), len(points))
-        if constraints.min_separation is not None:
-            near = pairs_closer_than(points, constraints.min_separation)
-            must_link = distinct_pairs(np.concatenate([must_link, near]), len(points))
-    except InstanceError as error:
-        raise InstanceError(f"{shown_path(constraints_path or '')}: {error}") from None
-    return Instance(
-        points,
-        k,
-        must_link,
-        cannot_link,
-        Path(data_path).stem,
-        constraints.soft_must_link,
-        constraints.soft_cannot_link,
-        constraints.cluster_constraints,
-        origin,
-    )
-
-
-def _lines(pairs: NDArray[np.intp], lines: NDArray[np.intp]) -> PairLines:
-    return PairLines(np.sort(pairs, axis=1), lines)
-
-
-def read_labels(path: FilePath, n_points: int) -> NDArray[np.intp]:
-    """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
-
-    Raises
-    ------
-    InstanceError
-        One line: the file, the line number where there is one, what is wrong and what would be
-        right.
-    """
-    numbers: dict[str, int] = {}
-    labels = []
-    with open_text(path) as file:
-        for number, line in enumerate(file, start=1):
-            fields = line.split()
-            if not fields:
-                continue
-            if len(fields) > 1:
-                raise InstanceError(
-                    f"{shown_path(path)}:{number}: {shown(line.strip())}; expected one label, "
-                    "without blanks"
-                )
-            labels.append(numbers.setdefault(fields[0], len(numbers)))
-    if len(labels) != n_points:
-        raise InstanceError(
-            f"{shown_path(path)}: {len(labels)} labels for {n_points} points; expected one per "
-            "line and point, without a heading"
-        )
-    return np.array(labels, np.intp)
-
-
-def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
-    """Write labels (n,), one per line, in the order of the points."""
-    write_atomically(path, labels_text(labels))
-
-
-def labels_text(labels: NDArray[np.intp]) -> str:
-    """What a file of labels (n,) holds."""
-    return "".join(f"{label}\n" for label in labels.tolist())
+    origin = Origin(int(one_based), file.row_names, str(constraints_path or ""))
+    return constrained_instance(points, k, constraints, Path(data_path).stem, origin)

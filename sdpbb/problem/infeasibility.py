@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -30,11 +30,13 @@ class Infeasibility:
     kind : of the proof
     points : the row numbers it rests on
     n_nodes : the nodes of the tree that it took, for EXHAUSTED
+    rows : what the user calls these points; () for their row numbers
     """
 
     kind: InfeasibilityKind
     points: tuple[int, ...] = ()
     n_nodes: int = 0
+    rows: tuple[str, ...] = field(default=(), compare=False)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values: the kind's name, all points, and the text."""
@@ -46,5 +48,6 @@ class Infeasibility:
             return f"{self.kind.value}, proven by branching over {nodes}"
         if not self.points:
             return self.kind.value
-        shown = ", ".join(str(i) for i in self.points[:12])
-        return f"{self.kind.value} (points {shown}{', ...' if len(self.points) > 12 else ''})"
+        names = self.rows or tuple(map(str, self.points))
+        shown = ", ".join(names[:12])
+        return f"{self.kind.value} (points {shown}{', ...' if len(names) > 12 else ''})"

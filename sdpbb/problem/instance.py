@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -13,44 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import (
+    SoftPairs,
+    checked_pairs,
+    checked_points,
+    checked_soft_pairs,
+    frozen,
+    number_of_clusters,
+)
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.pairs import distinct_pairs
-
-# Coordinates, and differences between them, whose squares and sums of squares are neither infinite
-# nor without digits.
-LARGEST, SMALLEST = 1e100, 1e-100
-
-# np.asarray(kind) of what is a number and what is not, for messages.
-_NOT_NUMBERS = {
-    "c": "complex numbers",
-    "M": "dates",
-    "m": "time differences",
-    "S": "bytes",
-    "T": "text",
-    "U": "text",
-    "V": "records",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class SoftPairs:
-    """Pairs that ought to be kept, each with the confidence in it.
-
-    Parameters
-    ----------
-    pairs : (p, 2) row numbers, i < j
-    weights : (p,) in (0, 1]
-
-    Made by `Instance`, which checks both, from triples (i, j, weight) or from such a value.
-    """
-
-    pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
-    weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-
-    def __len__(self) -> int:
-        return len(self.pairs)
+from sdpbb.problem.textfile import FilePath
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +75,10 @@ class Instance:
         n = len(points)
         _set(self, "points", points)
         _set(self, "k", number_of_clusters(self.k, n))
-        _set(self, "must_link", _pairs(self.must_link, n, "must_link"))
-        _set(self, "cannot_link", _pairs(self.cannot_link, n, "cannot_link"))
+        _set(self, "must_link", checked_pairs(self.must_link, n, "must_link"))
+        _set(self, "cannot_link", checked_pairs(self.cannot_link, n, "cannot_link"))
         for argument in ("soft_must_link", "soft_cannot_link"):
-            _set(self, argument, _soft_pairs(getattr(self, argument), n, argument))
+            _set(self, argument, checked_soft_pairs(getattr(self, argument), n, argument))
         constraints = checked_constraints(self.cluster_constraints, "cluster_constraints")
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
@@ -113,6 +86,120 @@ class Instance:
         names = self.origin.row_names
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
+
+    @classmethod
+    def from_files(
+        cls,
+        data: FilePath,
+        k: int | None = None,
+        constraints: FilePath | None = None,
+        *,
+        constraints_format: str | None = None,
+        one_based: bool = False,
+        index_column: str | None = None,
+        drop: Sequence[str] = (),
+    ) -> Instance:
+        """Read the points and the constraints from files: `sdpbb.read_instance`.
+
+        Parameters
+        ----------
+        data : text, CSV, Parquet or a NumPy array: see `sdpbb.problem.formats`
+        k : number of clusters; None where the data file states it
+        constraints : a file in one of the formats there
+        constraints_format : "pc-sos-sdp", "cccg", "pccc" or "matrix"; None to tell by the file
+        one_based : whether the file of constraints calls the first row 1, not 0
+        index_column : the column of data that names the rows, and by which constraints call them
+        drop : columns of data that are no features
+
+        Raises
+        ------
+        InstanceError
+            Naming the file and the line.
+        """
+        from sdpbb.problem.formats import read_instance
+
+        return read_instance(
+            data,
+            k,
+            constraints,
+            constraints_format=constraints_format,
+            one_based=one_based,
+            index_column=index_column,
+            drop=drop,
+        )
+
+    @classmethod
+    def from_points(
+        cls,
+        points: ArrayLike,
+        k: int,
+        constraints: FilePath,
+        *,
+        constraints_format: str | None = None,
+        one_based: bool = False,
+        index_column: str | None = None,
+        drop: Sequence[str] = (),
+        name: str = "",
+    ) -> Instance:
+        """Take the points from memory, an array (n, d) or a data frame of pandas or polars, and
+        read the constraints from a file; parameters and errors as for `from_files`.
+
+        The index of a frame names the rows for the file too, unless it merely counts from 0.
+        """
+        from sdpbb.problem.memory import instance_of_points
+
+        return instance_of_points(
+            points,
+            k,
+            constraints,
+            constraints_format=constraints_format,
+            one_based=one_based,
+            index_column=index_column,
+            drop=drop,
+            name=name,
+        )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        k: int,
+        must_link: Iterable[Any] | None = None,
+        cannot_link: Iterable[Any] | None = None,
+        *,
+        soft_must_link: Iterable[Any] | None = None,
+        soft_cannot_link: Iterable[Any] | None = None,
+        cluster_constraints: Iterable[ClusterConstraint] | None = None,
+        index_column: str | None = None,
+        drop: Sequence[str] = (),
+        name: str = "",
+    ) -> Instance:
+        """Take the points from a data frame, and call its rows as it does.
+
+        Parameters
+        ----------
+        frame : of pandas or polars; a column per feature
+        must_link, cannot_link : pairs of names of rows: of values of index_column; without it of
+            the index of a pandas frame; and of row numbers from 0 where that merely counts
+        soft_must_link, soft_cannot_link : triples (name, name, weight), 0 < weight <= 1
+        cluster_constraints : as for an `Instance`, by row numbers
+        index_column : the column that names the rows; it is no feature
+        drop : more columns that are no features
+
+        Raises
+        ------
+        InstanceError
+            Naming the column and row, or the argument, its position and the unknown name.
+        """
+        from sdpbb.problem.memory import instance_of_frame
+
+        pairs = {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+        }
+        return instance_of_frame(frame, k, pairs, cluster_constraints, index_column, drop, name)
 
     @property
     def n_points(self) -> int:
@@ -133,7 +220,7 @@ class Instance:
         centred -= centred.mean(axis=0)  # the second pass takes off what rounding left
         if self.n_features > self.n_points:
             centred = np.asarray(np.linalg.qr(centred.T, mode="r")).T
-        return _frozen(np.ascontiguousarray(centred))
+        return frozen(np.ascontiguousarray(centred))
 
     @property
     def has_soft_constraints(self) -> bool:
@@ -178,166 +265,5 @@ class Instance:
         )
 
 
-def checked_points(values: ArrayLike) -> NDArray[np.float64]:
-    """The points of an `Instance` as a read-only array, or an InstanceError."""
-    points = _float_array(values)
-    if points.ndim != 2 or 0 in points.shape:
-        raise InstanceError(
-            f"points: an array of shape {points.shape}; expected (n, d) with n >= 1 and d >= 1"
-        )
-    bad = np.argwhere(~np.isfinite(points))
-    if len(bad):
-        i, j = bad[0]
-        raise InstanceError(f"points[{i}, {j}] is {points[i, j]}; every coordinate must be finite")
-    low, high = points.min(axis=0), points.max(axis=0)
-    largest = max(-low.min(), high.max())
-    if largest > LARGEST:
-        raise InstanceError(
-            f"points: a coordinate is as large as {largest:.1e}, and its square may overflow; "
-            f"rescale the data (to less than {LARGEST:g})"
-        )
-    extent = (high - low).max()
-    if 0 < extent < SMALLEST:
-        raise InstanceError(
-            f"points: no two coordinates differ by more than {extent:.1e}, and squares underflow; "
-            f"rescale the data (to differences above {SMALLEST:g})"
-        )
-    return _frozen(points)
-
-
-def number_of_clusters(k: object, n: int) -> int:
-    """The k of an `Instance` of n points as an int, or an InstanceError."""
-    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
-        raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
-    if not 1 <= k <= n:
-        raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
-    return int(k)
-
-
 def _set(instance: Instance, attribute: str, value: object) -> None:
     object.__setattr__(instance, attribute, value)
-
-
-def _frozen(array: NDArray) -> NDArray:
-    array.flags.writeable = False
-    return array
-
-
-def _array(values: Any, argument: str, expected: str) -> NDArray:
-    """values as an array of numbers, or of objects that may be, or an InstanceError."""
-    try:
-        if np.ma.is_masked(values):
-            raise InstanceError(f"{argument}: entries are masked; {expected}")
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
-    if array.dtype.kind in _NOT_NUMBERS:
-        raise InstanceError(f"{argument}: {_NOT_NUMBERS[array.dtype.kind]}; {expected}")
-    return array
-
-
-def _float_array(values: ArrayLike) -> NDArray[np.float64]:
-    """A new array of floats."""
-    expected = "expected a rectangular table of real numbers"
-    array = _array(values, "points", expected)
-    if array.dtype == object:
-        for index, value in np.ndenumerate(array):
-            if not isinstance(value, (numbers.Real, Decimal)):
-                where = f"points[{', '.join(map(str, index))}]" if index else "points"
-                raise InstanceError(f"{where} is of type {type(value).__name__}; {expected}")
-    try:
-        with np.errstate(over="ignore"):  # to infinity, which is refused next
-            return np.array(array, dtype=np.float64, order="C")
-    except (OverflowError, TypeError, ValueError) as error:
-        raise InstanceError(f"points: {expected} ({_one_line(error)})") from None
-
-
-def _pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
-    expected = "expected pairs of row numbers"
-    if values is None:
-        values = ()
-    is_table = hasattr(values, "__array__") or isinstance(values, (list, tuple, str, bytes))
-    if isinstance(values, Iterable) and not is_table:
-        values = list(values)
-    given = _array(values, argument, expected)
-    if given.shape in ((0,), (0, 2)):  # an empty list, or an empty array of whatever type
-        given = np.empty((0, 2), np.intp)
-    if given.ndim != 2 or given.shape[1] != 2:
-        raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
-    if not _are_integers(given):
-        raise InstanceError(f"{argument}: row numbers must be integers, got {given.dtype}")
-    # By columns: reductions along an axis of length two are slow, and there may be millions.
-    first, second = given.T
-    outside = (first < 0) | (first >= n) | (second < 0) | (second >= n)
-    for wrong, reason in (
-        (outside, f"rows are 0 to {n - 1}"),
-        (first == second, "a point paired with itself"),
-    ):
-        if wrong.any():
-            position = int(np.argmax(wrong))
-            i, j = given[position]
-            raise InstanceError(f"{argument}[{position}] = ({i}, {j}): {reason}")
-    pairs = np.empty(given.shape, np.intp)
-    np.minimum(first, second, out=pairs[:, 0], casting="unsafe")
-    np.maximum(first, second, out=pairs[:, 1], casting="unsafe")
-    return _frozen(pairs)
-
-
-def _soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
-    expected = "expected triples (i, j, weight) with 0 < weight <= 1"
-    pairs: Any
-    weights: Any
-    if isinstance(values, SoftPairs):
-        pairs, weights = values.pairs, values.weights
-    else:
-        triples = _triples(values, argument, expected)
-        pairs, weights = [t[:2] for t in triples], [t[2] for t in triples]
-    checked = _pairs(pairs, n, argument)
-    try:
-        weight = np.array(_array(weights, argument, expected), dtype=np.float64)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
-    if weight.shape != (len(checked),):
-        raise InstanceError(f"{argument}: {weight.size} weights for {len(checked)} pairs")
-    wrong = ~((weight > 0) & (weight <= 1))
-    if wrong.any():
-        position = int(np.argmax(wrong))
-        raise InstanceError(f"{argument}[{position}]: weight {weight[position]}; {expected}")
-    return SoftPairs(checked, _frozen(weight))
-
-
-def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
-    if values is None:
-        return []
-    if isinstance(values, np.ndarray):
-        given = _array(values, argument, expected)
-        if given.shape == (0,):
-            return []
-        if given.ndim != 2 or given.shape[1] != 3:
-            raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
-        rows = given[:, :2]
-        if (
-            given.dtype.kind == "f"
-            and (np.abs(rows) < 2**53).all()
-            and (rows == np.round(rows)).all()
-        ):
-            return [[int(i), int(j), weight] for i, j, weight in given.tolist()]
-        return given.tolist()
-    try:
-        triples = [list(triple) for triple in values]
-    except TypeError:
-        raise InstanceError(f"{argument}: {expected}") from None
-    for position, triple in enumerate(triples):
-        if len(triple) != 3:
-            raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
-    return triples
-
-
-def _are_integers(array: NDArray) -> bool:
-    if array.dtype != object:
-        return np.issubdtype(array.dtype, np.integer)
-    return all(isinstance(x, numbers.Integral) and not isinstance(x, bool) for x in array.flat)
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 import numpy as np
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path, write_atomically
+from sdpbb.problem.array_files import read_npy, read_parquet, without_columns
+from sdpbb.problem.csv_columns import read_columns
+from sdpbb.problem.csv_lines import FirstLine, check_heading, csv_fields, first_line
 from sdpbb.problem.textfile import (
     FilePath,
     is_integer,
@@ -27,16 +30,22 @@ MISSING_FIRST_LINE = "; is the line n d k missing?"
 
 @dataclass(frozen=True)
 class PointsFile:
-    """points (n, d), finite, and the number of clusters k where the file states one."""
+    """What a file of points holds.
+
+    points : (n, d), finite
+    k : the number of clusters, where the file states one
+    row_names : (n,) different names of the rows, where a column names them
+    """
 
     points: NDArray[np.float64]
-    k: int | None
+    k: int | None = None
+    row_names: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class _Layout:
     """What the first line, at line number `line` and with so many fields, says of the rows that
-    follow `skip` lines."""
+    follow `skip` lines; names (d,) are those of a heading."""
 
     is_csv: bool
     line: int
@@ -45,28 +54,52 @@ class _Layout:
     d: int
     n: int | None = None
     k: int | None = None
+    names: list[str] | None = None
 
 
-def read_points(path: FilePath) -> PointsFile:
-    """Read a file of points.
+def read_points(
+    path: FilePath, *, index_column: str | None = None, drop: Sequence[str] = ()
+) -> PointsFile:
+    """Read a file of points; the format is told by the suffix and the first line.
+
+    Parameters
+    ----------
+    index_column : the column that names the rows
+    drop : columns that are no features, such as a class
+
+    Both are for Parquet and CSV. The columns of a CSV file without a heading are called 1, 2, ...
 
     Raises
     ------
     InstanceError
         One line: the file, the line number, what is wrong and what would be right.
+    BackendUnavailable
+        If pyarrow, which reads Parquet, is not installed.
     """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".parquet":
+        points, row_names = read_parquet(path, index_column, drop)
+        return PointsFile(points, None, row_names)
+    selects = index_column is not None or len(drop) > 0
+    if suffix == ".npy":
+        if selects:
+            raise without_columns(path, index_column)
+        return PointsFile(read_npy(path))
+    if selects:
+        points, row_names = read_columns(path, index_column, drop)
+        return PointsFile(points, None, row_names)
     with open_text(path) as file:
         layout = _layout(path, file)
-        points = _load(file, layout)
+        table = _load(file, layout)
     if (
-        points is None
-        or points.shape[1] != layout.d
-        or len(points) == 0
-        or len(points) != (layout.n or len(points))
-        or not np.isfinite(points).all()
+        table is None
+        or table.shape[1] != layout.d
+        or len(table) == 0
+        or len(table) != (layout.n or len(table))
+        or not np.isfinite(table).all()
     ):
         _explain(path, layout)
-    return PointsFile(points, layout.k)
+    return PointsFile(table, layout.k)
 
 
 def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = None) -> None:
@@ -79,68 +112,39 @@ def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = No
 
 def _layout(path: FilePath, file: TextIO) -> _Layout:
     """Read the first line that is not blank, and go to the first row."""
-    has_csv_name = str(path).lower().endswith(".csv")
-    number, line = _first_line(path, file, has_csv_name)
-    where = f"{shown_path(path)}:{number}"
-    separator = _other_separator(line, has_csv_name)
-    if separator:
-        raise InstanceError(f"{where}: the separator is {separator!r}; expected ','")
-    is_csv = has_csv_name or "," in line
-    layout = _csv_layout(where, number, line) if is_csv else _text_layout(where, number, line)
-    if layout.skip < number:
+    first = first_line(path, file)
+    where = f"{shown_path(path)}:{first.number}"
+    layout = _csv_layout(where, first) if first.is_csv else _text_layout(where, first)
+    if layout.skip < first.number:
         file.seek(0)
         for _ in range(layout.skip):
             file.readline()
     return layout
 
 
-def _first_line(path: FilePath, file: TextIO, has_csv_name: bool) -> tuple[int, str]:
-    # readline, not iteration: that would take back the right to seek.
-    for number, line in enumerate(iter(file.readline, ""), start=1):
-        content = line if has_csv_name else without_comment(line)
-        if content.strip():
-            return number, content
-    raise InstanceError(f"{shown_path(path)}: the file is empty; expected points")
-
-
-def _other_separator(line: str, has_csv_name: bool) -> str | None:
-    """What spreadsheets separate the fields of this line by, if it is not a comma."""
-    if ";" in line and ("," not in line or _is_decimal_comma_row(line)):
-        return ";"
-    # In text, tabs are blanks.
-    return "\t" if has_csv_name and "\t" in line.strip() and "," not in line else None
-
-
-def _is_decimal_comma_row(line: str) -> bool:
-    return all(is_number(field.replace(",", ".")) for field in line.split(";"))
-
-
-def _csv_layout(where: str, number: int, line: str) -> _Layout:
-    fields = _fields(line, is_csv=True)
+def _csv_layout(where: str, first: FirstLine) -> _Layout:
+    fields = csv_fields(first.line)
     numeric = [is_number(field) for field in fields]
     if any(numeric) and not all(numeric):
         column = numeric.index(False)
         raise InstanceError(
             f"{where}: column {column + 1} is {shown(fields[column])} beside numbers; "
-            "expected a row of numbers, or a heading without any"
+            "expected a row of numbers, or a heading without any, or to leave the column out "
+            f"(--drop {column + 1})"
         )
-    nameless = [column for column, field in enumerate(fields, start=1) if not field.strip()]
-    if nameless:
-        raise InstanceError(
-            f"{where}: column {nameless[0]} has no name; expected one, or a file without that "
-            "column if it holds row numbers (pandas: to_csv(..., index=False))"
-        )
-    skip = number - 1 if all(numeric) else number
-    return _Layout(True, number, len(fields), skip, len(fields))
+    check_heading(where, [] if all(numeric) else fields)
+    skip = first.number - 1 if all(numeric) else first.number
+    names = None if all(numeric) else fields
+    return _Layout(True, first.number, len(fields), skip, len(fields), names=names)
 
 
-def _text_layout(where: str, number: int, line: str) -> _Layout:
-    fields = line.split()
+def _text_layout(where: str, first: FirstLine) -> _Layout:
+    fields = first.line.split()
     if len(fields) not in (2, 3) or not all(is_integer(field) for field in fields):
         hint = MISSING_FIRST_LINE if all(is_number(field) for field in fields) else ""
         raise InstanceError(
-            f"{where}: the first line is {shown(line.strip())}; expected the integers n d k or "
-            f"n d, or commas between the numbers of a CSV file{hint}"
+            f"{where}: the first line is {shown(first.line.strip())}; expected the integers n d k "
+            f"or n d, or commas between the numbers of a CSV file{hint}"
         )
     n, d, *k = (int(field) for field in fields)
     if n < 1 or d < 1:
@@ -149,6 +153,7 @@ def _text_layout(where: str, number: int, line: str) -> _Layout:
         )
     if k and not 1 <= k[0] <= n:
         raise InstanceError(f"{where}: k = {k[0]}; expected 1 <= k <= n = {n}{MISSING_FIRST_LINE}")
+    number = first.number
     return _Layout(False, number, len(fields), number, d, n, k[0] if k else None)
 
 
@@ -184,6 +189,7 @@ def _explain(path: FilePath, layout: _Layout) -> NoReturn:
                 if not (is_number(field) and np.isfinite(float(field))):
                     raise InstanceError(
                         f"{where}: column {column} is {shown(field)}; expected a finite number"
+                        f"{_way_out(layout, column, field)}"
                     )
             if len(fields) != layout.d:
                 looks_like_rows = not layout.is_csv and len(fields) == layout.n_fields
@@ -204,13 +210,11 @@ def _rows(file: TextIO, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
             continue
         content = line if layout.is_csv else without_comment(line)
         if content.strip("\n" if layout.is_csv else None):
-            yield number, _fields(content, layout.is_csv)
+            yield number, csv_fields(content) if layout.is_csv else content.split()
 
 
-def _fields(line: str, is_csv: bool) -> list[str]:
-    if not is_csv:
-        return line.split()
-    try:
-        return next(csv.reader([line]))
-    except csv.Error:  # an unreasonably long field, or a zero byte: not a number in any case
-        return line.rstrip("\n").split(",")
+def _way_out(layout: _Layout, column: int, field: str) -> str:
+    """What a message says of a column of words under a heading."""
+    if layout.names is None or not field.strip() or is_number(field) or column > layout.d:
+        return ""
+    return f", or to leave the column out (--drop {shown(layout.names[column - 1].strip())})"

@@ -15,9 +15,10 @@ from sdpbb.files import name_problem, shown_path
 
 FilePath = str | os.PathLike[str]
 
-# What NumPy's reader takes for a number, so that both readings of a file agree.
+# What NumPy's reader takes for a number, so that both readings of a file agree. No part of it can
+# match the same digits in two ways: thousands of them would take seconds.
 _NUMBER = re.compile(
-    r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
+    r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
 )
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 
@@ -32,23 +33,36 @@ def open_text(path: FilePath) -> Iterator[TextIO]:
         On opening, or for what is read within the block: a missing file, a folder, a device, a
         file without permission, text that is not UTF-8.
     """
-    if problem := name_problem(path):
-        raise InstanceError(problem)
+    check_file(path, "a text file")
     file, name = Path(path), shown_path(path)
     try:
-        if file.is_dir():
-            raise InstanceError(f"{name}: is a folder; expected a text file")
-        if file.exists() and not file.is_file():
-            raise InstanceError(f"{name}: is not a regular file; expected a text file")
         with open(file, encoding=_encoding(file)) as stream:
             yield stream
-    except FileNotFoundError:
-        raise InstanceError(f"{name}: there is no such file") from None
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise InstanceError(
             f"{name}: is not UTF-8 text (byte 0x{byte:02x}); expected a text file"
         ) from None
+    except OSError as error:
+        raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
+def check_file(path: FilePath, expected: str = "a file") -> None:
+    """Raise the InstanceError if there is no regular file to read at path.
+
+    expected : what messages say of what should be there
+    """
+    if problem := name_problem(path):
+        raise InstanceError(problem)
+    file, name = Path(path), shown_path(path)
+    try:
+        file.stat()
+        if file.is_dir():
+            raise InstanceError(f"{name}: is a folder; expected {expected}")
+        if not file.is_file():
+            raise InstanceError(f"{name}: is not a regular file; expected {expected}")
+    except FileNotFoundError:
+        raise InstanceError(f"{name}: there is no such file") from None
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sdpbb.executors.pool import Completion, TaskPool
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate, probe
-from sdpbb.search.events import Observer, Progress, WorkerLost
+from sdpbb.search.events import NodeEvent, Observer, Progress, WorkerLost
 from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
 from sdpbb.search.probing import Probing, PseudoCosts
 from sdpbb.search.stop import Limits
@@ -159,8 +159,10 @@ class _Coordinator:
                 break
             for completion in self._wait():
                 self._receive(completion)
+            self._tell(self._tree.take_news())
             self._save(self._search, finished=False)
         self._put_back()
+        self._tell(self._tree.open_nodes())
         self._save(self._search, finished=True)
         if self._limit is None and not (self._tree.is_closed or self._tree.is_exhausted):
             return Termination.WORKERS_LOST
@@ -338,6 +340,10 @@ class _Coordinator:
             statistics.root_lower_bound = None if tree.is_exhausted else tree.lower
             statistics.root_gap = None if tree.labels is None else tree.gap
             statistics.root_seconds = self._limits.seconds
+
+    def _tell(self, news: Iterable[NodeEvent]) -> None:
+        for event in news:
+            self._observer(event)
 
     def _report(self, improved: bool) -> None:
         tree = self._tree

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 
+from sdpbb.problem import Origin
 from sdpbb.result import Result
 
 
@@ -24,7 +26,8 @@ class Resumed:
 
 @dataclass(frozen=True)
 class Started:
-    """The instance has been contracted; resumed is None for a run from the beginning."""
+    """The instance has been contracted; resumed is None for a run from the beginning, and origin
+    says what its rows are called."""
 
     name: str
     n_points: int
@@ -36,6 +39,7 @@ class Started:
     n_block_cannot_link: int
     resumed: Resumed | None = None
     n_cluster_constraints: int = 0
+    origin: Origin = field(default_factory=Origin, compare=False)
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,56 @@ class Progress:
     gap: float
     n_cuts: int
     source: str = ""
+
+
+class NodeEnd(Enum):
+    """How a node was left."""
+
+    BRANCHED = "branched"
+    """It was replaced by two, which `Branched` tells of."""
+    CLOSED = "closed"
+    """To the tolerance, no clustering of the node is better than the incumbent."""
+    INFEASIBLE = "infeasible"
+    """No clustering keeps its decisions."""
+    LOST = "lost"
+    """It ended its workers: the bound it had is all that will be known."""
+    OPEN = "open"
+    """The run ended before it was finished."""
+
+
+@dataclass(frozen=True)
+class NodeLeft:
+    """A node is done with, for the reason given; lower is proven for its clusterings, inf if it has
+    none. The root is node 0."""
+
+    node: int
+    lower: float
+    end: NodeEnd
+
+
+@dataclass(frozen=True)
+class Child:
+    """A node that was made by branching.
+
+    number : of the node; None if it was finished at once: closed by its bound, or, if that is inf,
+        infeasible
+    lower : proven for its clusterings
+    """
+
+    number: int | None
+    lower: float
+
+
+@dataclass(frozen=True)
+class Branched:
+    """A node with this bound was replaced by two: the points of the pair share a cluster in one,
+    and do not in the other."""
+
+    node: int
+    lower: float
+    pair: tuple[int, int]
+    together: Child
+    apart: Child
 
 
 @dataclass(frozen=True)
@@ -92,9 +146,20 @@ class Finished:
     result: Result
 
 
-Event = Started | Compiling | Progress | WorkerLost | CheckpointFailed | Finished
+NodeEvent = Branched | NodeLeft
+Event = Started | Compiling | Progress | NodeEvent | WorkerLost | CheckpointFailed | Finished
 Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
     """The observer of those who do not want to know."""
+
+
+def all_of(*observers: Observer) -> Observer:
+    """An observer that tells each of these, in their order."""
+
+    def tell(event: Event) -> None:
+        for observer in observers:
+            observer(event)
+
+    return tell

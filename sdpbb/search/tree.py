@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.search.events import Branched, Child, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, Outcome, Pair
 from sdpbb.search.tolerances import Tolerances
 
@@ -54,6 +55,7 @@ class Tree:
         self._closed = math.inf
         self._lost: tuple[float, ...] = ()
         self._n_created = 0
+        self._news: list[NodeEvent] = []
         self._push(root)
 
     @classmethod
@@ -120,6 +122,16 @@ class Tree:
         """Whether it is proven that there is no clustering."""
         return self.labels is None and self.lower == math.inf
 
+    def take_news(self) -> list[NodeEvent]:
+        """What has become of nodes since this was asked before."""
+        news, self._news = self._news, []
+        return news
+
+    def open_nodes(self) -> list[NodeLeft]:
+        """The nodes not finished yet, as an observer is told of them at the end of a run."""
+        nodes = [*self._running.values(), *(node for _, _, node in self._open)]
+        return [NodeLeft(node.number, node.lower.value, NodeEnd.OPEN) for node in nodes]
+
     def next_node(self) -> Node | None:
         """Take the open node with the least bound; None if there is none."""
         if not self._open:
@@ -142,11 +154,13 @@ class Tree:
         assert self.tolerances.closes(lower, self.upper)
         del self._running[number]
         self._closed = min(self._closed, lower.value)
+        self._news.append(_finished(number, lower.value))
 
     def drop(self, number: int) -> None:
         """No clustering keeps the decisions and fixings of a running node."""
         node = self._running.pop(number)
         self._closed = min(self._closed, node.fixings.below)
+        self._news.append(_finished(number, node.fixings.below))
 
     def put_back(self, number: int) -> None:
         """A running node is left unfinished: it is open again."""
@@ -154,7 +168,9 @@ class Tree:
 
     def abandon(self, number: int) -> None:
         """A running node cannot be evaluated: the bound it has is all that will be known."""
-        self._lost = (*self._lost, self._running.pop(number).lower.value)
+        lower = self._running.pop(number).lower.value
+        self._lost = (*self._lost, lower)
+        self._news.append(NodeLeft(number, lower, NodeEnd.LOST))
 
     def split(
         self, number: int, pair: Pair, together: SafeBound | None, apart: SafeBound | None
@@ -162,16 +178,21 @@ class Tree:
         """Replace a running node by its must-link and its cannot-link child, with bounds that are
         proven for them; None for a child that holds no clustering."""
         node = self._running.pop(number)
-        for bound, is_together in ((together, True), (apart, False)):
-            if bound is None:
-                self._closed = min(self._closed, node.fixings.below)
-                continue
-            born = replace(child(node, pair, is_together), number=self._n_created)
-            born = replace(born, lower=born.proven(bound))
-            if self.tolerances.closes(born.lower, self.upper):
-                self._closed = min(self._closed, born.lower.value)
-            else:
-                self._push(born)
+        children = self._born(node, pair, True, together), self._born(node, pair, False, apart)
+        self._news.append(Branched(number, node.lower.value, pair, *children))
+
+    def _born(self, node: Node, pair: Pair, together: bool, bound: SafeBound | None) -> Child:
+        """Take in a child of a node, unless its bound closes it."""
+        if bound is None:
+            self._closed = min(self._closed, node.fixings.below)
+            return Child(None, node.fixings.below)
+        born = replace(child(node, pair, together), number=self._n_created)
+        born = replace(born, lower=born.proven(bound))
+        if self.tolerances.closes(born.lower, self.upper):
+            self._closed = min(self._closed, born.lower.value)
+            return Child(None, born.lower.value)
+        self._push(born)
+        return Child(born.number, born.lower.value)
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
         """Take a clustering if it improves the incumbent; whether it did."""
@@ -184,14 +205,21 @@ class Tree:
     def _close_open_nodes(self) -> None:
         """Close what the incumbent allows, which also frees the warm starts held for it."""
         cutoff = self.tolerances.cutoff(self.upper)
-        closed = [bound for bound, _, _ in self._open if bound >= cutoff]
-        self._closed = min([self._closed, *closed])
+        closed = [(bound, number) for bound, number, _ in self._open if bound >= cutoff]
+        self._closed = min([self._closed, *(bound for bound, _ in closed)])
+        self._news += [_finished(number, bound) for bound, number in closed]
         self._open = [entry for entry in self._open if entry[0] < cutoff]
         heapq.heapify(self._open)
 
     def _push(self, node: Node) -> None:
         self._n_created = max(self._n_created, node.number + 1)
         heapq.heappush(self._open, (node.lower.value, node.number, node))
+
+
+def _finished(number: int, lower: float) -> NodeLeft:
+    """A node that nothing is left of, with what is proven for its clusterings: inf if there are
+    none, whatever they cost."""
+    return NodeLeft(number, lower, NodeEnd.INFEASIBLE if lower == math.inf else NodeEnd.CLOSED)
 
 
 def advanced(node: Node, outcome: Outcome) -> Node:

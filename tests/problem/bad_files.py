@@ -47,7 +47,8 @@ OVERLAP = "expected OVERLAP l i j ..., an integer l >= 0 and row numbers"
 DIFFERENCE = "expected DIFFERENCE l i j ..., an integer l >= 0 and row numbers"
 SOFTCL = "expected SOFTCL l i j i j ..., an integer l >= 0 and pairs of row numbers"
 SOFT = "two row numbers and a weight 0 < w <= 1 (1 if it is left out)"
-OTHER_DATA = "is the file for other data, or does it number rows from 1?"
+OTHER_DATA = "is the file for other data?"
+FROM_ONE = "is the file for other data, or does it number rows from 1 (--one-based)?"
 
 UNREADABLE = [
     BadFile("missing", None, None, "there is no such file"),
@@ -115,20 +116,23 @@ BAD_POINTS = [
         "csv class column",
         "x,class\n1,setosa\n",
         2,
-        "column 2 is 'setosa'; expected a finite number",
+        "column 2 is 'setosa'; expected a finite number, or to leave the column out (--drop "
+        "'class')",
         "bad.csv",
     ),
     BadFile(
         "csv first row with text",
         "5.1,3.5,setosa\n4.9,3.0,setosa\n",
         1,
-        "column 3 is 'setosa' beside numbers; expected a row of numbers, or a heading without any",
+        "column 3 is 'setosa' beside numbers; expected a row of numbers, or a heading without any, "
+        "or to leave the column out (--drop 3)",
     ),
     BadFile(
         "csv first row with a gap",
         "1,,3\n4,5,6\n",
         1,
-        "column 2 is '' beside numbers; expected a row of numbers, or a heading without any",
+        "column 2 is '' beside numbers; expected a row of numbers, or a heading without any, or to "
+        "leave the column out (--drop 2)",
     ),
     BadFile("csv gap", "1,2\n3,\n", 2, "column 2 is ''; expected a finite number"),
     BadFile("csv ragged", "1,2\n3,4,5\n", 2, "the row has 3 numbers; line 1 has 2"),
@@ -167,7 +171,7 @@ BAD_CONSTRAINTS = [
         "out of range",
         "ML 0 1\n\nCL 2 4\n",
         3,
-        f"'CL 2 4' names row 4, but the data has rows 0 to 3; {OTHER_DATA}",
+        f"'CL 2 4' names row 4, but the data has rows 0 to 3; {FROM_ONE}",
     ),
     BadFile(
         "negative row",
@@ -190,7 +194,7 @@ BAD_CONSTRAINTS = [
         "SCL out of range",
         "SCL 0 1 0.5\nSCL 0 4 0.5\n",
         2,
-        f"'SCL 0 4 0.5' names row 4, but the data has rows 0 to 3; {OTHER_DATA}",
+        f"'SCL 0 4 0.5' names row 4, but the data has rows 0 to 3; {FROM_ONE}",
     ),
     BadFile(
         "SML, i = j", "SML 2 2 1\n", 1, "'SML 2 2 1' pairs a point with itself; expected i != j"
@@ -224,7 +228,7 @@ BAD_CONSTRAINTS = [
         "OVERLAP out of range",
         "OVERLAP 1 0 4\n",
         1,
-        f"'OVERLAP 1 0 4' names row 4, but the data has rows 0 to 3; {OTHER_DATA}",
+        f"'OVERLAP 1 0 4' names row 4, but the data has rows 0 to 3; {FROM_ONE}",
     ),
     BadFile(
         "SOFTCL out of range",
@@ -249,5 +253,5 @@ BAD_LABELS = [
         None,
         "5 labels for 4 points; expected one per line and point, without a heading",
     ),
-    BadFile("two columns", "0\n\n1 0\n", 3, "'1 0'; expected one label, without blanks"),
+    BadFile("two columns", "0\n\n1 0\n", 3, "'1 0'; expected one label, without blanks and commas"),
 ]

@@ -208,12 +208,12 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         InfeasibilityKind.EXHAUSTED,
         result.statistics.n_nodes,
     )
-    assert "proven by branching over" in str(result)
+    assert "proven by branching over" in str(proof)
     assert "proven infeasible: no clustering keeps" in summary(result)
     if isinstance(bounding, Seeing):
         assert result.statistics.n_nodes == 1
         assert result.statistics.root_lower_bound is None
-        assert "over 1 node (" in str(result)
+        assert "proven by branching over 1 node" in str(proof)
     told = [event for event in events if isinstance(event, Progress)]
     assert all(event.upper == event.gap == math.inf for event in told)
 

@@ -1,0 +1,181 @@
+"""Observers that show a batch while it lasts: a live display, or plain lines."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from sdpbb.batch.events import (
+    BatchEnded,
+    BatchEvent,
+    BatchStarted,
+    Compiling,
+    JobEnded,
+    JobPutBack,
+    JobStarted,
+    Stopping,
+)
+from sdpbb.batch.row import RowStatus
+from sdpbb.batch.summary import short_line, summary
+from sdpbb.files import shown_path
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+SHOWN = 8
+"""So many running jobs are named."""
+
+COMPILING = "Compiling kernels: once per machine and version"
+
+
+class Stream(Protocol):
+    """Where lines are written to."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+class PlainLines:
+    """An observer that writes a line for each job that has ended, and the summary."""
+
+    def __init__(self, stream: Stream, version: str) -> None:
+        self._stream = stream
+        self._version = version
+
+    def __call__(self, event: BatchEvent) -> None:
+        match event:
+            case BatchStarted():
+                self._write(opening(event, self._version))
+            case Compiling():
+                self._write(COMPILING)
+            case JobPutBack():
+                self._write(_put_back(event))
+            case JobEnded(row, n_done, n_jobs):
+                width = len(str(n_jobs))
+                self._write(f"[{n_done:>{width}}/{n_jobs}] {short_line(row)}")
+            case BatchEnded(result):
+                self._write(f"\n{summary(result)}".rstrip("\n"))
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+class LiveDisplay:
+    """An observer that keeps a few lines at the bottom of a terminal up to date: how many jobs are
+    done, what is running, how long it may take. Above them it leaves a line for each job that has
+    no answer. A context manager: within, it draws."""
+
+    def __init__(self, console: Console, version: str) -> None:
+        from rich.live import Live
+
+        self._console = console
+        self._version = version
+        self._counts: Counter[RowStatus] = Counter()
+        self._running: dict[str, float] = {}
+        self._started = time.monotonic()
+        self._n_jobs = self._n_before = self._n_done = 0
+        self._workers = 1
+        self._is_stopping = False
+        self._live = Live(
+            console=console, get_renderable=self._drawing, refresh_per_second=4, transient=True
+        )
+
+    def __enter__(self) -> LiveDisplay:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def __call__(self, event: BatchEvent) -> None:
+        match event:
+            case BatchStarted():
+                self._started = time.monotonic()
+                self._n_jobs, self._n_before = event.n_jobs, event.n_done
+                self._n_done, self._workers = event.n_done, event.n_workers
+                self._print(opening(event, self._version))
+            case Compiling():
+                self._print(COMPILING)
+            case JobStarted(name):
+                self._running[name] = time.monotonic()
+            case JobPutBack(name):
+                self._running.pop(name, None)
+                self._print(_put_back(event))
+            case JobEnded(row, n_done):
+                self._running.pop(row.name, None)
+                self._counts[row.status] += 1
+                self._n_done = n_done
+                if not row.succeeded:
+                    self._print(short_line(row))
+            case Stopping():
+                self._is_stopping = True
+            case BatchEnded(result):
+                self._live.stop()
+                self._print(f"\n{summary(result)}".rstrip("\n"))
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+    def _drawing(self) -> Text:
+        from rich.text import Text
+
+        lines = self._lines() if self._n_jobs else []
+        return Text("\n".join(lines), no_wrap=True, overflow="crop")
+
+    def _lines(self) -> list[str]:
+        now = time.monotonic()
+        elapsed = now - self._started
+        first = f"{self._n_done}/{self._n_jobs} done, {clock(elapsed)}"
+        if self._is_stopping:
+            first += ", interrupted: waiting for what is running"
+        elif (left := self._seconds_left(elapsed)) is not None:
+            first += f", about {clock(left)} left"
+        counts = ", ".join(f"{self._counts[s]} {s.value}" for s in RowStatus if self._counts[s])
+        running = list(self._running.items())
+        names = [f"{shown_path(name)} ({clock(now - since)})" for name, since in running[:SHOWN]]
+        more = f", and {len(running) - SHOWN} more" if len(running) > SHOWN else ""
+        return [
+            first,
+            f"so far: {counts or 'none'}",
+            f"running: {', '.join(names) or 'none'}{more}",
+        ]
+
+    def _seconds_left(self, elapsed: float) -> float | None:
+        """By the pace so far; None before anything has ended."""
+        n_ended = self._n_done - self._n_before
+        if n_ended <= 0:
+            return None
+        return elapsed / n_ended * (self._n_jobs - self._n_done)
+
+
+def opening(started: BatchStarted, version: str) -> str:
+    """What there is to do."""
+    n, workers = started.n_jobs, started.n_workers
+    before = f", {started.n_done} of them done before" if started.n_done else ""
+    return (
+        f"sdpbb {version}: batch of {n} instance{'' if n == 1 else 's'}{before}, "
+        f"{workers} worker{'' if workers == 1 else 's'}"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Seconds as h:mm:ss."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+def _put_back(event: JobPutBack) -> str:
+    return (
+        f"{shown_path(event.name)}: its process {event.reason}; it is tried once more, at the end "
+        "and alone"
+    )

@@ -1,0 +1,128 @@
+"""The work on one job, in the process of a worker. Everything that goes wrong is a value."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sdpbb.batch.job import Job
+from sdpbb.batch.row import RowStatus
+from sdpbb.errors import (
+    BackendFailure,
+    BackendUnavailable,
+    InstanceError,
+    InstanceWarning,
+    ParameterError,
+)
+from sdpbb.files import shown_path
+
+if TYPE_CHECKING:
+    from sdpbb.problem import Instance
+    from sdpbb.result import Result
+
+SHOWN = 6
+"""So many constraints of a conflict are named in a message."""
+
+
+def prepare(setting: str, compiling: Callable[[], None]) -> None:
+    """Import the engine and make the kernels of a bounding ready."""
+    from sdpbb.compilation import prepare_kernels
+
+    prepare_kernels(compiling, setting)
+
+
+def evaluate(
+    task: Mapping[str, Any], interrupt: threading.Event, tell: Callable[[], None]
+) -> dict[str, Any]:
+    """Read and solve.
+
+    Parameters
+    ----------
+    task : `Job.to_dict()`
+    interrupt : ends the run with what was found
+    tell : called when the instance has been read, as its time limit begins
+
+    Returns
+    -------
+    Fields of a `Row`, with "labels" as a list or None.
+    """
+    job = Job.from_dict(task)
+    try:
+        return _solved(job, interrupt, tell)
+    except (InstanceError, ParameterError) as error:
+        return _without_result(RowStatus.BAD_INPUT, str(error))
+    except (BackendFailure, BackendUnavailable) as error:
+        return _without_result(RowStatus.FAILED, str(error))
+    except MemoryError:
+        return _without_result(RowStatus.FAILED, "memory ran out")
+    except Exception as error:  # the isolation of jobs from each other is what this is for
+        message = f"internal error: {type(error).__name__}: {error}"
+        return _without_result(RowStatus.FAILED, message)
+
+
+def _solved(job: Job, interrupt: threading.Event, tell: Callable[[], None]) -> dict[str, Any]:
+    from sdpbb.problem.formats import read_instance
+    from sdpbb.solver import solve
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        instance = read_instance(
+            job.data,
+            job.k,
+            job.constraints,
+            constraints_format=job.constraints_format,
+            one_based=job.one_based,
+            index_column=job.index_column,
+            drop=job.drop,
+        )
+    if instance.has_soft_constraints:
+        raise InstanceError(
+            f"{shown_path(job.constraints or '')}: soft constraints, and only hard ones can be "
+            "solved exactly; expected hard must-links and cannot-links"
+        )
+    tell()
+    result = solve(instance, job.solver_parameters(), interrupt=interrupt)
+    messages = [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
+    if result.infeasibility is not None:
+        messages.insert(0, _proof(result))
+    return {**_of_result(result), **_of_instance(instance), "message": _line("; ".join(messages))}
+
+
+def _proof(result: Result) -> str:
+    """Why there is no clustering, with the constraints that contradict each other, if known."""
+    conflict = result.conflict
+    if conflict is None:
+        return str(result.infeasibility)
+    shown = [f"{member.place} {member.text}" for member in conflict.members[:SHOWN]]
+    if len(conflict.members) > SHOWN:
+        shown.append(f"and {len(conflict.members) - SHOWN} more")
+    return f"{conflict.heading}: {', '.join(shown)}"
+
+
+def _of_result(result: Result) -> dict[str, Any]:
+    values = result.to_dict()
+    measured = (
+        *("status", "termination", "objective", "lower_bound", "gap", "labels"),
+        *("n_nodes", "n_blocks", "wall_seconds", "root_gap", "root_seconds"),
+    )
+    return {name: values[name] for name in measured}
+
+
+def _of_instance(instance: Instance) -> dict[str, Any]:
+    return {
+        "n_points": instance.n_points,
+        "n_features": instance.n_features,
+        "k": instance.k,
+        "n_must_link": len(instance.must_link),
+        "n_cannot_link": len(instance.cannot_link),
+    }
+
+
+def _without_result(status: RowStatus, message: str) -> dict[str, Any]:
+    return {"status": status.value, "message": _line(message), "labels": None}
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,111 @@
+"""The folder that a batch writes to."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sdpbb.batch.errors import BatchError
+from sdpbb.batch.outcome import BatchResult
+from sdpbb.batch.results_file import ResultsFile, opened
+from sdpbb.batch.row import COLUMNS
+from sdpbb.batch.summary import summary
+from sdpbb.files import name_problem, shown_path, write_atomically
+
+RESULTS = "results.jsonl"
+TABLE = "results.csv"
+SUMMARY = "summary.txt"
+LABELS = "labels"
+FILES = (RESULTS, TABLE, SUMMARY)
+
+_SAFE = f"; the rows in {RESULTS} are safe: go on with --resume"
+
+
+@dataclass(frozen=True)
+class BatchFolder:
+    """The folder at path, whose results are open."""
+
+    path: str
+    results: ResultsFile
+
+    def write_labels(self, name: str, labels: list[int] | None) -> str | None:
+        """Write the labels of a job, or remove those of before; the file's path in the folder.
+
+        Raises
+        ------
+        BatchError
+            If they cannot be written.
+        """
+        inside = os.path.join(LABELS, f"{name}.txt")
+        path = os.path.join(self.path, inside)
+        if labels is None:
+            _guarded(path, lambda: _remove(path))
+            return None
+        text = "".join(f"{label}\n" for label in labels)
+        folder = os.path.join(self.path, LABELS)
+        _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
+        _write(path, text)
+        return inside
+
+    def write_tables(self, result: BatchResult) -> None:
+        """Write the rows as CSV, and the summary.
+
+        Raises
+        ------
+        BatchError
+            If they cannot be written.
+        """
+        _write(os.path.join(self.path, TABLE), table(result))
+        _write(os.path.join(self.path, SUMMARY), summary(result))
+
+
+@contextlib.contextmanager
+def opened_folder(path: str, resume: bool) -> Iterator[BatchFolder]:
+    """The folder at path, made if it is not there.
+
+    Raises
+    ------
+    BatchError
+        If there can be none, or it holds results and should not (`opened`).
+    """
+    if problem := name_problem(path):
+        raise BatchError(problem)
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise BatchError(f"{shown_path(path)}: is no folder; expected a folder, or a new name")
+    _guarded(path, lambda: os.makedirs(path, exist_ok=True), "")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise BatchError(f"{shown_path(path)}: the folder is not writable")
+    with opened(os.path.join(path, RESULTS), resume) as results:
+        yield BatchFolder(path, results)
+
+
+def table(result: BatchResult) -> str:
+    """The rows of a batch as CSV; empty fields stand for None."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for row in result.rows:
+        values = row.to_dict()
+        writer.writerow([values[name] for name in COLUMNS])
+    return text.getvalue()
+
+
+def _write(path: str, text: str) -> None:
+    _guarded(path, lambda: write_atomically(path, text))
+
+
+def _guarded(path: str, action: Callable[[], object], then: str = _SAFE) -> None:
+    try:
+        action()
+    except OSError as error:
+        reason = error.strerror or error
+        raise BatchError(f"{shown_path(path)}: could not be written ({reason}){then}") from None
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)

@@ -1,0 +1,116 @@
+"""What a batch as a whole has come to."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sdpbb.batch.row import STOPPED, Row, RowStatus
+
+SECONDS_SHIFT = 1.0
+"""Of the shifted geometric mean of seconds: keeps instances of milliseconds from ruling it."""
+
+NODES_SHIFT = 10.0
+"""Of the shifted geometric mean of nodes."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """Shifted geometric means of seconds and nodes over n_rows rows; nan without any."""
+
+    n_rows: int
+    seconds: float
+    nodes: float
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Means:
+        """Of rows that have seconds and nodes; the others do not count."""
+        measured = [row for row in rows if row.wall_seconds is not None and row.n_nodes is not None]
+        return cls(
+            len(measured),
+            shifted_geometric_mean([row.wall_seconds or 0.0 for row in measured], SECONDS_SHIFT),
+            shifted_geometric_mean([row.n_nodes or 0 for row in measured], NODES_SHIFT),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; None for nan."""
+        seconds, nodes = (None if math.isnan(x) else x for x in (self.seconds, self.nodes))
+        return {"instances": self.n_rows, "seconds": seconds, "nodes": nodes}
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What a batch as a whole has come to.
+
+    Attributes
+    ----------
+    rows : one per job that has been done, now or before, in the order of the jobs
+    n_jobs : of the batch
+    wall_seconds : what this run of it took
+    interrupted : whether it was ended before all jobs were done
+    """
+
+    rows: tuple[Row, ...]
+    n_jobs: int
+    wall_seconds: float
+    interrupted: bool = False
+
+    @property
+    def counts(self) -> dict[RowStatus, int]:
+        """How many rows there are of each status that occurs."""
+        found = Counter(row.status for row in self.rows)
+        return {status: found[status] for status in RowStatus if found[status]}
+
+    @property
+    def n_missing(self) -> int:
+        """Jobs without a row."""
+        return self.n_jobs - len(self.rows)
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every job has an answer: proven optimal, or proven infeasible."""
+        return not self.n_missing and all(row.succeeded for row in self.rows)
+
+    @property
+    def stopped(self) -> list[Row]:
+        """Rows that were stopped before there was an answer."""
+        return [row for row in self.rows if row.status in STOPPED]
+
+    @property
+    def failed(self) -> list[Row]:
+        """Rows without a run that came to its end."""
+        return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
+
+    def means_of_answers(self) -> Means:
+        """Over the rows that are answers."""
+        return Means.of(row for row in self.rows if row.succeeded)
+
+    def means_of_runs(self) -> Means:
+        """Over the rows that are answers or were stopped, these with what they took until then."""
+        return Means.of(row for row in self.rows if row.succeeded or row.status in STOPPED)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "instances": self.n_jobs,
+            "missing": self.n_missing,
+            "interrupted": self.interrupted,
+            "wall_seconds": self.wall_seconds,
+            "counts": {status.value: count for status, count in self.counts.items()},
+            "means_of_answers": self.means_of_answers().to_dict(),
+            "means_of_runs": self.means_of_runs().to_dict(),
+            "seconds_shift": SECONDS_SHIFT,
+            "nodes_shift": NODES_SHIFT,
+            "rows": [row.to_dict() for row in self.rows],
+        }
+
+
+def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> float:
+    """(prod (x + s))^(1/n) - s of n values x >= 0 and s > 0; nan of none (Achterberg: Constraint
+    Integer Programming, 2007, appendix A)."""
+    if not values:
+        return math.nan
+    return math.exp(math.fsum(math.log(x + shift) for x in values) / len(values)) - shift

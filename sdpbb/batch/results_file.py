@@ -1,0 +1,125 @@
+"""The rows of a batch on disk: appended as they come, whatever happens afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from sdpbb.batch.errors import BatchError
+from sdpbb.batch.row import Row
+from sdpbb.files import shown_path
+
+
+class ResultsFile:
+    """A file of rows, one line of JSON each, that one process writes to at a time.
+
+    A row is on disk when `append` returns. What the end of a process has left of a line is cut off
+    when the file is opened the next time; it is a row that nobody was told of.
+    """
+
+    def __init__(self, path: str, file: BinaryIO, rows: list[Row], length: int) -> None:
+        """Use `opened`."""
+        self.path = path
+        self.rows = rows
+        self._file = file
+        self._length = length
+
+    def append(self, row: Row) -> None:
+        """Add a row.
+
+        Raises
+        ------
+        BatchError
+            If it cannot be written; then the file is as it was before.
+        """
+        line = row.to_line().encode()
+        try:
+            self._write(line)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(self._length)
+            n = len(self.rows)
+            raise BatchError(
+                f"{shown_path(self.path)}: could not be written ({error.strerror or error}); the "
+                f"{n} row{'' if n == 1 else 's'} before {'is' if n == 1 else 'are'} safe: go on "
+                "with --resume"
+            ) from None
+        self._length += len(line)
+        self.rows.append(row)
+
+    def _write(self, line: bytes) -> None:
+        self._file.seek(self._length)
+        self._file.write(line)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+@contextlib.contextmanager
+def opened(path: str, resume: bool) -> Iterator[ResultsFile]:
+    """The file of rows at path, with those that it holds; a new one if there is none.
+
+    Parameters
+    ----------
+    path : in a folder that is there
+    resume : whether it may hold rows
+
+    Raises
+    ------
+    BatchError
+        If it holds rows and should not, or what is no row; if it cannot be opened, or another
+        process has it open.
+    """
+    name = shown_path(path)
+    try:
+        # Unbuffered: what could not be written must not be tried again when the file is closed.
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)  # noqa: SIM115
+    except OSError as error:
+        raise BatchError(f"{name}: cannot be written ({error.strerror or error})") from None
+    with file:
+        _lock(file, name)
+        content = file.read()
+        if content and not resume:
+            raise BatchError(
+                f"{name}: holds results already; go on with --resume, or give a new folder"
+            )
+        end = content.rfind(b"\n") + 1
+        rows = _rows(content[:end], name)
+        file.truncate(end)
+        yield ResultsFile(path, file, rows, end)
+
+
+def _rows(content: bytes, name: str) -> list[Row]:
+    rows = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            rows.append(Row.from_dict(_object(line)))
+        except (KeyError, TypeError, ValueError):
+            raise BatchError(
+                f"{name}:{number}: is no row of a batch of this version of sdpbb; expected the "
+                "file as it was written"
+            ) from None
+    return rows
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    values = json.loads(line)
+    if not isinstance(values, dict):
+        raise TypeError
+    return values
+
+
+def _lock(file: BinaryIO, name: str) -> None:
+    """Until the file is closed, which the end of the process does, too."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BatchError(f"{name}: another batch is writing to it; wait for its end") from None
+    except OSError:  # a file system without locks
+        return

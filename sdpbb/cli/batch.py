@@ -1,0 +1,171 @@
+"""The command `sdpbb batch`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdpbb import __version__
+from sdpbb.cli import options
+from sdpbb.cli.exit_codes import ExitCode, batch_exit_code, one_line_errors
+from sdpbb.cli.options import Bounding
+from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.streams import ForgivingStream
+from sdpbb.interruption import finish_on_ctrl_c
+
+if TYPE_CHECKING:
+    from sdpbb.batch import BatchParameters, Job
+    from sdpbb.batch.events import BatchObserver
+
+Manifest = Annotated[
+    str,
+    typer.Argument(
+        metavar="MANIFEST",
+        show_default=False,
+        help="What to solve: TOML with a table [[instance]] for each, and [defaults]; or CSV with "
+        "a heading. The keys: data, constraints (paths or patterns, relative to MANIFEST), name, "
+        "k, gap, time_limit, node_limit, memory_limit, seed, bounding, constraints_format, "
+        "one_based, index_column, drop.",
+    ),
+]
+Folder = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        show_default=False,
+        help="The folder of the results: results.jsonl (a row as soon as it is there), "
+        "results.csv, summary.txt, labels/NAME.txt.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Processes, each of which works on one instance at a time."),
+]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on in a DIR that holds results: what has an answer is kept, and what was stopped "
+        "by limits that are no higher now; everything else is done again.",
+    ),
+]
+Gap = Annotated[
+    float | None,
+    typer.Option(
+        metavar="G", help="Stop when (upper - lower) / upper is at most G, 1e-4 if nothing is said."
+    ),
+]
+TimeLimit = Annotated[
+    float | None, typer.Option(metavar="S", help="Stop after S seconds of an instance.")
+]
+NodeLimit = Annotated[
+    int | None, typer.Option(metavar="N", help="Stop after N nodes of an instance.")
+]
+MemoryLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="MIB",
+        help="Stop when the process of an instance, the engine itself included, occupies more "
+        "than MIB.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the random choices.")]
+BoundingOption = Annotated[
+    Bounding | None,
+    typer.Option("--bounding", help="Where lower bounds come from, as for 'sdpbb solve'."),
+]
+WithLabels = Annotated[bool, typer.Option("--labels/--no-labels", help="Write labels.")]
+Grace = Annotated[
+    float,
+    typer.Option(
+        metavar="S",
+        help="Kill the process of an instance that has not come back S seconds after its time "
+        "limit.",
+    ),
+]
+
+
+def batch(
+    manifest: Manifest,
+    out: Folder,
+    workers: Workers = None,
+    resume: Resume = False,
+    gap: Gap = None,
+    time_limit: TimeLimit = None,
+    node_limit: NodeLimit = None,
+    memory_limit: MemoryLimit = None,
+    seed: Seed = None,
+    bounding: BoundingOption = None,
+    grace: Grace = 20.0,
+    labels: WithLabels = True,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Solve every instance that MANIFEST names, each in isolation: a wrong file, a crash or a time
+    limit is a row of the results, and not the end.
+
+    --gap, the limits, --seed and --bounding are for every instance, and take precedence over
+    MANIFEST. Without --workers, as many processes are used as there are cores.
+    """
+    with one_line_errors():
+        from sdpbb.batch import BatchParameters, read_manifest
+        from sdpbb.batch.folder import FILES
+
+        parameters = BatchParameters(
+            workers=options.usable_cores() if workers is None else workers,
+            resume=resume,
+            labels=labels,
+            grace=grace,
+        )
+        outputs = Outputs(json, None)
+        outputs.check([manifest, *(os.path.join(out, name) for name in FILES)], None)
+        overrides = options.given(
+            gap=gap,
+            time_limit=time_limit,
+            node_limit=node_limit,
+            memory_limit=memory_limit,
+            seed=seed,
+            bounding=None if bounding is None else bounding.value,
+        )
+        code = _run(read_manifest(manifest, overrides), out, parameters, outputs, quiet)
+    raise typer.Exit(code)
+
+
+def _run(
+    jobs: list[Job], folder: str, parameters: BatchParameters, outputs: Outputs, quiet: bool
+) -> ExitCode:
+    """Run, show and write what comes of it; the exit status."""
+    from sdpbb.batch import run_batch
+
+    interrupt = threading.Event()
+    with finish_on_ctrl_c(interrupt), _observer(outputs, quiet) as observer:
+        result = run_batch(jobs, folder, parameters, observer, interrupt)
+        outputs.write(result, None, quiet)
+    return batch_exit_code(result)
+
+
+@contextmanager
+def _observer(outputs: Outputs, quiet: bool) -> Iterator[BatchObserver]:
+    from sdpbb.batch.display import LiveDisplay, PlainLines
+    from sdpbb.batch.events import ignore
+
+    stream = sys.stderr if outputs.use_stdout else sys.stdout
+    if quiet:
+        yield ignore
+    elif stream.isatty() and os.environ.get("TERM") != "dumb":
+        from rich.console import Console
+
+        with LiveDisplay(Console(file=stream), __version__) as display:
+            yield display
+    else:
+        # A reader who leaves does not end the batch: its results are in files.
+        name = "stderr" if outputs.use_stdout else "stdout"
+        yield PlainLines(ForgivingStream(name, None), __version__)

@@ -1,0 +1,140 @@
+"""The command `sdpbb gap`."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
+
+import typer
+
+from sdpbb import __version__
+from sdpbb.cli import options
+from sdpbb.cli.engine import solver_parameters
+from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
+from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.options import Bounding, BranchingRule
+from sdpbb.cli.outputs import Outputs
+from sdpbb.interruption import finish_on_ctrl_c
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sdpbb.parameters import SolverParameters
+    from sdpbb.problem import Instance
+
+
+def gap(
+    data: options.Data,
+    given: Annotated[
+        str,
+        typer.Argument(
+            metavar="LABELS",
+            show_default=False,
+            help="Labels from any tool, one per line, in the order of the points; '-1', say, is a "
+            "cluster like all others.",
+        ),
+    ],
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            metavar="K",
+            help="Number of clusters.",
+            show_default="as DATA says, or else as many as LABELS has",
+        ),
+    ] = None,
+    constraints: options.Constraints = None,
+    constraints_format: options.ConstraintsFormat = None,
+    one_based: options.OneBased = False,
+    index_column: options.IndexColumn = None,
+    drop: options.Drop = None,
+    gap: options.Gap = 1e-4,
+    time_limit: options.TimeLimit = None,
+    node_limit: options.NodeLimit = None,
+    memory_limit: options.MemoryLimit = None,
+    seed: options.Seed = 0,
+    bounding: options.BoundingOption = Bounding.HYBRID,
+    branching: options.Branching = BranchingRule.MOST_UNDECIDED,
+    fixing: options.Fixing = True,
+    workers: options.Workers = None,
+    dask: options.Dask = None,
+    json: options.Json = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write the labels of the best clustering found, which may be the given one, one "
+            "per line; '-' as for --json.",
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Tell how far the clustering LABELS of the points in DATA is from the best one, and prove it.
+
+    Constraints that it violates are listed; there is no gap then, but the lower bound and the best
+    clustering that keeps them. The exit status is 0 whether or not LABELS is optimal, as long as it
+    is proven how far it is.
+    """
+    with one_line_errors():
+        # The engine is imported last: what is wrong with the input is told without the wait.
+        parameters = solver_parameters(
+            gap=gap,
+            seed=seed,
+            bounding=bounding,
+            branching=branching,
+            fixing=fixing,
+            workers=workers,
+            dask=dask,
+            time_limit=time_limit,
+            node_limit=node_limit,
+            memory_limit=memory_limit,
+        )
+        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
+        outputs = Outputs(json, labels)
+        outputs.check([*inputs.paths, given], None)
+        instance, numbers = _read(inputs, given)
+        code = _run(instance, numbers, parameters, outputs, quiet)
+    raise typer.Exit(code)
+
+
+def _read(inputs: InputFiles, given: str) -> tuple[Instance, NDArray[np.intp]]:
+    """The instance, and the labels (n,) of its points."""
+    from sdpbb.problem.formats import read_labels, read_points
+
+    drop = inputs.drop or ()
+    file = read_points(inputs.data, index_column=inputs.index_column, drop=drop)
+    numbers = read_labels(given, len(file.points))
+    if inputs.k is None and file.k is None:
+        inputs = replace(inputs, k=int(numbers.max()) + 1)
+    return inputs.read_hard(), numbers
+
+
+def _run(
+    instance: Instance,
+    numbers: NDArray[np.intp],
+    parameters: SolverParameters,
+    outputs: Outputs,
+    quiet: bool,
+) -> ExitCode:
+    """Run, show and write what comes of it; the exit status."""
+    from sdpbb.gaps.gap import optimality_gap
+    from sdpbb.report import ProgressTable
+    from sdpbb.search.events import ignore
+
+    interrupt = threading.Event()
+    log = outputs.log(interrupt)
+    table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
+    observer = ignore if quiet else table
+    with finish_on_ctrl_c(interrupt):
+        report = optimality_gap(
+            instance, numbers, parameters=parameters, observer=observer, interrupt=interrupt
+        )
+        if not quiet:
+            log.write(f"\n{report}\n")
+            log.flush()
+        best = report.result.partition
+        outputs.write(report, None if best is None else best.labels, quiet)
+    return exit_code(report.result)

@@ -1,0 +1,234 @@
+"""The commands `sdpbb plot KIND`."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdpbb.cli import options
+from sdpbb.cli.exit_codes import PLOT_EXIT_CODES, ExitCode, epilog, fail, one_line_errors
+from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.streams import say
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.files import output_problem, shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    from sdpbb.problem import Instance
+    from sdpbb.traces.trace import Trace
+
+EPILOG = epilog(PLOT_EXIT_CODES)
+
+plot = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Draw a run, a clustering, a relaxation or a batch.",
+    epilog=EPILOG,
+)
+
+Out = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", show_default=False, help="The picture; a name in .png or .svg. Required."
+    ),
+]
+Title = Annotated[str | None, typer.Option(metavar="TEXT", help="A title above the picture.")]
+TraceFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="TRACE", show_default=False, help="What 'sdpbb solve --trace' has written."
+    ),
+]
+LabelsToDraw = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Labels, one per line, in the order of the points."),
+]
+
+
+@plot.command(epilog=EPILOG)
+def bounds(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug = False) -> None:
+    """Draw the best clustering's cost and the proven lower bound of a run over time."""
+    with _picture(out):
+        from sdpbb.plots import plot_bounds
+
+        with _told_of(trace):
+            ax = plot_bounds(_read_trace(trace))
+        _save(ax, out, title)
+
+
+@plot.command(epilog=EPILOG)
+def tree(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug = False) -> None:
+    """Draw the branch-and-bound tree of a run, coloured by how its nodes were left."""
+    with _picture(out):
+        from sdpbb.plots import plot_tree
+
+        with _told_of(trace):
+            ax = plot_tree(_read_trace(trace))
+        _save(ax, out, title)
+
+
+@plot.command(epilog=EPILOG)
+def clusters(
+    data: options.Data,
+    out: Out,
+    labels: LabelsToDraw = None,
+    constraints: options.Constraints = None,
+    constraints_format: options.ConstraintsFormat = None,
+    one_based: options.OneBased = False,
+    index_column: options.IndexColumn = None,
+    drop: options.Drop = None,
+    title: Title = None,
+    debug: options.Debug = False,
+) -> None:
+    """Draw the points in two principal components with their clusters and their constraints.
+
+    Points with two features are drawn as they are. Violated constraints are red.
+    """
+    with _picture(out):
+        from sdpbb.plots import plot_clusters
+
+        # How many clusters there are to be makes no difference here.
+        inputs = InputFiles(data, 1, constraints, constraints_format, one_based, index_column, drop)
+        instance = inputs.read()
+        _save(plot_clusters(instance, _read_labels(labels, instance)), out, title)
+
+
+@plot.command(epilog=EPILOG)
+def matrix(
+    data: options.Data,
+    out: Out,
+    k: options.Clusters = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Labels to sort by, one per line, that keep the must-links.",
+            show_default="those of a heuristic",
+        ),
+    ] = None,
+    constraints: options.Constraints = None,
+    constraints_format: options.ConstraintsFormat = None,
+    one_based: options.OneBased = False,
+    index_column: options.IndexColumn = None,
+    drop: options.Drop = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="S", help="Improve the relaxation for S seconds.")
+    ] = None,
+    title: Title = None,
+    debug: options.Debug = False,
+) -> None:
+    """Solve the semidefinite relaxation at the root and draw its matrix Z, sorted by cluster.
+
+    Squares of full colour are clusters that the relaxation is sure of; what is paler is left to
+    branching.
+    """
+    with _picture(out):
+        from sdpbb.plots import plot_matrix
+
+        if time_limit is not None and not time_limit > 0:
+            raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
+        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
+        instance = inputs.read_hard()
+        chosen = _read_labels(labels, instance)
+        from sdpbb.compilation import prepare_kernels
+        from sdpbb.plots.relaxation import solved_relaxation
+        from sdpbb.problem import Infeasibility
+
+        prepare_kernels(lambda: say("Compiling kernels: once per machine and version"))
+        limit = math.inf if time_limit is None else time_limit
+        solved = solved_relaxation(instance, chosen, limit)
+        if solved is None:
+            message = "whether there is a clustering at all was not found out in time"
+            fail(ExitCode.LIMIT_WITHOUT_CLUSTERING, message)
+        if isinstance(solved, Infeasibility):
+            fail(ExitCode.INFEASIBLE, f"no clustering keeps the constraints: {solved}")
+        _save(plot_matrix(solved.affinity, solved.labels), out, title)
+
+
+@plot.command(epilog=EPILOG)
+def profile(
+    results: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RESULTS...",
+            show_default=False,
+            help="What 'sdpbb batch' has written: results.csv or results.jsonl, one or several.",
+        ),
+    ],
+    out: Out,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A curve for each value of this column, such as bounding.",
+            show_default="one for each file",
+        ),
+    ] = None,
+    title: Title = None,
+    debug: options.Debug = False,
+) -> None:
+    """Draw how many instances of a batch were solved within which time."""
+    with _picture(out):
+        from sdpbb.plots import plot_profile
+        from sdpbb.plots.results_table import read_solved_runs
+
+        _save(plot_profile(read_solved_runs(results, by)), out, title)
+
+
+@contextmanager
+def _picture(out: str) -> Iterator[None]:
+    """Errors as one line; those of the file to write before anything is read or computed."""
+    with one_line_errors():
+        from sdpbb.plots.style import format_problem, require_matplotlib
+
+        if problem := format_problem(out):
+            raise ParameterError(f"--out {problem}")
+        if problem := output_problem(out):
+            raise InstanceError(problem)
+        require_matplotlib()
+        yield
+
+
+@contextmanager
+def _told_of(path: str) -> Iterator[None]:
+    """What cannot be drawn is told of the file that it is from."""
+    try:
+        yield
+    except ParameterError as error:
+        raise InstanceError(f"{shown_path(path)}: {error}") from None
+
+
+def _read_trace(path: str) -> Trace:
+    from sdpbb.traces.file import read_trace
+
+    return read_trace(path)
+
+
+def _read_labels(path: str | None, instance: Instance) -> NDArray[np.intp] | None:
+    if path is None:
+        return None
+    from sdpbb.problem.formats import read_labels
+
+    return read_labels(path, instance.n_points)
+
+
+def _save(ax: Axes, out: str, title: str | None) -> None:
+    from sdpbb.plots.style import save, set_title
+
+    if title is not None:
+        set_title(ax, title)
+    try:
+        save(ax, out)
+    except OSError as error:
+        fail(
+            ExitCode.BAD_INPUT,
+            f"{shown_path(out)}: could not be written ({error.strerror or error})",
+        )

@@ -1,0 +1,209 @@
+"""The command `sdpbb price`."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, TextIO, cast
+
+import typer
+
+from sdpbb import __version__
+from sdpbb.cli import options
+from sdpbb.cli.engine import solver_parameters
+from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
+from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.options import Bounding
+from sdpbb.cli.outputs import Outputs
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.files import shown_path
+from sdpbb.interruption import finish_on_ctrl_c
+
+if TYPE_CHECKING:
+    from sdpbb.explanation.statements import Statement
+    from sdpbb.parameters import SolverParameters
+    from sdpbb.prices.report import Price, PriceReport
+    from sdpbb.problem import Instance
+
+# Constraints that the table shows.
+TOP = 20
+# Seconds between two lines that tell of a constraint that costs nothing.
+INTERVAL = 2.0
+# Lines that a range may stand for.
+MOST_LINES = 1_000_000
+
+
+def price(
+    data: options.Data,
+    k: options.Clusters = None,
+    constraints: options.Constraints = None,
+    constraints_format: options.ConstraintsFormat = None,
+    one_based: options.OneBased = False,
+    index_column: options.IndexColumn = None,
+    drop: options.Drop = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LINES",
+            show_default="all",
+            help="Lines of the file of constraints, such as 4,9,12-15, whose constraints are to be "
+            "priced; for a JSON file such as ml[3],cl[0].",
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(metavar="N", help="Show the N dearest; --json and --csv hold all.")
+    ] = TOP,
+    gap: options.Gap = 1e-4,
+    time_limit: options.TimeLimit = None,
+    time_limit_each: Annotated[
+        float | None, typer.Option(metavar="S", help="Spend at most S seconds on a constraint.")
+    ] = None,
+    seed: options.Seed = 0,
+    bounding: options.BoundingOption = Bounding.HYBRID,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            show_default="number of cores",
+            help="Constraints that are priced at the same time.",
+        ),
+    ] = None,
+    json: options.Json = None,
+    csv: Annotated[
+        str | None,
+        typer.Option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
+    ] = None,
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> None:
+    """Tell what each must-link and cannot-link costs: by how much the optimum decreases without it.
+
+    The dearest come first; a wrong constraint is often among them. The instance is solved, and then
+    again without each constraint that the others do not imply.
+    """
+    with one_line_errors():
+        if top < 0:
+            raise ParameterError(f"top = {top}: expected an integer >= 0")
+        parameters = solver_parameters(
+            gap=gap, seed=seed, bounding=bounding, workers=workers, time_limit=time_limit
+        )
+        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
+        outputs = PriceOutputs(json, None, csv)
+        outputs.check(inputs.paths, None)
+        instance = inputs.read_hard()
+        if not len(instance.must_link) + len(instance.cannot_link):
+            raise InstanceError(
+                f"{shown_path(constraints or data)}: no must-links and no cannot-links, which "
+                "alone have a price; expected some (--constraints)"
+            )
+        chosen = None if only is None else _chosen(instance, only)
+        each = math.inf if time_limit_each is None else time_limit_each
+        code = _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
+    raise typer.Exit(code)
+
+
+@dataclass(frozen=True)
+class PriceOutputs(Outputs):
+    """The files to write, a table of the prices among them."""
+
+    csv: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        return [*super().paths, *([] if self.csv is None else [self.csv])]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be priced, and how."""
+
+    instance: Instance
+    constraints: list[Statement] | None
+    parameters: SolverParameters
+    time_limit_each: float
+
+
+def _chosen(instance: Instance, only: str) -> list[Statement]:
+    """The constraints of these places in the file."""
+    from sdpbb.prices.prices import stated_constraints
+
+    stated = stated_constraints(instance)
+    file = shown_path(instance.origin.constraints_path)
+    chosen = []
+    for place in _places(only):
+        there = [s for s in stated if s.place in (f"{file}:{place}", f"{file}: {place}")]
+        if not there:
+            raise ParameterError(
+                f"only = {place}: no must-link or cannot-link is stated there"
+                f"{f' in {file}' if file else ', as there is no file of constraints'}"
+            )
+        chosen += there
+    return chosen
+
+
+def _places(only: str) -> list[str]:
+    """The places one by one, of a list such as 4,9,12-15."""
+    places: list[str] = []
+    for part in only.split(","):
+        place = part.strip()
+        numbers = re.fullmatch(r"(\d+)-(\d+)", place)
+        if numbers is None:
+            places.append(place)
+            continue
+        first, last = int(numbers[1]), int(numbers[2])
+        if not 0 < last - first < MOST_LINES:
+            raise ParameterError(f"only = {place}: expected a first line and a later one")
+        places += map(str, range(first, last + 1))
+    return places
+
+
+def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCode:
+    """Run, show and write what comes of it; the exit status."""
+    from sdpbb.prices.prices import constraint_prices
+    from sdpbb.report import ProgressTable
+    from sdpbb.search.events import ignore
+
+    interrupt = threading.Event()
+    log = outputs.log(interrupt)
+
+    def tell(text: str) -> None:
+        if not quiet:
+            log.write(text + "\n")
+            log.flush()
+
+    told = -math.inf
+
+    def on_price(price: Price, left: int) -> None:
+        nonlocal told
+        now = time.perf_counter()
+        # There are many that cost nothing, and they come fast.
+        if price.upper > 0 or left == 0 or now - told > INTERVAL:
+            told = now
+            tell(f"{price}; {left} to go")
+
+    table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
+    with finish_on_ctrl_c(interrupt):
+        report = constraint_prices(
+            asked.instance,
+            asked.constraints,
+            asked.parameters,
+            time_limit_each=asked.time_limit_each,
+            observer=ignore if quiet else table,
+            on_price=on_price,
+            interrupt=interrupt,
+        )
+        tell(f"\n{report.table(top)}")
+        others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
+        outputs.write(report, None, quiet, others)
+    return _exit_code(report)
+
+
+def _exit_code(report: PriceReport) -> ExitCode:
+    if report.interrupted:
+        return ExitCode.INTERRUPTED
+    if report.result.objective is None:
+        return exit_code(report.result)
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT

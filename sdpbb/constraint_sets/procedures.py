@@ -1,0 +1,283 @@
+"""Constraint sets drawn from true labels, by the published procedures; repeatable by seed.
+
+by_number      different pairs of points, must-links where the labels are the same, cannot-links
+               elsewhere: K. Wagstaff and C. Cardie, Clustering with instance-level constraints
+               (2000), as B. Babaki, T. Guns and S. Nijssen draw them (2014, section 6)
+by_percentage  as many pairs as a percentage of the points has among itself: G. González-Almagro et
+               al., DILS: constrained clustering through dual iterative local search (2020), as
+               P. Baumann and D. S. Hochbaum draw them for PCCC (section 5.3)
+by_kinds       so many must-links and so many cannot-links: V. Piccialli, A. Russo Russo and
+               A. M. Sudoso, An exact algorithm for semi-supervised minimum sum-of-squares
+               clustering (2022, section 4.2)
+with_noise     a share of the pairs stated the other way: P. Baumann and D. S. Hochbaum, A k-means
+               algorithm for clustering with soft must-link and cannot-link constraints (2022,
+               section 5.1)
+with_confidence
+               soft constraints, each right with a probability of its own that its weight tells:
+               the noisy constraint sets of PCCC (section 5.3)
+
+Every set of pairs of the size and kind asked for is equally likely.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.errors import ParameterError
+from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.instance import SoftPairs
+from sdpbb.problem.pairs import MAX_PAIRS
+
+# All pairs are listed, to draw from, up to this number.
+_LISTED = 10_000_000
+
+
+class LinkedPairs(NamedTuple):
+    """Pairs i < j of row numbers from 0: must_link (p, 2) and cannot_link (q, 2)."""
+
+    must_link: NDArray[np.intp]
+    cannot_link: NDArray[np.intp]
+
+    @property
+    def hard(self) -> Constraints:
+        return Constraints(self.must_link, self.cannot_link)
+
+    @property
+    def soft(self) -> Constraints:
+        """Of weight 1."""
+        return Constraints(
+            soft_must_link=SoftPairs(self.must_link, np.ones(len(self.must_link))),
+            soft_cannot_link=SoftPairs(self.cannot_link, np.ones(len(self.cannot_link))),
+        )
+
+
+def by_number(labels: ArrayLike, pairs: int, rng: np.random.Generator) -> LinkedPairs:
+    """So many different pairs of points, linked as the labels (n,) say.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer pairs.
+    """
+    labels = np.asarray(labels)
+    n = len(labels)
+    total = n * (n - 1) // 2
+    _check_number("pairs", pairs, total, f"{n} points have {total} pairs")
+    if total > _LISTED:
+        return _linked(labels, _drawn(n, pairs, rng))
+    i, j = np.triu_indices(n, 1)
+    drawn = np.sort(rng.choice(total, pairs, replace=False))
+    return _linked(labels, np.column_stack([i[drawn], j[drawn]]))
+
+
+def number_by_percentage(n: int, percentage: float) -> int:
+    """c (c - 1) / 2 pairs, with c = ceil(n percentage / 100).
+
+    Raises
+    ------
+    ParameterError
+        Unless percentage is 0 to 100.
+    """
+    if not 0 <= percentage <= 100:
+        raise ParameterError(f"percentage = {percentage:g}: expected a number from 0 to 100")
+    c = math.ceil(n * percentage / 100 - 1e-9)  # 0.07 * 100 is above 7
+    return c * (c - 1) // 2
+
+
+def by_percentage(labels: ArrayLike, percentage: float, rng: np.random.Generator) -> LinkedPairs:
+    """`number_by_percentage` different pairs of points, linked as the labels (n,) say.
+
+    The points of such a pair are any points: only the number of pairs is that of a part of the
+    points.
+
+    Raises
+    ------
+    ParameterError
+        Unless percentage is 0 to 100.
+    """
+    labels = np.asarray(labels)
+    number = number_by_percentage(len(labels), percentage)
+    _check_size("percentage", f"{percentage:g}", number)
+    return _linked(labels, _drawn(len(labels), number, rng))
+
+
+def by_kinds(
+    labels: ArrayLike, must_links: int, cannot_links: int, rng: np.random.Generator
+) -> LinkedPairs:
+    """So many different pairs of points with the same label, and with different labels.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer pairs of either kind.
+    """
+    _, labels = np.unique(np.asarray(labels), return_inverse=True)
+    n, sizes = len(labels), np.bincount(labels)
+    same = int((sizes * (sizes - 1) // 2).sum())
+    different = n * (n - 1) // 2 - same
+    _check_number("must_links", must_links, same, f"{n} points have {same} pairs of the same label")
+    reason = f"{n} points have {different} pairs of different labels"
+    _check_number("cannot_links", cannot_links, different, reason)
+    return LinkedPairs(
+        _drawn_of_kind(labels, True, must_links, same, rng),
+        _drawn_of_kind(labels, False, cannot_links, different, rng),
+    )
+
+
+def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> LinkedPairs:
+    """The same pairs, a share of the must-links (rounded to a number of them) stated as
+    cannot-links, and as large a share of the cannot-links as must-links.
+
+    Raises
+    ------
+    ParameterError
+        Unless noise is 0 to 1.
+    """
+    if not 0 <= noise <= 1:
+        raise ParameterError(f"noise = {noise:g}: expected a share from 0 to 1")
+    wrong = []
+    for given in pairs:
+        chosen = np.zeros(len(given), dtype=bool)
+        chosen[rng.choice(len(given), round(noise * len(given)), replace=False)] = True
+        wrong.append(chosen)
+    ml, cl = pairs
+    return LinkedPairs(
+        _sorted(np.concatenate([ml[~wrong[0]], cl[wrong[1]]])),
+        _sorted(np.concatenate([cl[~wrong[1]], ml[wrong[0]]])),
+    )
+
+
+def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) -> Constraints:
+    """The same pairs as soft constraints: each is stated rightly with a probability o of its own,
+    uniform between least and 1, and has the weight w = 2 (o - 1/2).
+
+    least : 0.5 to 1; with 1 all are right and have the weight 1
+
+    Raises
+    ------
+    ParameterError
+        Unless least is 0.5 to 1.
+    """
+    if not 0.5 <= least <= 1:
+        raise ParameterError(f"confidence = {least:g}: expected a probability from 0.5 to 1")
+    both = np.concatenate(pairs)
+    is_ml = np.arange(len(both)) < len(pairs.must_link)
+    weights = 1 - 2 * (1 - least) * rng.random(len(both))  # above 0, also for least = 0.5
+    is_wrong = rng.random(len(both)) > (1 + weights) / 2
+    is_ml = is_ml != is_wrong
+    return Constraints(
+        soft_must_link=_sorted_soft(both[is_ml], weights[is_ml]),
+        soft_cannot_link=_sorted_soft(both[~is_ml], weights[~is_ml]),
+    )
+
+
+def _linked(labels: NDArray, pairs: NDArray[np.intp]) -> LinkedPairs:
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    return LinkedPairs(pairs[same], pairs[~same])
+
+
+def _check_number(name: str, number: int, there_are: int, reason: str) -> None:
+    if number < 0:
+        raise ParameterError(f"{name} = {number}: expected an integer >= 0")
+    if number > there_are:
+        raise ParameterError(f"{name} = {number}: {reason}; expected at most {there_are}")
+    _check_size(name, str(number), number)
+
+
+def _check_size(name: str, value: str, number: int) -> None:
+    if number > MAX_PAIRS:
+        raise ParameterError(
+            f"{name} = {value}: {number:,} pairs; expected at most {MAX_PAIRS:,}, as all of them "
+            "are held in memory"
+        )
+
+
+def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """(number, 2) different pairs i < j of 0..n-1, sorted. Pairs are drawn until there are enough
+    different ones, of which the superfluous are dropped at random."""
+    total = n * (n - 1) // 2
+    if 2 * number > total:  # what is left out is drawn instead
+        i, j = np.triu_indices(n, 1)
+        kept = np.ones(total, dtype=bool)
+        kept[rng.choice(total, total - number, replace=False)] = False
+        return np.column_stack([i[kept], j[kept]])
+    codes = np.empty(0, np.int64)
+    while len(codes) < number:
+        missing = number - len(codes)
+        first = rng.integers(n, size=missing + missing // 8 + 8)
+        second = rng.integers(n - 1, size=len(first))
+        second += second >= first
+        drawn = np.minimum(first, second) * n + np.maximum(first, second)
+        codes = np.unique(np.concatenate([codes, drawn]))
+    codes = np.sort(rng.choice(codes, number, replace=False))
+    return np.column_stack(np.divmod(codes, n))
+
+
+def _drawn_of_kind(
+    labels: NDArray[np.intp], same: bool, number: int, total: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """(number, 2) different pairs i < j with the same labels, or different ones, sorted, of total.
+
+    labels : (n,) 0, 1, ...
+    """
+    kind = _PairsOfKind.of(labels, same)
+    if 2 * number > total:
+        codes = kind.codes(np.arange(2 * total))
+    else:
+        codes = np.empty(0, np.int64)
+        while len(codes) < number:
+            missing = number - len(codes)
+            drawn = kind.codes(rng.integers(2 * total, size=missing + missing // 8 + 8))
+            codes = np.unique(np.concatenate([codes, drawn]))
+    codes = np.sort(rng.choice(np.unique(codes), number, replace=False))
+    return np.column_stack(np.divmod(codes, max(len(labels), 1)))
+
+
+class _PairsOfKind(NamedTuple):
+    """All ordered pairs of points with the same label, or with different ones, by number, without
+    a list of them.
+
+    order : (n,) the points, class by class
+    start, size : (n,) where the class of each of them begins in order, and how large it is
+    ends : (n,) how many pairs begin with a point up to this one
+    """
+
+    same: bool
+    order: NDArray[np.intp]
+    start: NDArray[np.intp]
+    size: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, labels: NDArray[np.intp], same: bool) -> _PairsOfKind:
+        order = np.argsort(labels, kind="stable")
+        size = np.bincount(labels)[labels[order]]
+        start = np.searchsorted(labels[order], labels[order])
+        partners = size - 1 if same else len(labels) - size
+        return cls(same, order, start, size, np.cumsum(partners))
+
+    def codes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """i n + j of the pairs i < j that the ordered pairs of these numbers are."""
+        first = np.searchsorted(self.ends, numbers, side="right")
+        partners = np.diff(self.ends, prepend=0)
+        second = numbers - (self.ends - partners)[first]
+        if self.same:
+            second += self.start[first]
+            second += second >= first
+        else:
+            second += np.where(second >= self.start[first], self.size[first], 0)
+        i, j = self.order[first], self.order[second]
+        return np.minimum(i, j) * len(self.order) + np.maximum(i, j)
+
+
+def _sorted(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+
+
+def _sorted_soft(pairs: NDArray[np.intp], weights: NDArray[np.float64]) -> SoftPairs:
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    return SoftPairs(pairs[order], weights[order])

@@ -1,0 +1,256 @@
+"""`ExactConstrainedKMeans`: the engine as an estimator in scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sdpbb.errors import InstanceError, ParameterError, SdpbbError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import ClusterConstraint, Instance
+from sdpbb.problem.frames import is_frame
+from sdpbb.report import STOPPED_BY, ProgressTable
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.events import ignore
+from sdpbb.solver import solve
+from sdpbb.values import percent
+
+# Constraints that the message on an infeasible instance names.
+SHOWN_MEMBERS = 8
+
+
+class InvalidInstance(InstanceError, ValueError):
+    """An InstanceError of an estimator, where scikit-learn's callers expect a ValueError."""
+
+
+class InvalidParameter(ParameterError, ValueError):
+    """A ParameterError of an estimator, where scikit-learn's callers expect a ValueError."""
+
+
+class NoClusteringFound(SdpbbError, RuntimeError):
+    """A fit was stopped before there was any clustering, or a proof that there is none."""
+
+
+class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
+    """Constrained k-means clustering, solved to proven optimality.
+
+    `fit` minimises the sum of squared distances of the points to the means of their clusters over
+    all clusterings into exactly `n_clusters` clusters that keep the constraints (see
+    `sdpbb.solve`). An optimum does not depend on chance; the seed only changes how it is found.
+
+    Parameters
+    ----------
+    n_clusters : number of clusters
+    gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
+    time_limit : seconds; None for none. A fit that it ends has the best clustering found until
+        then, and warns (`ConvergenceWarning`)
+    bounding : where lower bounds come from: "sdp", "colgen" or "hybrid"
+    n_jobs : processes; None for one (unless in a `joblib.parallel_config` context), -1 for all
+        cores. With one, and without a time limit, fits are repeatable
+    random_state : seed of the random choices, a `RandomState`, or None for another one in each fit
+    index_column : the column of a data frame that names its rows and is no feature; None for none
+    verbose : whether to print how the run goes
+
+    Attributes
+    ----------
+    labels_ : (n,) clusters 0 to n_clusters - 1 of the points, numbered by their first point
+    cluster_centers_ : (n_clusters, d) the means of the clusters
+    inertia_ : the sum of squares of the clustering
+    lower_bound_ : proven: no clustering that keeps the constraints has a sum of squares below
+    gap_ : (inertia_ - lower_bound_) / inertia_
+    status_ : "optimal", proven within the gap; or "feasible", for a run that was stopped before
+    result_ : the whole result, a `sdpbb.Result`
+    n_features_in_, feature_names_in_ : as scikit-learn defines them, without index_column
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdpbb import ExactConstrainedKMeans
+    >>> X = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> model = ExactConstrainedKMeans(n_clusters=2).fit(X, cannot_link=[(0, 1)])
+    >>> model.labels_.tolist(), model.status_
+    ([0, 1, 1, 1], 'optimal')
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        gap: float = 1e-4,
+        time_limit: float | None = None,
+        bounding: str = "hybrid",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = 0,
+        index_column: str | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.gap = gap
+        self.time_limit = time_limit
+        self.bounding = bounding
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.index_column = index_column
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        must_link: Iterable[Any] | None = None,
+        cannot_link: Iterable[Any] | None = None,
+        cluster_constraints: Iterable[ClusterConstraint] | None = None,
+    ) -> ExactConstrainedKMeans:
+        """Find the best clustering of the points, and prove it.
+
+        Parameters
+        ----------
+        X : array (n, d), or a data frame of pandas or polars
+        y : ignored
+        must_link, cannot_link : pairs of rows: of the names in index_column, if there is one; of
+            labels of the index, for a pandas frame; of row numbers from 0, otherwise. In a
+            `Pipeline` these are the rows of what the step before hands on, so of an array unless
+            `set_output` says otherwise
+        cluster_constraints : what every cluster has to keep; needs bounding "colgen" or "hybrid"
+
+        Raises
+        ------
+        InstanceError
+            (Also a ValueError.) On X and the constraints; also if no clustering keeps them, with
+            the proof.
+        ParameterError
+            (Also a ValueError.) On the parameters of the estimator.
+        NoClusteringFound
+            (Also a RuntimeError.) If the time limit came before any clustering.
+        """
+        parameters = self._parameters()
+        points = validate_data(self, self._features(X), dtype=np.float64)
+        if self.n_clusters > len(points):
+            raise InvalidInstance(
+                f"n_samples={len(points)} should be >= n_clusters={self.n_clusters}"
+            )
+        given: dict[str, Any] = {
+            "k": int(self.n_clusters),
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "cluster_constraints": cluster_constraints,
+        }
+        with _as_value_errors():
+            if is_frame(X):
+                instance = Instance.from_frame(X, index_column=self.index_column, **given)
+            else:
+                instance = Instance(points, **given)
+            observer = ProgressTable() if self.verbose else ignore
+            result = solve(instance, parameters, observer)
+        if result.partition is None:
+            _refuse(result)
+        self._keep(result, instance.points)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The cluster with the nearest centre for each point, (n,); no constraint is looked at.
+
+        X : array (n, d), or a data frame, with or without index_column
+        """
+        check_is_fitted(self)
+        points = validate_data(self, self._features(X), dtype=np.float64, reset=False)
+        return pairwise_distances_argmin(points, self.cluster_centers_).astype(np.intp)
+
+    def _parameters(self) -> SolverParameters:
+        k = self.n_clusters
+        if not _is_integer(k) or k < 1:
+            raise InvalidParameter(f"n_clusters = {k!r}: expected an integer >= 1")
+        if self.n_jobs is not None and (not _is_integer(self.n_jobs) or self.n_jobs == 0):
+            raise InvalidParameter(f"n_jobs = {self.n_jobs!r}: expected an integer but 0, or None")
+        seed = self.random_state
+        state = check_random_state(seed)
+        with _as_value_errors():
+            return SolverParameters(
+                gap=self.gap,
+                time_limit=math.inf if self.time_limit is None else self.time_limit,
+                bounding=self.bounding,
+                workers=effective_n_jobs(self.n_jobs),
+                seed=seed if isinstance(seed, numbers.Integral) else state.randint(2**31 - 1),
+            )
+
+    def _features(self, X: Any) -> Any:
+        """X without the column that names the rows."""
+        name = self.index_column
+        if name is None:
+            return X
+        if not is_frame(X):
+            raise InvalidInstance(
+                f"index_column = {name!r}: X is of type {type(X).__name__}; expected a data frame"
+            )
+        return X[[column for column in X.columns if column != name]]
+
+    def _keep(self, result: Result, points: NDArray[np.float64]) -> None:
+        assert result.partition is not None
+        self.labels_ = result.partition.labels.copy()
+        self.cluster_centers_ = np.array(
+            [points[self.labels_ == cluster].mean(axis=0) for cluster in range(self.n_clusters)]
+        )
+        self.inertia_ = result.objective
+        self.lower_bound_ = result.lower_bound
+        self.gap_ = result.gap
+        self.status_ = result.status.value
+        self.result_ = result
+        if result.status is SolutionStatus.FEASIBLE:
+            warnings.warn(
+                f"stopped by {STOPPED_BY[result.termination]} with a clustering that is not proven "
+                f"optimal (gap {percent(result.gap or 0.0)})",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _refuse(result: Result) -> NoReturn:
+    """The error of a fit without a clustering."""
+    if result.infeasibility is not None:
+        raise InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
+    if result.termination is Termination.INTERRUPTED:
+        raise KeyboardInterrupt
+    raise NoClusteringFound(
+        f"stopped by {STOPPED_BY[result.termination]} without a clustering, nor a proof that there "
+        "is none; expected more time, or fewer constraints"
+    )
+
+
+def _proof(result: Result) -> str:
+    """On one line, constraints that cannot hold together, or the points that the proof rests on."""
+    conflict = result.conflict
+    if conflict is None:
+        return str(result.infeasibility)
+    members = [f"{member.text} ({member.place})" for member in conflict.members[:SHOWN_MEMBERS]]
+    more = len(conflict.members) - SHOWN_MEMBERS
+    if more > 0:
+        members.append(f"and {more} more")
+    return f"{conflict.heading}: {', '.join(members)}"
+
+
+@contextmanager
+def _as_value_errors() -> Iterator[None]:
+    try:
+        yield
+    except InstanceError as error:
+        raise InvalidInstance(str(error)) from None
+    except ParameterError as error:
+        raise InvalidParameter(str(error)) from None
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

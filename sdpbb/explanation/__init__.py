@@ -1,0 +1,1 @@
+"""Why constraints cannot hold together, and what they imply, in the user's words."""

@@ -1,0 +1,195 @@
+"""Whether some of the constraints of an instance can hold together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.programme import MilpStatus
+from sdpbb.errors import BackendFailure
+from sdpbb.explanation.colourability import (
+    Graph,
+    Verdict,
+    colourable,
+    components,
+    core,
+    induced,
+)
+from sdpbb.explanation.statements import Catalogue
+from sdpbb.feasibility import colouring_programme
+from sdpbb.problem import Infeasibility, contract
+from sdpbb.problem.colouring import greedy_clique
+from sdpbb.problem.graph import connected_components, distinct_edges, neighbour_sets
+
+# Vertices coloured, anew ones included, until branching is given up: half a second.
+NODES = 20_000
+# The same where each is shown to constraints on clusters, which takes longer.
+NODES_ON_CLUSTERS = 5_000
+# For the one set that is told in the end.
+FINAL_NODES = 200_000
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A number of seconds from the moment that it is made."""
+
+    seconds: float
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float:
+        return self.seconds - (time.monotonic() - self.started)
+
+    @property
+    def is_over(self) -> bool:
+        return self.left <= 0.0
+
+
+def quotient(
+    n: int, k: int, must_link: NDArray[np.intp], cannot_link: NDArray[np.intp]
+) -> Graph | None:
+    """The cannot-link graph over the blocks of the points that must-links (p, 2) and cannot-links
+    (q, 2) name, of n points in all.
+
+    None if a cannot-link is inside a block, or if there are fewer than k blocks, those of points
+    that are not named included: there is no clustering then.
+    """
+    rows, compact = np.unique(np.concatenate([must_link, cannot_link]), return_inverse=True)
+    compact = compact.reshape(-1, 2)
+    block_of = connected_components(len(rows), compact[: len(must_link)])
+    n_blocks = int(block_of.max(initial=-1)) + 1
+    edges = block_of[compact[len(must_link) :]]
+    if n - len(rows) + n_blocks < k or (edges[:, 0] == edges[:, 1]).any():
+        return None
+    return neighbour_sets(n_blocks, distinct_edges(edges))
+
+
+class Oracle:
+    """Answers whether constraints of a catalogue, given by their numbers, can hold together: NO
+    means that no clustering into exactly k clusters keeps them.
+
+    Attributes
+    ----------
+    relied_on_solver : whether a NO so far was the verdict of an integer programming solver in
+        floating point. All other answers are exact
+    """
+
+    def __init__(self, catalogue: Catalogue, deadline: Deadline) -> None:
+        self._catalogue = catalogue
+        self._deadline = deadline
+        self.relied_on_solver = False
+
+    def verdict(self, numbers: Sequence[int]) -> Verdict:
+        """Whether these constraints can hold together."""
+        must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
+        if on_clusters:
+            return self._on_clusters(numbers)
+        instance = self._catalogue.instance
+        graph = quotient(instance.n_points, instance.k, must_link, cannot_link)
+        return Verdict.NO if graph is None else self.colour(graph)
+
+    def colour(self, graph: Graph) -> Verdict:
+        """Whether the vertices of a graph can be put into k clusters.
+
+        Exactly, where that ends soon; else an integer programming solver is asked.
+        """
+        inner = induced(graph, core(graph, self._catalogue.instance.k))
+        verdicts = []
+        for vertices in components(inner):
+            verdicts.append(self._colour_component(induced(inner, vertices)))
+            if verdicts[-1] is Verdict.NO:
+                return Verdict.NO
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts else Verdict.YES
+
+    def confirm(self, numbers: Sequence[int]) -> bool:
+        """Whether it is exact that these constraints, which were refuted, cannot hold together.
+
+        Raises
+        ------
+        BackendFailure
+            If they can, so that the integer programming solver was wrong.
+        """
+        if not self.relied_on_solver:
+            return True
+        must_link, cannot_link, _ = self._catalogue.split(numbers)
+        instance = self._catalogue.instance
+        graph = quotient(instance.n_points, instance.k, must_link, cannot_link)
+        if graph is None:
+            return True
+        verdict, _ = colourable(graph, instance.k, FINAL_NODES)
+        if verdict is Verdict.YES:
+            raise BackendFailure(
+                "the integer programming solver says that constraints cannot hold together, and "
+                "there is a clustering that keeps them"
+            )
+        return verdict is Verdict.NO
+
+    def _colour_component(self, graph: Graph) -> Verdict:
+        k = self._catalogue.instance.k
+        verdict, _ = colourable(graph, k, NODES)
+        if verdict is not Verdict.UNKNOWN or self._deadline.is_over:
+            return verdict
+        return self._ask_solver(graph)
+
+    def _ask_solver(self, graph: Graph) -> Verdict:
+        k, m = self._catalogue.instance.k, len(graph)
+        adjacency = np.zeros((m, m), dtype=bool)
+        for vertex, adjacent in enumerate(graph):
+            adjacency[vertex, list(adjacent)] = True
+        clique = greedy_clique(adjacency)
+        if len(clique) > k:
+            return Verdict.NO
+        programme = colouring_programme(adjacency, k, np.zeros((m, k)), fixed=clique)
+        solution = solve_binary_programme(replace(programme, time_limit=self._deadline.left))
+        if solution.status is MilpStatus.INFEASIBLE:
+            self.relied_on_solver = True
+            return Verdict.NO
+        if solution.x is None:
+            return Verdict.UNKNOWN
+        labels = np.argmax(solution.x.reshape(-1, k), axis=1)
+        proper = not (adjacency & (labels[:, None] == labels)).any()
+        return Verdict.YES if proper else Verdict.UNKNOWN
+
+    def _on_clusters(self, numbers: Sequence[int]) -> Verdict:
+        contraction = contract(self._catalogue.restricted(numbers))
+        if isinstance(contraction, Infeasibility):
+            return Verdict.NO
+        graph = neighbour_sets(contraction.n_blocks, contraction.cannot_link)
+        if contraction.instance is None:  # they come to cannot-links
+            return self.colour(graph)
+
+        def fits(blocks: Sequence[int]) -> bool:
+            return contraction.allows(np.asarray(blocks, np.intp))
+
+        return colourable(graph, contraction.k, NODES_ON_CLUSTERS, fits)[0]
+
+
+def minimise(
+    items: Sequence[int], verdict: Callable[[list[int]], Verdict], deadline: Deadline
+) -> tuple[list[int], bool]:
+    """A subset of items, for which the verdict is NO, with none to spare; whether that is proven.
+
+    Halves are left out first, then quarters, then single items. One pass of the last kind is
+    enough, as what can hold without an item still can when more is left out.
+    """
+    kept, size = list(items), max(1, len(items) // 2)
+    while True:
+        position, proven = 0, True
+        while position < len(kept):
+            if deadline.is_over:
+                return kept, False
+            rest = kept[:position] + kept[position + size :]
+            found = verdict(rest)
+            if found is Verdict.NO:
+                kept = rest
+                continue
+            proven = proven and found is Verdict.YES
+            position += size
+        if size == 1:
+            return kept, proven
+        size = max(1, min(size, len(kept)) // 2)

@@ -1,0 +1,204 @@
+"""What is known of the constraints of an instance, as values and as a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sdpbb.explanation.conflict import Conflict, table
+from sdpbb.explanation.headings import counted
+from sdpbb.explanation.implications import ForcedPair
+from sdpbb.explanation.statements import Statement
+from sdpbb.files import shown_path
+from sdpbb.problem import Instance
+from sdpbb.values import json_text
+
+# Lines of each kind that the text shows; all of them are in the values.
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What points the constraints put together and keep apart.
+
+    Attributes
+    ----------
+    n_groups : groups of points connected by must-links, single points included
+    n_large, n_in_large, largest : those of two points or more, the points in them, and the number
+        of points of the largest
+    n_blocks : groups when those that propagation finds forced together are one
+    together, apart : pairs of points that share a cluster, or do not, in every clustering that
+        keeps the constraints, as far as propagation finds them
+    stated_together, stated_apart : those of them that are stated
+    n_components, largest_component : components of the graph of all pairs stated, those of one
+        point left aside, and the number of points of the largest
+    k_at_least, k_at_most : no number of clusters outside of these allows the constraints on pairs
+    """
+
+    n_groups: int
+    n_large: int
+    n_in_large: int
+    largest: int
+    n_blocks: int
+    together: int
+    apart: int
+    stated_together: int
+    stated_apart: int
+    n_components: int
+    largest_component: int
+    k_at_least: int
+    k_at_most: int
+
+
+@dataclass(frozen=True)
+class ConstraintReport:
+    """What is known of the constraints of an instance.
+
+    Attributes
+    ----------
+    instance : whose they are
+    is_feasible : whether a clustering into exactly k clusters keeps them; None if that was not
+        found out in time
+    conflict : why not
+    groups : what they come to, unless they are found infeasible
+    forced : pairs that share a cluster though no path of must-links connects them, the first
+        of them with the reasons
+    redundant : must-links and cannot-links that can be left out together, as the others imply them
+    is_complete : whether the time was enough to look for all of these
+    warnings : what deserves a second look, a line each
+    """
+
+    instance: Instance
+    is_feasible: bool | None
+    conflict: Conflict | None
+    groups: Groups | None
+    forced: tuple[ForcedPair, ...]
+    redundant: tuple[Statement, ...]
+    is_complete: bool
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; rows are named as the user does."""
+        instance = self.instance
+        return {
+            "instance": instance.name,
+            "n_points": instance.n_points,
+            "n_features": instance.n_features,
+            "k": instance.k,
+            "n_must_link": len(instance.must_link),
+            "n_cannot_link": len(instance.cannot_link),
+            "n_on_clusters": len(instance.cluster_constraints),
+            "is_feasible": self.is_feasible,
+            "conflict": None if self.conflict is None else self.conflict.to_dict(),
+            "groups": None if self.groups is None else asdict(self.groups),
+            "forced": [pair.to_dict() for pair in self.forced],
+            "redundant": [statement.to_dict() for statement in self.redundant],
+            "is_complete": self.is_complete,
+            "warnings": list(self.warnings),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict()` as one JSON object, one line per key."""
+        return json_text(self.to_dict())
+
+    def __str__(self) -> str:
+        return "\n\n".join(["\n".join(_summary(self)), *_sections(self)])
+
+
+def _summary(report: ConstraintReport) -> list[str]:
+    """A line for each fact."""
+    instance = report.instance
+    constraints = [
+        counted(len(instance.must_link), "must-link"),
+        counted(len(instance.cannot_link), "cannot-link"),
+    ]
+    if instance.cluster_constraints:
+        on_clusters = counted(len(instance.cluster_constraints), "constraint")
+        constraints.append(f"{on_clusters} on clusters")
+    lines = [
+        (
+            "Data",
+            f"{shown_path(instance.name) or 'unnamed'}: {instance.n_points} points, "
+            f"{instance.n_features} features, k = {instance.k}",
+        ),
+        ("Constraints", ", ".join(constraints)),
+        ("Status", _status(report)),
+    ]
+    if report.groups is not None:
+        lines += _facts(report.groups)
+    return [f"{name:<15} {text}" for name, text in lines]
+
+
+def _status(report: ConstraintReport) -> str:
+    k = report.instance.k
+    if report.is_feasible is None:
+        return "not known: the time was over before a clustering or a proof was found"
+    if report.is_feasible:
+        return f"feasible: there is a clustering into k = {k} clusters that keeps them"
+    return f"infeasible: no clustering into k = {k} clusters keeps them"
+
+
+def _facts(groups: Groups) -> list[tuple[str, str]]:
+    forced = groups.n_groups - groups.n_blocks
+    joined = f", {groups.n_blocks} when those forced together are one" if forced else ""
+    in_large = f" ({groups.n_in_large} points, the largest {groups.largest})"
+    return [
+        (
+            "Groups",
+            f"{groups.n_groups} by must-links{joined}; {groups.n_large} of two points or more"
+            + (in_large if groups.n_large else ""),
+        ),
+        ("Together", _pairs(groups.together, groups.stated_together)),
+        ("Apart", _pairs(groups.apart, groups.stated_apart)),
+        ("Components", _components(groups)),
+        ("Clusters", f"no k below {groups.k_at_least} or above {groups.k_at_most} is feasible"),
+    ]
+
+
+def _pairs(number: int, stated: int) -> str:
+    return f"{counted(number, 'pair')} of points: {stated} stated, {number - stated} implied"
+
+
+def _components(groups: Groups) -> str:
+    if not groups.n_components:
+        return "0"
+    return f"{groups.n_components}, the largest of {groups.largest_component} points"
+
+
+def _sections(report: ConstraintReport) -> list[str]:
+    """What is listed, each under a heading."""
+    sections = []
+    if report.conflict is not None:
+        sections.append(str(report.conflict))
+    if report.forced:
+        sections.append("\n".join(_forced(report.forced)))
+    if report.redundant:
+        heading = f"{counted(len(report.redundant), 'constraint')} that the others imply:"
+        sections.append("\n".join([heading, *_first(table(report.redundant))]))
+    if not report.is_complete:
+        sections.append("The time was over before all implied constraints had been looked for.")
+    if report.warnings:
+        sections.append("\n".join(["Worth a second look:", *_first(_indented(report.warnings))]))
+    return sections
+
+
+def _forced(forced: Sequence[ForcedPair]) -> list[str]:
+    lines = [f"{counted(len(forced), 'pair')} of points forced together without must-links:"]
+    for pair in forced[:SHOWN]:
+        i, j = pair.names
+        lines.append(f"  {i} and {j}{', by' if pair.reasons else ''}")
+        lines += table(pair.reasons, indent="    ")
+    return lines + _more(len(forced))
+
+
+def _first(lines: list[str]) -> list[str]:
+    return lines[:SHOWN] + _more(len(lines))
+
+
+def _more(number: int) -> list[str]:
+    return [f"  ... and {number - SHOWN} more"] if number > SHOWN else []
+
+
+def _indented(texts: Sequence[str]) -> list[str]:
+    return [f"  {text}" for text in texts]

@@ -1,0 +1,250 @@
+"""The constraints of an instance one by one, as the user stated them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.explanation.places import of_distance, place_of_pair, stated_one_by_one
+from sdpbb.files import shown_path
+from sdpbb.problem import (
+    ClusterConstraint,
+    Instance,
+    MaximumDiameter,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    Origin,
+    SoftCannotLinks,
+)
+
+# Row numbers that the text of one constraint shows.
+SHOWN_ROWS = 8
+
+
+class StatementKind(Enum):
+    """What a constraint is, by the word that a file has for it."""
+
+    MUST_LINK = "ML"
+    CANNOT_LINK = "CL"
+    MAXIMUM_DIAMETER = "GAMMA"
+    """The cannot-link of two points that are too far apart."""
+    MINIMUM_SEPARATION = "DELTA"
+    """The must-link of two points that are too close to each other."""
+    ON_CLUSTERS = "clusters"
+    """A constraint on single clusters that no pairs of points stand for."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One constraint, or one pair that a distance stands for.
+
+    Attributes
+    ----------
+    kind : of the constraint
+    rows : the row numbers of the pair, i < j, from 0; () for a constraint on clusters
+    names : what the user calls these rows
+    argument, position : where it is in the instance: "must_link", "cannot_link" or
+        "cluster_constraints", and the position in that list
+    place : where the user stated it: a file and a line, or the argument and the position
+    text : what it says, in the words of a file of constraints
+    """
+
+    kind: StatementKind
+    rows: tuple[int, ...]
+    names: tuple[str, ...]
+    argument: str
+    position: int
+    place: str
+    text: str
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values; rows are named as the user does."""
+        return {
+            "kind": self.kind.name.lower(),
+            "rows": list(self.names),
+            "place": self.place,
+            "argument": self.argument,
+            "position": self.position,
+            "text": self.text,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.place}  {self.text}"
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """The constraints of an instance, numbered: must-links, cannot-links, the pairs of
+    `MaximumDiameter` constraints, then the other constraints on clusters."""
+
+    instance: Instance
+
+    @property
+    def must_link(self) -> NDArray[np.intp]:
+        """(p, 2)"""
+        return self.instance.must_link
+
+    @cached_property
+    def cannot_link(self) -> NDArray[np.intp]:
+        """(q, 2) those stated, then those that follow from maximum diameters."""
+        return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
+
+    @cached_property
+    def on_clusters(self) -> tuple[ClusterConstraint, ...]:
+        """All but maximum diameters."""
+        return tuple(self.instance.cluster_constraints[at] for at in self._others)
+
+    def __len__(self) -> int:
+        return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
+
+    @cached_property
+    def _far(self) -> list[tuple[int, NDArray[np.intp]]]:
+        """The pairs of each maximum diameter, with its position."""
+        return [
+            (at, constraint.forbidden_pairs(self.instance.points))
+            for at, constraint in enumerate(self.instance.cluster_constraints)
+            if type(constraint) is MaximumDiameter
+        ]
+
+    @cached_property
+    def _others(self) -> list[int]:
+        return [
+            at
+            for at, constraint in enumerate(self.instance.cluster_constraints)
+            if type(constraint) is not MaximumDiameter
+        ]
+
+    @property
+    def stated_pairs(self) -> list[int]:
+        """The numbers of the must-links and cannot-links that were stated one by one, and not by a
+        distance (GAMMA, DELTA)."""
+        stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
+        return np.flatnonzero(stated).tolist()
+
+    @cached_property
+    def stated_and_implied(self) -> frozenset[int]:
+        """The numbers of those of them that a distance stands for as well."""
+        stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
+        derived = np.concatenate(
+            [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
+        )
+        return frozenset(np.flatnonzero(stated & derived).tolist())
+
+    @cached_property
+    def _stated(self) -> dict[str, NDArray[np.bool_]]:
+        """For each pair of the instance's own lists, whether it was stated one by one."""
+        return {
+            name: stated_one_by_one(self.instance, name) for name in ("must_link", "cannot_link")
+        }
+
+    def split(
+        self, numbers: Sequence[int]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[ClusterConstraint]]:
+        """The must-links, the cannot-links and the constraints on clusters among these numbers."""
+        chosen = np.asarray(numbers, np.intp)
+        p, q = len(self.must_link), len(self.cannot_link)
+        must = chosen[chosen < p]
+        cannot = chosen[(chosen >= p) & (chosen < p + q)] - p
+        others = chosen[chosen >= p + q] - (p + q)
+        return self.must_link[must], self.cannot_link[cannot], [self.on_clusters[i] for i in others]
+
+    def restricted(self, numbers: Sequence[int]) -> Instance:
+        """The same points with these constraints only."""
+        must_link, cannot_link, on_clusters = self.split(numbers)
+        return replace(
+            self.instance,
+            must_link=must_link,
+            cannot_link=cannot_link,
+            cluster_constraints=tuple(on_clusters),
+        )
+
+    def must_link_number(self, i: int, j: int) -> int:
+        """Of the first must-link of two points, which there must be."""
+        return _first(self.must_link, i, j)
+
+    def cannot_link_number(self, i: int, j: int) -> int:
+        """Of the first cannot-link of two points, which there must be."""
+        return len(self.must_link) + _first(self.cannot_link, i, j)
+
+    def statement(self, number: int) -> Statement:
+        """The constraint of this number, in the user's words."""
+        p, q = len(self.must_link), len(self.instance.cannot_link)
+        if number < p:
+            return self._pair("must_link", number, self.must_link[number])
+        if number < p + q:
+            return self._pair("cannot_link", number - p, self.cannot_link[number - p])
+        number -= p + q
+        for position, far in self._far:
+            if number < len(far):
+                return self._too_far(position, far[number])
+            number -= len(far)
+        position = self._others[number]
+        text = _text(self.instance.cluster_constraints[position], self.instance.origin)
+        return self._on_clusters(StatementKind.ON_CLUSTERS, position, (), text)
+
+    def _pair(self, argument: str, position: int, pair: NDArray[np.intp]) -> Statement:
+        i, j = int(pair[0]), int(pair[1])
+        origin = self.instance.origin
+        names = tuple(origin.rows((i, j)))
+        place = place_of_pair(self.instance, argument, position)
+        derived = not self._stated[argument][position]
+        if argument == "must_link":
+            kind = StatementKind.MINIMUM_SEPARATION if derived else StatementKind.MUST_LINK
+        else:
+            kind = StatementKind.MAXIMUM_DIAMETER if derived else StatementKind.CANNOT_LINK
+        text = f"{kind.value} {' '.join(names)}"
+        if derived:
+            text = f"{kind.value}: {self._apart(i, j)}"
+        return Statement(kind, (i, j), names, argument, position, place, text)
+
+    def _too_far(self, position: int, pair: NDArray[np.intp]) -> Statement:
+        i, j = int(pair[0]), int(pair[1])
+        constraint = self.instance.cluster_constraints[position]
+        text = f"{_text(constraint, self.instance.origin)}: {self._apart(i, j)}"
+        return self._on_clusters(StatementKind.MAXIMUM_DIAMETER, position, (i, j), text)
+
+    def _apart(self, i: int, j: int) -> str:
+        distance = float(np.linalg.norm(self.instance.points[i] - self.instance.points[j]))
+        names = self.instance.origin.rows((i, j))
+        return f"{names[0]} and {names[1]} are {distance:.6g} apart"
+
+    def _on_clusters(
+        self, kind: StatementKind, position: int, rows: tuple[int, ...], text: str
+    ) -> Statement:
+        origin, argument = self.instance.origin, "cluster_constraints"
+        file = shown_path(origin.constraints_path)
+        place = file or f"{argument}[{position}]"
+        names = tuple(origin.rows(rows))
+        return Statement(kind, rows, names, argument, position, place, text)
+
+
+def _text(constraint: ClusterConstraint, origin: Origin) -> str:
+    """What a constraint on clusters says, as in a file where there is a line for it."""
+    match constraint:
+        case MaximumSize(limit):
+            return f"MAXSIZE {limit}"
+        case MaximumDiameter(distance):
+            return f"GAMMA {distance:g}"
+        case MaximumOverlap(points, limit):
+            return f"OVERLAP {limit}{_rows(points, origin)}"
+        case MinimumDifference(points, limit):
+            return f"DIFFERENCE {limit}{_rows(points, origin)}"
+        case SoftCannotLinks(pairs, limit):
+            return f"SOFTCL {limit}{_rows([i for pair in pairs for i in pair], origin)}"
+    return repr(constraint)
+
+
+def _rows(numbers: Sequence[int], origin: Origin) -> str:
+    dots = " ..." if len(numbers) > SHOWN_ROWS else ""
+    return "".join(f" {name}" for name in origin.rows(numbers[:SHOWN_ROWS])) + dots
+
+
+def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:
+    low, high = min(i, j), max(i, j)
+    return int(np.flatnonzero((pairs[:, 0] == low) & (pairs[:, 1] == high))[0])

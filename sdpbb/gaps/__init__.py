@@ -1,0 +1,1 @@
+"""How far any labels are from optimal."""

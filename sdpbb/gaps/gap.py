@@ -1,0 +1,132 @@
+"""How far any labels are from the best clustering: `optimality_gap`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.gaps.labelling import label_numbers, violations
+from sdpbb.gaps.report import GapReport
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
+from sdpbb.problem.checks import checked_points
+from sdpbb.problem.frames import is_frame
+from sdpbb.result import Result
+from sdpbb.search.events import Observer, ignore
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.solver import solve
+
+
+def optimality_gap(
+    points: ArrayLike | Instance,
+    labels: Any,
+    must_link: Iterable[Any] | None = None,
+    cannot_link: Iterable[Any] | None = None,
+    *,
+    k: int | None = None,
+    cluster_constraints: Iterable[ClusterConstraint] | None = None,
+    time_limit: float | None = None,
+    parameters: SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+) -> GapReport:
+    """How far labels, wherever they are from, are from the best clustering, and proof of it.
+
+    The run begins with the labels if they are comparable, and ends when they, or a better
+    clustering, are proven optimal, or at a limit: the gap is valid then as well.
+
+    Parameters
+    ----------
+    points : array (n, d), a data frame of pandas or polars, or an `Instance`, which has the
+        following arguments itself
+    labels : (n,) numbers or texts: a list, an array, a series. Equal ones are the same cluster, and
+        nothing more is read into them: the points that some tools label -1, for noise, are one
+        cluster. A pandas series must have the index of a pandas frame of points
+    must_link, cannot_link : pairs of row numbers, from 0; of a pandas frame, pairs of labels of its
+        index
+    k : number of clusters; None for as many as there are labels
+    cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
+    time_limit : seconds, in the place of that of the parameters
+    parameters : as for `solve`
+    observer, interrupt : as for `solve`, Ctrl-C included
+
+    Raises
+    ------
+    InstanceError
+        On the points, the labels, k or the constraints. That no clustering keeps the constraints is
+        no error: the report says so (`Verdict.INFEASIBLE`).
+    ParameterError, BackendFailure
+        As for `solve`; also if an `Instance` is given together with what it has itself.
+    """
+    given = {
+        "must_link": must_link,
+        "cannot_link": cannot_link,
+        "k": k,
+        "cluster_constraints": cluster_constraints,
+    }
+    if isinstance(points, Instance):
+        instance, numbers = points, label_numbers(labels, points.n_points)
+        for argument, value in given.items():
+            if value is not None:
+                raise ParameterError(f"{argument}: expected None besides an Instance, which has it")
+    else:
+        instance, numbers = _instance(points, labels, given)
+    partition = Partition(numbers)
+    violated = violations(instance, partition)
+    is_comparable = partition.n_clusters == instance.k and not violated
+    parameters = parameters or SolverParameters()
+    if time_limit is not None:
+        parameters = replace(parameters, time_limit=time_limit)
+    start = partition.labels if is_comparable else None
+    result = solve(instance, parameters, observer, interrupt, start=start)
+    cost = partition.sum_of_squares(instance.points)
+    gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
+    return GapReport(instance.k, partition, cost, violated, gap, saving, result)
+
+
+def _instance(points: Any, labels: Any, given: dict[str, Any]) -> tuple[Instance, NDArray[np.intp]]:
+    """The instance, and the labels (n,) as integers."""
+    if is_frame(points):
+        _check_series(points, labels)
+    else:
+        points = checked_points(points)
+    numbers = label_numbers(labels, len(points))
+    if given["k"] is None:
+        given = given | {"k": int(numbers.max(initial=-1)) + 1}
+    make = Instance.from_frame if is_frame(points) else Instance
+    return make(points, **given), numbers
+
+
+def _check_series(frame: Any, labels: Any) -> None:
+    """Refuse labels that have an index in another order, as labels go by position, and those that
+    would be taken for a feature."""
+    if type(labels).__name__ != "Series":
+        return
+    both_indexed = hasattr(frame, "index") and hasattr(labels, "index")
+    if both_indexed and not frame.index.equals(labels.index):
+        raise InstanceError(
+            "labels: their index is not that of the points; expected the same rows in the same "
+            "order, or labels.to_numpy(), which go by position"
+        )
+    if labels.name in list(frame.columns) and list(frame[labels.name]) == list(labels):
+        raise InstanceError(
+            f"points: the labels are their column {labels.name!r}; expected points without it"
+        )
+
+
+def _shares(instance: Instance, cost: float, result: Result) -> tuple[float, float]:
+    """The gap and the saving of labels that keep the constraints, at this cost."""
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)  # the labels keep the constraints
+    assert result.lower_bound is not None
+    assert result.objective is not None
+    tolerances = Tolerances.of(result.gap_asked, contraction)
+    # Bound and objective are at most the cost, but for the rounding of other orders of summation.
+    gap = tolerances.relative_gap(min(result.lower_bound, cost), cost)
+    return gap, tolerances.relative_gap(min(result.objective, cost), cost)

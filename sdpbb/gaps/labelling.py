@@ -1,0 +1,126 @@
+"""Labels from any tool: as integers, and the constraints that they violate."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Instance, Partition
+from sdpbb.problem.cluster_constraints import is_allowed
+
+_EXPECTED = "expected one integer, number or text per point"
+
+
+def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
+    """Labels of any kind as integers (n,): 0, 1, ... by the first point of each.
+
+    labels : a list, an array or a series, of n numbers or texts. Equal values are the same cluster,
+        and nothing more is read into them: -1, say, is a cluster like all others
+
+    Raises
+    ------
+    InstanceError
+        For another number of labels, a missing one, or one of another type.
+    """
+    shape = getattr(labels, "shape", None)
+    if shape is not None and len(shape) != 1:
+        raise InstanceError(f"labels: an array of shape {tuple(shape)}; expected (n,)")
+    if isinstance(labels, (str, bytes, Mapping)) or not isinstance(labels, Iterable):
+        raise InstanceError(f"labels: of type {type(labels).__name__}; {_EXPECTED}")
+    values = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    if len(values) != n_points:
+        raise InstanceError(f"labels: {len(values)} of them; expected {n_points}, one per point")
+    known: dict[Any, int] = {}
+    for position, value in enumerate(values):
+        if not isinstance(value, (numbers.Real, str)):
+            raise InstanceError(
+                f"labels[{position}] is of type {type(value).__name__}; {_EXPECTED}"
+            )
+        if isinstance(value, float) and math.isnan(value):
+            raise InstanceError(f"labels[{position}] is nan; {_EXPECTED}")
+        known.setdefault(value, len(known))
+    return np.array([known[value] for value in values], np.intp)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A constraint that labels do not keep.
+
+    Attributes
+    ----------
+    kind : "must-link", "cannot-link", or the class of a constraint on clusters
+    position : in the instance's list of its kind (`must_link`, `cannot_link`,
+        `cluster_constraints`), from 0
+    points : the row numbers, from 0, of the pair; for a constraint on clusters, of the first
+        cluster that does not keep it
+    rows : what the user calls them
+    place : where a file states it, such as "constraints.txt:17"; "" if none does
+    constraint : what a constraint on clusters says; "" for pairs
+    """
+
+    kind: str
+    position: int
+    points: tuple[int, ...]
+    rows: tuple[str, ...]
+    place: str = ""
+    constraint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {"points": list(self.points), "rows": list(self.rows)}
+
+    def __str__(self) -> str:
+        if not self.constraint:
+            return f"{self.kind} {' '.join(self.rows)}{f' ({self.place})' if self.place else ''}"
+        shown = ", ".join(self.rows[:8]) + (", ..." if len(self.rows) > 8 else "")
+        return f"{self.constraint}: a cluster of {len(self.rows)} points, rows {shown}"
+
+
+def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...]:
+    """The constraints that a clustering of the points violates: must-links, cannot-links, those on
+    clusters, each in the order of the instance's list."""
+    must_link, cannot_link = partition.violations(instance)
+    return (
+        *_violated_pairs(instance, "must_link", must_link),
+        *_violated_pairs(instance, "cannot_link", cannot_link),
+        *(
+            _on_clusters(instance, partition, int(position))
+            for position in partition.cluster_violations(instance)
+        ),
+    )
+
+
+def _violated_pairs(
+    instance: Instance, argument: str, positions: NDArray[np.intp]
+) -> Iterable[Violation]:
+    pairs = getattr(instance, argument)
+    for position in positions.tolist():
+        i, j = pairs[position].tolist()
+        yield Violation(
+            kind=argument.replace("_", "-"),
+            position=position,
+            points=(i, j),
+            rows=tuple(instance.origin.rows((i, j))),
+            place=instance.origin.place(argument, i, j),
+        )
+
+
+def _on_clusters(instance: Instance, partition: Partition, position: int) -> Violation:
+    constraint = instance.cluster_constraints[position]
+    clusters = (np.flatnonzero(partition.labels == c) for c in range(partition.n_clusters))
+    members = next(cluster for cluster in clusters if not is_allowed(constraint, instance, cluster))
+    points = tuple(members.tolist())
+    return Violation(
+        kind=type(constraint).__name__,
+        position=position,
+        points=points,
+        rows=tuple(instance.origin.rows(points)),
+        constraint=" ".join(repr(constraint).split()),
+    )

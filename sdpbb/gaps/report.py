@@ -1,0 +1,212 @@
+"""What is known of labels: the verdict on them, and the figures behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from sdpbb.gaps.labelling import Violation
+from sdpbb.problem import Partition
+from sdpbb.report import STOPPED_BY
+from sdpbb.result import PRECISION, Result, SolutionStatus
+from sdpbb.values import finite_or_none, json_text, pandas_series, percent, rounded_down
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Violated constraints that are printed; all of them are in the report itself.
+SHOWN_VIOLATIONS = 5
+
+
+class Verdict(Enum):
+    """What is known of labels."""
+
+    OPTIMAL = "optimal"
+    """Proven: they keep the constraints, and a valid lower bound lies within the gap asked for."""
+    NOT_OPTIMAL = "not_optimal"
+    """A better clustering that keeps the constraints was found."""
+    UNDECIDED = "undecided"
+    """Neither: the run was stopped before."""
+    NOT_COMPARABLE = "not_comparable"
+    """They violate a constraint, or do not have k clusters."""
+    INFEASIBLE = "infeasible"
+    """No clustering keeps the constraints."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GapReport:
+    """How far labels are from the best clustering into k clusters that keeps the constraints.
+
+    Attributes
+    ----------
+    k : number of clusters that was asked for
+    partition : the clustering that the labels stand for
+    sum_of_squares : of the labels
+    violations : the constraints that they violate
+    gap : (sum_of_squares - lower_bound) / sum_of_squares, at least 0: what share of their sum of
+        squares any clustering can save. None for labels that are not comparable
+    saving : the share that the best clustering found does save, at least 0 and at most the gap;
+        None for labels that are not comparable
+    result : the run: the lower bound, the best clustering found, why it stopped, what it took
+    """
+
+    k: int
+    partition: Partition
+    sum_of_squares: float
+    violations: tuple[Violation, ...]
+    gap: float | None
+    saving: float | None
+    result: Result
+
+    @property
+    def n_clusters(self) -> int:
+        """Of the labels."""
+        return self.partition.n_clusters
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the labels have k clusters and keep every constraint, so that their sum of
+        squares is an upper bound on the least."""
+        return self.n_clusters == self.k and not self.violations
+
+    @property
+    def lower_bound(self) -> float | None:
+        """Proven for all clusterings that keep the constraints; None if there is none."""
+        return self.result.lower_bound
+
+    @property
+    def difference(self) -> float | None:
+        """sum_of_squares - lower_bound, in squared units of the points: negative for labels that
+        are cheap because they violate constraints or have more clusters. None without a bound."""
+        return None if self.lower_bound is None else self.sum_of_squares - self.lower_bound
+
+    @property
+    def proven_optimal(self) -> bool:
+        """Whether the labels are an optimum, within the gap that was asked for."""
+        within = max(self.result.gap_asked, PRECISION)
+        closed = self.result.status is SolutionStatus.OPTIMAL
+        return closed and self.gap is not None and self.gap <= within
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known of the labels."""
+        if self.result.status is SolutionStatus.INFEASIBLE:
+            return Verdict.INFEASIBLE
+        if self.saving is None:
+            return Verdict.NOT_COMPARABLE
+        if self.proven_optimal:
+            return Verdict.OPTIMAL
+        return Verdict.NOT_OPTIMAL if self.saving > PRECISION else Verdict.UNDECIDED
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON; `best` is the run with its labels (`Result.to_dict`)."""
+        return self._figures() | {
+            "violations": [violation.to_dict() for violation in self.violations],
+            "best": self.result.to_dict(),
+        }
+
+    def to_json(self) -> str:
+        """`to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        return json_text(self.to_dict())
+
+    def to_row(self) -> dict[str, Any]:
+        """A row of a table, as plain values; what is known of the run has the prefix `best_`."""
+        best = {f"best_{name}": value for name, value in self.result.to_row().items()}
+        return self._figures() | {"n_violations": len(self.violations)} | best
+
+    def to_pandas(self) -> pd.Series:
+        """`to_row()` as a pandas Series.
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        return pandas_series(self.to_row())
+
+    def _figures(self) -> dict[str, Any]:
+        figures = {
+            "verdict": self.verdict.value,
+            "proven_optimal": self.proven_optimal,
+            "comparable": self.is_comparable,
+            "k": self.k,
+            "n_clusters": self.n_clusters,
+            "sum_of_squares": self.sum_of_squares,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "difference": self.difference,
+            "saving": self.saving,
+        }
+        return {name: finite_or_none(value) for name, value in figures.items()}
+
+    def __str__(self) -> str:
+        """The verdict and the figures behind it, over several lines."""
+        lines = [("Verdict", _sentence(self)), ("Sum of squares", f"{self.sum_of_squares:.12g}")]
+        lines += [("Violated", text) for text in _shown_violations(self.violations)]
+        if self.lower_bound is not None:
+            lines.append(("Lower bound", rounded_down(self.lower_bound, 12)))
+        if self.gap is not None:
+            lines.append(("Gap", percent(self.gap)))
+        elif self.difference is not None:
+            lines.append(("Difference", f"{self.difference:.6g} from the lower bound, no gap"))
+        if self.result.objective is not None:
+            lines.append(("Best clustering", _best(self)))
+        lines.append(("Nodes", str(self.result.statistics.n_nodes)))
+        lines.append(("Time", f"{self.result.statistics.wall_seconds:.2f} s"))
+        text = "\n".join(f"{name:<15} {text}" for name, text in lines)
+        conflict = self.result.conflict
+        return text if conflict is None else f"{text}\n\n{conflict}"
+
+    def __repr__(self) -> str:
+        gap = "" if self.gap is None else f", gap {percent(self.gap)}"
+        return f"GapReport({self.verdict.value}: sum of squares {self.sum_of_squares:.10g}{gap})"
+
+
+def _sentence(report: GapReport) -> str:
+    result = report.result
+    if result.status is SolutionStatus.INFEASIBLE:
+        # A conflict says more, below.
+        proof = "" if result.conflict else f": {result.infeasibility}"
+        return f"proven that no clustering keeps the constraints{proof}"
+    if report.gap is None or report.saving is None:
+        return f"no gap, as the labels {_why_not_comparable(report)}"
+    if report.proven_optimal:
+        within = f"within a relative gap of {result.gap_asked:g}"
+        return f"proven optimal {within}: no clustering saves more than {_of_cost(report.gap)}"
+    at_most = f"none saves more than {percent(report.gap)}"
+    if report.verdict is Verdict.NOT_OPTIMAL:
+        found = f"not optimal: the best clustering found saves {_of_cost(report.saving)}"
+    else:
+        found = "not proven optimal, and no better clustering was found"
+    if result.status is SolutionStatus.OPTIMAL:
+        return f"{found}, and {at_most}"
+    return f"{found}; stopped by {STOPPED_BY[result.termination]} when it was proven that {at_most}"
+
+
+def _of_cost(share: float) -> str:
+    return f"{percent(share)} of their sum of squares"
+
+
+def _why_not_comparable(report: GapReport) -> str:
+    reasons = []
+    if report.n_clusters != report.k:
+        reasons.append(f"have {report.n_clusters} clusters in the place of k = {report.k}")
+    n = len(report.violations)
+    if n:
+        reasons.append(f"violate {n} constraint{'s' if n > 1 else ''}")
+    return " and ".join(reasons)
+
+
+def _shown_violations(violated: tuple[Violation, ...]) -> list[str]:
+    shown = [str(violation) for violation in violated[:SHOWN_VIOLATIONS]]
+    if len(violated) > SHOWN_VIOLATIONS:
+        shown.append(f"and {len(violated) - SHOWN_VIOLATIONS} more")
+    return shown
+
+
+def _best(report: GapReport) -> str:
+    result = report.result
+    proven = "proven optimal" if result.status is SolutionStatus.OPTIMAL else "not proven optimal"
+    same = ", the labels themselves" if result.partition == report.partition else ""
+    return f"{result.objective:.12g}, {proven}{same}"

@@ -1,0 +1,65 @@
+"""Pictures as SVG within the page, in the page's own colours and letters."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from sdpbb.html_report.markup import Markup
+from sdpbb.plots.style import BLUE, GREEN, INK, PALE, PAPER, RED, RULE, SKY, rendered
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# What the page decides, so that it can be dark.
+COLOURS = {
+    INK: "currentColor",
+    PALE: "var(--pale)",
+    RULE: "var(--rule)",
+    PAPER: "var(--paper)",
+    BLUE: "var(--blue)",
+    SKY: "var(--sky)",
+    GREEN: "var(--green)",
+    RED: "var(--red)",
+}
+_SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
+
+
+def inline_svg(ax: Axes, name: str, description: str) -> Markup:
+    """The figure of the axes.
+
+    Parameters
+    ----------
+    name : a word that no other drawing of the page has
+    description : what the picture shows, for those who do not see it
+    """
+    svg = rendered(ax, "svg", svg_fonttype="none").decode("utf-8")
+    svg = svg[svg.index("<svg") :]
+    for superfluous in (r"<metadata>.*?</metadata>", r"<style.*?</style>", r"<!--.*?-->"):
+        svg = re.sub(superfluous, "", svg, flags=re.DOTALL)
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
+    svg = _with_own_ids(svg, name)
+    for colour, of_page in COLOURS.items():
+        svg = svg.replace(colour, of_page)
+    svg = re.sub(r"font: (?:\w+ )?([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    return Markup(_sized(svg, description).rstrip())
+
+
+def _with_own_ids(svg: str, name: str) -> str:
+    """Names that other drawings do not use."""
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-")
+    return svg.replace('href="#', f'href="#{name}-')
+
+
+def _sized(svg: str, description: str) -> str:
+    """As wide as the page where there is room, and readable where there is not."""
+    found = _SIZE.search(svg)
+    assert found is not None
+    # Typographic points; a pixel of CSS is three quarters of one.
+    width = round(float(found[1]) / 0.75)
+    least = round(0.62 * width)
+    look = f"width:100%;max-width:{width}px;min-width:{least}px"
+    attributes = f'role="img" aria-label="{escape(description)}" style="{look}"'
+    return svg[: found.start()] + attributes + svg[found.end() :]

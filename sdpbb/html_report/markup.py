@@ -1,0 +1,91 @@
+"""Pieces of HTML. Text becomes markup here, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Markup:
+    """Text in which `<`, `>`, `&` and quotes mean what they mean in HTML."""
+
+    html: str
+
+    @classmethod
+    def joined(cls, parts: Iterable[Markup]) -> Markup:
+        return cls("\n".join(part.html for part in parts))
+
+
+def markup(content: str | Markup) -> Markup:
+    """Content as it is, if it is markup; other text with its special characters escaped."""
+    if isinstance(content, Markup):
+        return content
+    shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in content)
+    return Markup(escape("".join(shown)))
+
+
+def element(tag: str, content: str | Markup, **attributes: str) -> Markup:
+    """One element; an underscore at the end of an attribute's name is left out (`class_`)."""
+    given = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for name, value in attributes.items()
+    )
+    return Markup(f"<{tag}{given}>{markup(content).html}</{tag}>")
+
+
+def paragraph(content: str | Markup, **attributes: str) -> Markup:
+    return element("p", content, **attributes)
+
+
+def section(heading: str, *parts: Markup) -> Markup:
+    """A part of the page under its heading."""
+    return element("section", Markup.joined([element("h2", heading), *parts]))
+
+
+def definitions(pairs: Iterable[tuple[str, str | Markup]]) -> Markup:
+    """A table of two columns, a name and what it is."""
+    rows = [
+        element("tr", Markup.joined([element("th", name, scope="row"), element("td", value)]))
+        for name, value in pairs
+    ]
+    return _scrolling(element("table", element("tbody", Markup.joined(rows)), class_="facts"))
+
+
+def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[str | Markup]]) -> Markup:
+    """A table of numbers, each row under the same heading; the first column names the row."""
+    head = Markup.joined(element("th", name, scope="col") for name in heading)
+    body = [
+        element(
+            "tr",
+            Markup.joined(
+                [
+                    element("th", row[0], scope="row"),
+                    *(element("td", value) for value in row[1:]),
+                ]
+            ),
+        )
+        for row in rows
+    ]
+    parts = [
+        element("caption", caption),
+        element("thead", element("tr", head)),
+        element("tbody", Markup.joined(body)),
+    ]
+    return _scrolling(element("table", Markup.joined(parts), class_="numbers"))
+
+
+def _scrolling(content: Markup) -> Markup:
+    """Wide content scrolls by itself on a narrow screen."""
+    return element("div", content, class_="scroll")
+
+
+def details(summary: str, content: Markup) -> Markup:
+    """What is seen when it is asked for."""
+    return element("details", Markup.joined([element("summary", summary), content]))
+
+
+def figure(drawing: Markup, caption: str) -> Markup:
+    parts = [element("div", drawing, class_="scroll"), element("figcaption", caption)]
+    return element("figure", Markup.joined(parts))

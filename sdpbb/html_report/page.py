@@ -1,0 +1,70 @@
+"""The whole page."""
+
+from __future__ import annotations
+
+from sdpbb.files import write_atomically
+from sdpbb.html_report.clusters import clustering, conflict
+from sdpbb.html_report.markup import Markup, element, markup
+from sdpbb.html_report.run import ReportedRun
+from sdpbb.html_report.sections import course, opening, question, reproduction
+from sdpbb.html_report.style import CSS
+from sdpbb.plots.style import require_matplotlib
+from sdpbb.problem import Instance
+from sdpbb.problem.textfile import FilePath
+from sdpbb.result import Result
+from sdpbb.traces.trace import Trace
+
+
+def html_report(
+    instance: Instance, result: Result, trace: Trace | None = None, command: str = ""
+) -> str:
+    """A page on a run: what was asked, what is proven, the clustering, how it went, and what it
+    takes to do it again. It refers to no other file and has no script.
+
+    Parameters
+    ----------
+    instance, result : what was solved, and what came of it
+    trace : an observer of the run, for the bounds over time and the tree; None to leave them out
+    command : what was typed to have it run
+
+    Raises
+    ------
+    BackendUnavailable
+        Without matplotlib.
+    """
+    require_matplotlib()
+    run = ReportedRun(instance, result, trace, command)
+    parts = [opening(run), question(run)]
+    if result.infeasibility is not None:
+        parts.append(conflict(run))
+    if result.partition is not None:
+        parts.append(clustering(run, result.partition))
+    parts += [*course(run), reproduction(run)]
+    footer = element("footer", f"Written by sdpbb {result.version}.")
+    main = element("main", Markup.joined(parts))
+    title = markup(f"{instance.name or 'unnamed'}: {result.status.value}").html
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{CSS}</style>\n</head>\n"
+        f"<body>\n{main.html}\n{footer.html}\n</body>\n</html>\n"
+    )
+
+
+def write_html_report(
+    path: FilePath,
+    instance: Instance,
+    result: Result,
+    trace: Trace | None = None,
+    command: str = "",
+) -> None:
+    """Write `html_report` to a file, wholly or not at all.
+
+    Raises
+    ------
+    BackendUnavailable
+        Without matplotlib.
+    OSError
+        See `sdpbb.files.replacement`.
+    """
+    write_atomically(path, html_report(instance, result, trace, command))

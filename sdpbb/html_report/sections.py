@@ -1,0 +1,187 @@
+"""The parts of the page on what was asked and proven, and how it went."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Iterator
+from textwrap import shorten
+from typing import Any
+
+import numpy as np
+
+from sdpbb.html_report.drawings import inline_svg
+from sdpbb.html_report.markup import (
+    Markup,
+    definitions,
+    details,
+    element,
+    figure,
+    paragraph,
+    section,
+)
+from sdpbb.html_report.run import ReportedRun
+from sdpbb.html_report.words import counted, explanation, gap_text, verdict
+from sdpbb.plots import plot_bounds, plot_tree
+from sdpbb.result import Result, Termination
+from sdpbb.search.events import NodeEnd
+from sdpbb.traces.trace import Trace
+from sdpbb.values import finite_or_none, rounded_down
+
+# A larger tree is no picture any more.
+MOST_NODES = 3_000
+
+
+def opening(run: ReportedRun) -> Markup:
+    """The name, the verdict and the figures."""
+    result = run.result
+    strong = element("strong", verdict(result))
+    return Markup.joined(
+        [
+            paragraph("Constrained minimum sum-of-squares clustering", class_="kicker"),
+            element("h1", run.instance.name or "Unnamed instance"),
+            element(
+                "div",
+                Markup.joined([paragraph(strong), paragraph(explanation(result))]),
+                class_=f"verdict {result.status.value}",
+            ),
+            _tiles(result),
+        ]
+    )
+
+
+def _tiles(result: Result) -> Markup:
+    statistics = result.statistics
+    values = []
+    if result.objective is not None:
+        values.append(("Sum of squares", f"{result.objective:.10g}"))
+    if result.lower_bound is not None:
+        values.append(("Proven lower bound", rounded_down(result.lower_bound, 10)))
+    if result.gap is not None:
+        values.append(("Gap", gap_text(result)))
+    values += [("Nodes", f"{statistics.n_nodes:,}"), ("Time", _seconds(statistics.wall_seconds))]
+    tiles = (
+        element("div", Markup.joined([element("dt", name), element("dd", value)]))
+        for name, value in values
+    )
+    return element("dl", Markup.joined(tiles), class_="tiles")
+
+
+def question(run: ReportedRun) -> Markup:
+    """What was asked."""
+    instance, result = run.instance, run.result
+    text = (
+        f"Divide {counted(instance.n_points, 'point')} into exactly "
+        f"{counted(instance.k, 'cluster')}, none of them empty, so that the squared Euclidean "
+        "distances of the points to the means of their clusters have the least sum, and every "
+        "constraint is kept."
+    )
+    facts: list[tuple[str, str | Markup]] = [
+        ("Points", f"{instance.n_points:,} with {counted(instance.n_features, 'feature')}"),
+        ("Clusters", f"{instance.k:,}"),
+        ("Must-links", _pairs("two points that share a cluster", len(instance.must_link))),
+        ("Cannot-links", _pairs("two points that do not", len(instance.cannot_link))),
+    ]
+    if instance.cluster_constraints:
+        first = instance.cluster_constraints[:6]
+        constraints = ", ".join(shorten(str(one), 80, placeholder=" ...") for one in first)
+        more = len(instance.cluster_constraints) - 6
+        facts.append(("On clusters", constraints + (f", and {more} more" if more > 0 else "")))
+    if instance.origin.constraints_path:
+        facts.append(("Constraints from", instance.origin.constraints_path))
+    facts.append(("Proof wanted", f"to a relative gap of {result.gap_asked:g}"))
+    facts += [(name, value) for name, value in _limits(result)]
+    return section("What was asked", paragraph(text), definitions(facts))
+
+
+def _pairs(meaning: str, n: int) -> str:
+    return f"{n:,} ({meaning})" if n else "none"
+
+
+def _limits(result: Result) -> Iterator[tuple[str, str]]:
+    asked = result.parameters
+    for key, name, unit in (
+        ("time_limit", "Time limit", " s"),
+        ("node_limit", "Node limit", " nodes"),
+        ("memory_limit", "Memory limit", " MiB"),
+    ):
+        value = asked.get(key)
+        if value is not None and math.isfinite(value):
+            yield name, f"{value:,g}{unit}"
+
+
+def course(run: ReportedRun) -> list[Markup]:
+    """How the run went: its bounds over time, its tree."""
+    trace = run.trace
+    if trace is None:
+        return []
+    parts = []
+    if len({(point.lower, point.upper) for point in trace.points}) > 1:
+        first, last = trace.points[0], trace.points[-1]
+        description = (
+            f"The lower bound rises from {rounded_down(first.lower, 6)} to "
+            f"{rounded_down(last.lower, 6)} in {_seconds(last.seconds)}"
+            + (f"; the best clustering found costs {last.upper:.6g}." if _known(last) else ".")
+        )
+        drawn = inline_svg(plot_bounds(trace), "bounds", description)
+        caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
+        parts.append(section("Bounds over time", figure(drawn, caption)))
+    if any(node.end is NodeEnd.BRANCHED for node in trace.nodes):
+        parts.append(_tree(trace))
+    return parts
+
+
+def _known(point: Any) -> bool:
+    return math.isfinite(point.upper)
+
+
+def _tree(trace: Trace) -> Markup:
+    counts = [(end, sum(node.end is end for node in trace.nodes)) for end in NodeEnd]
+    told = ", ".join(f"{n:,} {end.value}" for end, n in counts if n)
+    text = (
+        "Where the bound of a node left a gap, two points were chosen, and the node was replaced "
+        "by two: in one they share a cluster, in the other they do not. The proof is complete "
+        f"when no node is open. {counted(len(trace.nodes), 'node')}: {told}."
+    )
+    if len(trace.nodes) > MOST_NODES:
+        return section("Branching", paragraph(f"{text} They are too many to be drawn."))
+    drawn = inline_svg(plot_tree(trace), "tree", f"The tree of {told} nodes.")
+    caption = "A full line leads to a must-link, a dashed one to a cannot-link."
+    return section("Branching", paragraph(text), figure(drawn, caption))
+
+
+def reproduction(run: ReportedRun) -> Markup:
+    """What it takes to do it again."""
+    result, parameters = run.result, run.result.parameters
+    parts = []
+    if run.command:
+        parts.append(element("pre", element("code", run.command)))
+    facts: list[tuple[str, str | Markup]] = [
+        ("sdpbb", result.version or "unknown"),
+        ("Python", f"{platform.python_version()}, NumPy {np.__version__}, {platform.machine()}"),
+    ]
+    for key, name in (("seed", "Seed"), ("workers", "Workers"), ("bounding", "Bounds from")):
+        if parameters.get(key) is not None:
+            facts.append((name, str(parameters[key])))
+    if result.statistics.root_seconds is not None:
+        facts.append(("Root", f"left after {_seconds(result.statistics.root_seconds)}"))
+    parts.append(definitions(facts))
+    if parameters.get("workers") != 1 and result.termination is Termination.GAP_CLOSED:
+        parts.append(
+            paragraph(
+                "With several workers the course of a run differs from time to time; what it "
+                "proves does not."
+            )
+        )
+    if parameters:
+        listing = element("pre", json.dumps(finite_or_none(parameters), indent=2))
+        parts.append(details("All parameters (null stands for no limit)", listing))
+    return section("How to do it again", *parts)
+
+
+def _seconds(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.2f} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 120 else f"{minutes / 60:.1f} h"

@@ -1,0 +1,65 @@
+"""What is proven, in sentences."""
+
+from __future__ import annotations
+
+import math
+
+from sdpbb.report import STOPPED_BY
+from sdpbb.result import Result, SolutionStatus
+from sdpbb.values import rounded_down
+
+VERDICTS = {
+    SolutionStatus.OPTIMAL: "Proven optimal",
+    SolutionStatus.FEASIBLE: "Not proven optimal",
+    SolutionStatus.INFEASIBLE: "Proven infeasible",
+    SolutionStatus.UNKNOWN: "Nothing found, nothing ruled out",
+}
+
+
+def verdict(result: Result) -> str:
+    """A few words."""
+    return VERDICTS[result.status]
+
+
+def explanation(result: Result) -> str:
+    """One or two sentences: what the verdict means, and no more than has been proven."""
+    match result.status:
+        case SolutionStatus.OPTIMAL:
+            return (
+                "The clustering keeps every constraint, and none that does is better by more than "
+                f"{gap_text(result)} of its sum of squares: {_bound(result)}."
+            )
+        case SolutionStatus.FEASIBLE:
+            return (
+                f"The run was stopped by {_stopped_by(result)}. The clustering keeps every "
+                f"constraint, but one that is better, by at most {gap_text(result)} of its sum of "
+                f"squares, may exist: {_bound(result)}."
+            )
+        case SolutionStatus.INFEASIBLE:
+            return "No clustering keeps all of the constraints."
+        case SolutionStatus.UNKNOWN:
+            return (
+                f"The run was stopped by {_stopped_by(result)} before it had a clustering, or a "
+                f"proof that there is none. If there is one, {_bound(result)}."
+            )
+
+
+def _bound(result: Result) -> str:
+    assert result.lower_bound is not None
+    bound = rounded_down(result.lower_bound, 12)
+    return f"no clustering that keeps the constraints has a sum of squares below {bound}"
+
+
+def gap_text(result: Result) -> str:
+    """The gap in per cent, rounded up: what is proven is not more than what is said."""
+    assert result.gap is not None
+    return f"{math.ceil(result.gap * 1e6) / 1e4:.4f}%"
+
+
+def _stopped_by(result: Result) -> str:
+    return STOPPED_BY[result.termination].rstrip(",")
+
+
+def counted(n: int, thing: str) -> str:
+    """1 node, 2 nodes, 1,000 nodes."""
+    return f"{n:,} {thing}{'' if n == 1 else 's'}"

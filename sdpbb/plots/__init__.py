@@ -1,0 +1,31 @@
+"""Pictures of runs, clusterings and relaxations, drawn by matplotlib (the extra `plot`).
+
+Each function draws on `ax`, or on new axes of a figure of their own, and returns the axes:
+`axes.figure.savefig(...)`, or `save`, writes the picture. Nothing is shown by itself, and pyplot is
+not used.
+
+>>> from sdpbb.plots import plot_bounds
+>>> from sdpbb.traces.trace import ProgressPoint, Trace
+>>> trace = Trace()
+>>> trace.points = [ProgressPoint(0.5, 70.0, 90.0, 0, 1), ProgressPoint(1.0, 80.0, 81.0, 1, 2)]
+>>> plot_bounds(trace).get_xlabel()
+'Time (s)'
+"""
+
+from sdpbb.plots.bounds import plot_bounds
+from sdpbb.plots.clusters import plot_clusters
+from sdpbb.plots.matrix import plot_matrix
+from sdpbb.plots.profile import SolvedRuns, plot_profile
+from sdpbb.plots.style import require_matplotlib, save
+from sdpbb.plots.tree import plot_tree
+
+__all__ = [
+    "SolvedRuns",
+    "plot_bounds",
+    "plot_clusters",
+    "plot_matrix",
+    "plot_profile",
+    "plot_tree",
+    "require_matplotlib",
+    "save",
+]

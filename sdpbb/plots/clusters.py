@@ -1,0 +1,210 @@
+"""A clustering and its constraints on a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.errors import ParameterError
+from sdpbb.plots.projection import plane_of
+from sdpbb.plots.style import (
+    COLOURS,
+    INK,
+    MARKERS,
+    PALE,
+    PAPER,
+    RED,
+    add_legend,
+    axes_or_new,
+    finish,
+)
+from sdpbb.problem import Instance, Partition
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Pairs of a kind that are drawn at most; the violated ones first.
+MOST_PAIRS = 2_000
+# Clusters that the legend names.
+MOST_NAMED = 14
+# More points than this are stored as an image within an SVG.
+MOST_DRAWN_POINTS = 5_000
+# Points are outlined, which keeps neighbours apart, unless there are more.
+MOST_OUTLINED = 1_000
+SIZE = (8.2, 5.0)
+DASHES = (0, (3, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Constraints of one kind.
+
+    pairs : (p, 2) row numbers
+    wrong : (p,) bool, whether they are violated, or conflict with others
+    together : whether they are must-links
+    """
+
+    name: str
+    pairs: NDArray[np.intp]
+    wrong: NDArray[np.bool_]
+    together: bool
+
+
+def plot_clusters(
+    instance: Instance,
+    labels: ArrayLike | Partition | None = None,
+    ax: Axes | None = None,
+    conflicting: Iterable[tuple[int, int]] = (),
+) -> Axes:
+    """The points in their first two principal components, or in their own plane if they have two
+    features, with the constraints: must-links full, cannot-links dashed, violated ones in red.
+
+    A cross is the mean of a cluster. Of more than `MOST_PAIRS` constraints of a kind, a sample is
+    drawn, violated ones first, and the legend says so.
+
+    Parameters
+    ----------
+    labels : (n,) integers, or a `Partition`; None for points and constraints alone
+    conflicting : pairs of row numbers whose constraints cannot hold together, drawn in red as well
+        where there are no labels
+
+    Raises
+    ------
+    ParameterError
+        If there is another number of labels than of points.
+    BackendUnavailable
+        Without matplotlib.
+    """
+    partition = _partition(instance, labels)
+    ax = axes_or_new(ax, SIZE)
+    known = np.zeros(instance.n_points, np.intp) if partition is None else partition.labels
+    plane = plane_of(instance, known)
+    wrong = frozenset(conflicting)
+    for kind in _kinds(instance, partition, wrong):
+        _draw_pairs(kind, "violated" if partition is not None else "conflicting", plane.places, ax)
+    if partition is None:
+        _draw_points(plane.places, PALE, "o", "points", instance.n_points, ax)
+    else:
+        _draw_clusters(plane.places, partition, ax)
+    ax.set_xlabel(plane.names[0])
+    ax.set_ylabel(plane.names[1])
+    ax.margins(0.05)
+    if instance.n_features == 1:
+        ax.set_yticks(range(int(known.max()) + 1))
+    finish(ax)
+    add_legend(ax, outside=True)
+    return ax
+
+
+def _partition(instance: Instance, labels: ArrayLike | Partition | None) -> Partition | None:
+    if labels is None:
+        return None
+    partition = labels if isinstance(labels, Partition) else Partition(np.asarray(labels))
+    if len(partition.labels) != instance.n_points:
+        raise ParameterError(
+            f"labels = ...: {len(partition.labels)} labels; expected {instance.n_points}, one per "
+            "point"
+        )
+    return partition
+
+
+def _kinds(
+    instance: Instance, partition: Partition | None, conflicting: frozenset[tuple[int, int]]
+) -> list[Pairs]:
+    """The constraints; wrong are those that the partition violates, or without one, the conflicting
+    ones."""
+    given = (
+        ("must-link", instance.must_link, True),
+        ("cannot-link", instance.cannot_link, False),
+        ("soft must-link", instance.soft_must_link.pairs, True),
+        ("soft cannot-link", instance.soft_cannot_link.pairs, False),
+    )
+    kinds = []
+    for name, pairs, together in given:
+        if partition is None:
+            wrong = np.array([(i, j) in conflicting for i, j in pairs.tolist()], bool)
+        else:
+            label = partition.labels[pairs]
+            wrong = (label[:, 0] == label[:, 1]) != together
+        kinds.append(Pairs(name, pairs, wrong, together))
+    return kinds
+
+
+def _draw_pairs(kind: Pairs, word: str, places: NDArray[np.float64], ax: Axes) -> None:
+    """word : for the wrong ones"""
+    from matplotlib.collections import LineCollection
+
+    for wrong in (False, True):
+        pairs = kind.pairs[kind.wrong == wrong]
+        if not len(pairs):
+            continue
+        drawn = pairs[:: -(-len(pairs) // MOST_PAIRS)]
+        name = f"{word} {kind.name}" if wrong else kind.name
+        sample = f", {len(drawn):,} drawn" if len(drawn) < len(pairs) else ""
+        look: dict[str, Any] = (
+            {"colors": RED, "linewidths": 1.8, "zorder": 2.5}
+            if wrong
+            else {"colors": INK, "linewidths": 0.9, "alpha": _alpha(len(drawn)), "zorder": 1.5}
+        )
+        ax.add_collection(
+            LineCollection(
+                list(places[drawn]),
+                linestyles=["-" if kind.together else DASHES],
+                label=f"{name} ({len(pairs):,}{sample})",
+                **look,
+            )
+        )
+
+
+def _alpha(n: int) -> float:
+    """The more lines, the fainter."""
+    return float(np.clip(8.0 / np.sqrt(max(n, 1)), 0.12, 0.6))
+
+
+def _draw_clusters(places: NDArray[np.float64], partition: Partition, ax: Axes) -> None:
+    n = partition.n_clusters
+    for cluster in range(n):
+        members = places[partition.labels == cluster]
+        text = f"cluster {cluster} ({len(members):,})" if n <= MOST_NAMED else ""
+        _draw_points(members, *look_of(cluster, n), text, len(places), ax)
+    centres = np.array([places[partition.labels == c].mean(axis=0) for c in range(n)])
+    ax.scatter(
+        centres[:, 0],
+        centres[:, 1],
+        marker="X",
+        s=90,
+        c=INK,
+        edgecolors=PAPER,
+        linewidths=1.0,
+        zorder=4,
+        label=f"means of the {n} clusters",
+    )
+
+
+def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
+    """The colour and the marker of a cluster: of few clusters each tells them apart, of more both
+    together do."""
+    turn = cluster if n_clusters <= len(COLOURS) else cluster // len(COLOURS)
+    return COLOURS[cluster % len(COLOURS)], MARKERS[turn % len(MARKERS)]
+
+
+def _draw_points(
+    places: NDArray[np.float64], colour: str, marker: str, text: str, n: int, ax: Axes
+) -> None:
+    """n : points of all clusters; the more, the smaller"""
+    ax.scatter(
+        places[:, 0],
+        places[:, 1],
+        s=float(np.clip(500.0 / np.sqrt(n), 4.0, 28.0)),
+        c=colour,
+        marker=marker,
+        edgecolors=PAPER,
+        linewidths=0.4 if n <= MOST_OUTLINED else 0.0,
+        zorder=3,
+        label=text or None,
+        rasterized=n > MOST_DRAWN_POINTS,
+    )

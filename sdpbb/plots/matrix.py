@@ -1,0 +1,87 @@
+"""The solution of the relaxation, sorted by clusters."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.errors import ParameterError
+from sdpbb.plots.style import INK, axes_or_new, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIZE = (6.2, 5.2)
+
+
+def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> Axes:
+    """The matrix Z of the relaxation, its rows and columns sorted by cluster and, inside of a
+    cluster, by their affinity to it.
+
+    An entry is shown as Z_ij / sqrt(Z_ii Z_jj), so that large clusters are as dark as small ones.
+    Where the relaxation is tight, Z is the matrix of the clustering, with 1 inside of the clusters
+    and 0 outside; all between is what the relaxation has left undecided.
+
+    Parameters
+    ----------
+    affinity : (m, m) symmetric and nonnegative (see `sdpbb.methods.RootRelaxation`)
+    labels : (m,) integers, the clusters to sort by
+
+    Raises
+    ------
+    ParameterError
+        If the shapes do not fit each other.
+    BackendUnavailable
+        Without matplotlib.
+    """
+    Z, clusters = np.asarray(affinity, dtype=np.float64), np.asarray(labels)
+    if Z.ndim != 2 or Z.shape[0] != Z.shape[1] or clusters.shape != Z.shape[:1]:
+        raise ParameterError(
+            f"affinity of shape {Z.shape} with labels of shape {clusters.shape}; expected (m, m) "
+            "and (m,)"
+        )
+    ax = axes_or_new(ax, SIZE)
+    order = sorted_order(Z, clusters)
+    image = ax.imshow(_relative(Z[np.ix_(order, order)]), cmap="Blues", vmin=0.0, vmax=1.0)
+    _draw_borders(clusters[order], ax)
+    figure: Any = ax.figure
+    bar = figure.colorbar(image, ax=ax, shrink=0.85)
+    bar.set_label("Affinity of two blocks (1 together, 0 apart)", color=INK)
+    bar.ax.tick_params(colors=INK, labelsize=9)
+    bar.outline.set_visible(False)
+    ax.set_xlabel("Blocks, sorted by cluster")
+    ax.set_ylabel("Blocks, sorted by cluster")
+    finish(ax)
+    return ax
+
+
+def sorted_order(Z: NDArray[np.float64], labels: NDArray) -> NDArray[np.intp]:
+    """A permutation (m,): clusters by their first block, and inside of each the blocks with the
+    most affinity to it first."""
+    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
+    together = labels[:, None] == labels
+    inside = (Z * together).sum(axis=1)
+    return np.lexsort((-inside, first[number]))
+
+
+def _relative(Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Z_ij / sqrt(Z_ii Z_jj), at most 1 for a semidefinite matrix."""
+    roots = np.sqrt(np.maximum(np.diag(Z), np.finfo(np.float64).tiny))
+    return np.clip(Z / roots / roots[:, None], 0.0, 1.0)
+
+
+def _draw_borders(labels: NDArray, ax: Axes) -> None:
+    """A square around each run of equal labels."""
+    from matplotlib.patches import Rectangle
+
+    starts = [0, *(np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist(), len(labels)]
+    for start, end in pairwise(starts):
+        side = end - start
+        ax.add_patch(
+            Rectangle(
+                (start - 0.5, start - 0.5), side, side, fill=False, edgecolor=INK, linewidth=0.9
+            )
+        )

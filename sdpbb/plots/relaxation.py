@@ -1,0 +1,77 @@
+"""The solution of the relaxation that `plot_matrix` shows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedRelaxation:
+    """affinity : (m, m) of the blocks; labels : (m,) of a clustering of them."""
+
+    affinity: NDArray[np.float64]
+    labels: NDArray[np.intp]
+
+
+def solved_relaxation(
+    instance: Instance, labels: NDArray[np.intp] | None = None, time_limit: float = math.inf
+) -> SolvedRelaxation | Infeasibility | None:
+    """The semidefinite relaxation at the root, and labels to sort it by.
+
+    Parameters
+    ----------
+    labels : (n,) to sort by; None for those of the best clustering that a heuristic finds
+    time_limit : seconds, for the relaxation
+
+    Returns
+    -------
+    SolvedRelaxation; the proof if there is no clustering; None if whether there is one was not
+    found out in time
+
+    Raises
+    ------
+    ParameterError
+        If labels part points that must link.
+    InstanceError
+        If there are constraints on clusters, beyond pairs.
+    """
+    # The engine is imported here: what draws other pictures does without.
+    from sdpbb.feasibility import find_feasible
+    from sdpbb.methods import RootRelaxation
+
+    contraction = contract(instance.in_pairs())
+    if isinstance(contraction, Infeasibility):
+        return contraction
+    found = find_feasible(contraction, time_limit if math.isfinite(time_limit) else None)
+    if found is None or isinstance(found, Infeasibility):
+        return found
+    chosen = _heuristic_labels(contraction) if labels is None else _of_blocks(contraction, labels)
+    *_, affinity = RootRelaxation(time_limit)(contraction)
+    return SolvedRelaxation(affinity, chosen)
+
+
+def _of_blocks(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    of_blocks = labels[contraction.representatives]
+    parted = np.flatnonzero(contraction.lift(of_blocks) != labels)
+    if len(parted):
+        first = int(contraction.representatives[contraction.block_of[parted[0]]])
+        raise ParameterError(
+            f"labels: rows {first} and {parted[0]} have different labels, and must-links keep them "
+            "together; expected labels that keep the must-links"
+        )
+    return of_blocks
+
+
+def _heuristic_labels(contraction: Contraction) -> NDArray[np.intp]:
+    from heuristics.multi_start import MultiStart
+    from sdpbb.search.parameters import HeuristicSchedule
+
+    solution = MultiStart(HeuristicSchedule().before).run(contraction, np.random.default_rng(0))
+    return solution.labels

@@ -1,0 +1,145 @@
+"""What all pictures look like, and where they are drawn."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+from sdpbb.errors import BackendUnavailable, ParameterError
+from sdpbb.files import replacement, shown_path
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Text and axes, what is less important, lines behind everything, the ground.
+INK, PALE, RULE, PAPER = "#1b2430", "#7d8794", "#d9dee4", "#fefefe"
+# Told apart by all kinds of colour vision: M. Okabe, K. Ito, Color Universal Design (2008); without
+# black, and with a darker yellow that can be seen on white.
+BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#b8a800",
+)
+COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW)
+MARKERS = ("o", "s", "^", "D", "v", "p", "h")
+# Of figures of their own, in inches.
+SIZE = (7.2, 4.4)
+# Dots per inch of a PNG.
+DPI = 200
+FORMATS = (".png", ".svg")
+
+
+def require_matplotlib() -> None:
+    """Load matplotlib.
+
+    Raises
+    ------
+    BackendUnavailable
+        If it is not installed.
+    """
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise BackendUnavailable(
+            "pictures need matplotlib, which is not installed; install it with "
+            "pip install 'sdpbb[plot]'"
+        ) from None
+
+
+def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
+    """ax, or the axes of a new figure of this size in inches.
+
+    Raises
+    ------
+    BackendUnavailable
+        If matplotlib is not installed.
+    """
+    require_matplotlib()
+    if ax is None:
+        from matplotlib.figure import Figure
+
+        ax = Figure(figsize=size, layout="constrained", facecolor=PAPER).add_subplot()
+    ax.set_facecolor("none")
+    return ax
+
+
+def finish(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
+    """The frame, the ticks and the colour of the text.
+
+    grid : "x", "y" or "both" for lines behind the picture
+    """
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color(PALE)
+    ax.tick_params(colors=INK, which="both", labelsize=9)
+    for label in (ax.xaxis.label, ax.yaxis.label, ax.title):
+        label.set_color(INK)
+    if grid is not None:
+        ax.grid(axis=grid, color=RULE, linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def add_legend(ax: Axes, outside: bool = False, **options: Any) -> None:
+    """A legend without a frame around it, beside the axes if outside."""
+    if outside:
+        options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
+
+
+def as_label(text: str) -> str:
+    """Any text as one that a legend shows as it is: neither as mathematics, nor not at all."""
+    label = shown_path(text).replace("$", r"\$")
+    return f" {label}" if label.startswith("_") else label
+
+
+def set_title(ax: Axes, title: str) -> None:
+    """A title, whatever characters are in it."""
+    ax.set_title(shown_path(title), loc="left", fontsize=11, color=INK, parse_math=False)
+
+
+def format_problem(path: str) -> str | None:
+    """Why a picture cannot be written at path, by the ending of its name; or None."""
+    if os.path.splitext(path)[1].lower() in FORMATS:
+        return None
+    return f"{shown_path(path)}: expected a name that ends in {' or '.join(FORMATS)}"
+
+
+def save(ax: Axes, path: str | os.PathLike[str]) -> None:
+    """Write the figure of the axes as PNG or SVG, by the ending of the name; wholly or not at all.
+
+    Raises
+    ------
+    ParameterError
+        For another ending.
+    OSError
+        See `sdpbb.files.replacement`.
+    """
+    problem = format_problem(os.fspath(path))
+    if problem:
+        raise ParameterError(problem)
+    kind = os.path.splitext(path)[1][1:].lower()
+    content = rendered(ax, kind)
+    with replacement(path) as file:
+        file.write(content)
+
+
+def rendered(ax: Axes, kind: str, **settings: Any) -> bytes:
+    """The figure of the axes as the bytes of a "png" or "svg" file, the same for the same figure.
+
+    settings : of matplotlib (rcParams), with "_" for "."
+    """
+    from matplotlib import rc_context
+
+    changed: Any = {name.replace("_", "."): value for name, value in settings.items()}
+    figure: Any = ax.figure
+    buffer = io.BytesIO()
+    with rc_context({"svg.hashsalt": "sdpbb"} | changed):
+        metadata = {"Date": None} if kind == "svg" else None
+        figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,151 @@
+"""The branch-and-bound tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import ParameterError
+from sdpbb.files import shown_path
+from sdpbb.plots.style import (
+    BLUE,
+    INK,
+    ORANGE,
+    PALE,
+    PAPER,
+    RED,
+    SIZE,
+    add_legend,
+    axes_or_new,
+    finish,
+)
+from sdpbb.plots.tree_layout import layered
+from sdpbb.search.events import NodeEnd
+from sdpbb.traces.trace import Trace
+from sdpbb.values import rounded_down
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# How a node was left: marker, colour, colour of the edge, text of the legend.
+LOOKS = {
+    NodeEnd.BRANCHED: ("o", PALE, PALE, "branched"),
+    NodeEnd.CLOSED: ("o", BLUE, BLUE, "closed by its bound"),
+    NodeEnd.INFEASIBLE: ("D", ORANGE, ORANGE, "infeasible"),
+    NodeEnd.LOST: ("X", RED, RED, "lost with its worker"),
+    NodeEnd.OPEN: ("o", PAPER, INK, "open"),
+}
+# Texts beside the nodes stay readable for so many leaves.
+MOST_LABELLED_LEAVES = 12
+
+
+def plot_tree(trace: Trace, ax: Axes | None = None) -> Axes:
+    """The tree of a run, one layer for each depth, coloured by how its nodes were left.
+
+    A full line leads to the child in which two points share a cluster, a dashed one to that in
+    which they do not. A small tree has the two rows beside each branched node, and the lower bounds
+    beside the others. A run that was resumed begins with the nodes that were open then, one beside
+    the other.
+
+    Raises
+    ------
+    ParameterError
+        If the trace has no nodes: the run ended before its search had begun.
+    BackendUnavailable
+        Without matplotlib.
+    """
+    if not trace.nodes:
+        raise ParameterError("the run ended before its search began: there is no tree")
+    places = layered([node.parent for node in trace.nodes])
+    n_leaves, depth = int(places[:, 0].max()) + 1, int(places[:, 1].max())
+    width, height = np.clip([4.0 + 0.1 * n_leaves, 2.0 + 0.4 * depth], [7.2, 3.4], [14.0, 7.5])
+    ax = axes_or_new(ax, (width, height))
+    _draw_edges(trace, places, ax)
+    size = _marker_size(ax, n_leaves)
+    for end, (marker, colour, edge, text) in LOOKS.items():
+        chosen = [node.end is end for node in trace.nodes]
+        if any(chosen):
+            ax.scatter(
+                places[chosen, 0],
+                places[chosen, 1],
+                s=0.6 * size if end is NodeEnd.BRANCHED else size,
+                marker=marker,
+                c=colour,
+                edgecolors=edge,
+                linewidths=min(1.2, np.sqrt(size) / 4),
+                label=f"{text} ({sum(chosen)})",
+                zorder=3,
+            )
+    if n_leaves <= MOST_LABELLED_LEAVES:
+        _label(trace, places, ax)
+    _set_axes(ax, places)
+    return ax
+
+
+def _marker_size(ax: Axes, n_leaves: int) -> float:
+    """So that leaves do not hide each other, as long as they can be seen; in square points."""
+    from matplotlib.figure import Figure
+
+    figure = ax.figure
+    width = figure.get_figwidth() if isinstance(figure, Figure) else SIZE[0]
+    return float(np.clip(0.7 * 72.0 * width / n_leaves * 0.8, 2.2, 8.0) ** 2)
+
+
+def _draw_edges(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
+    from matplotlib.collections import LineCollection
+
+    for together, style, text in ((True, "-", "must-link"), (False, (0, (3, 2)), "cannot-link")):
+        edges = [
+            (places[node.parent], places[position])
+            for position, node in enumerate(trace.nodes)
+            if node.parent is not None and node.together is together
+        ]
+        if edges:
+            width = 1.1 if len(edges) < 100 else 0.6
+            ax.add_collection(
+                LineCollection(edges, colors=PALE, linestyles=[style], linewidths=width, label=text)
+            )
+
+
+def _label(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
+    """The rows of a branched node's decision, the bounds of the others."""
+    decided = {node.parent: node.rows for node in trace.nodes if node.rows is not None}
+    for position, (node, (x, y)) in enumerate(zip(trace.nodes, places, strict=True)):
+        if position in decided:
+            text, offset, side = f"  {_pair(decided[position])}", (3, 2), "left"
+        elif np.isfinite(node.lower):
+            text, offset, side = rounded_down(node.lower, 6), (0, -14), "center"
+        else:
+            continue
+        ax.annotate(
+            text,
+            (x, y),
+            offset,
+            textcoords="offset points",
+            ha=side,
+            fontsize=8,
+            color=INK,
+            parse_math=False,
+        )
+
+
+def _pair(rows: tuple[str, str]) -> str:
+    """Two rows, of whose names there is room for the beginning."""
+    return shown_path(", ".join(name if len(name) <= 12 else f"{name[:11]}…" for name in rows))
+
+
+def _set_axes(ax: Axes, places: NDArray[np.float64]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    right, depth = places.max(axis=0)
+    margin = max(0.7, 0.02 * right)
+    ax.set_xlim(-margin, right + margin)
+    ax.set_ylim(depth + 0.45, -0.45)
+    ax.set_xticks([])
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    ax.set_ylabel("Depth")
+    finish(ax)
+    ax.spines["bottom"].set_visible(False)
+    add_legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4)

@@ -1,0 +1,291 @@
+"""What each constraint costs: by how much the optimum decreases when it is left out."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sdpbb.compilation import load_all_kernels, load_kernels
+from sdpbb.errors import ParameterError
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.serial import SerialExecutor
+from sdpbb.explanation.statements import Catalogue, Statement
+from sdpbb.interruption import interrupt_on_ctrl_c
+from sdpbb.parameters import SolverParameters
+from sdpbb.prices.report import Price, PriceProof, PriceReport
+from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
+from sdpbb.problem import Instance, Partition
+from sdpbb.result import Result, SolutionStatus, relative_gap
+from sdpbb.search.events import Observer, ignore
+from sdpbb.solver import solve
+
+# Seconds between two looks at interrupts while workers are waited for.
+PAUSE = 0.2
+# Seconds until other processes are started, which takes as long.
+ALONE = 2.0
+
+
+def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
+    """The must-links and the cannot-links of an instance, in the user's words; not those that
+    distances (GAMMA, DELTA) stand for."""
+    catalogue = Catalogue(instance)
+    return tuple(catalogue.statement(number) for number in catalogue.stated_pairs)
+
+
+def constraint_prices(
+    instance: Instance,
+    constraints: Iterable[Statement] | None = None,
+    parameters: SolverParameters | None = None,
+    *,
+    time_limit_each: float = math.inf,
+    observer: Observer = ignore,
+    on_price: Callable[[Price, int], None] | None = None,
+    interrupt: threading.Event | None = None,
+) -> PriceReport:
+    """By how much the optimum decreases when a constraint is left out, for each of some.
+
+    With OPT the optimum, OPT_c the one without constraint c, LB <= OPT <= UB and
+    LB_c <= OPT_c <= UB_c, the price OPT - OPT_c lies between max(0, LB - UB_c) and UB - LB_c. A
+    wrong constraint is often a dear one.
+
+    The instance is solved, and then again without each constraint, beginning with the best
+    clustering known; except where it is proven sooner that the price is exactly 0, since each
+    clustering that keeps the other constraints and violates this one costs at least UB, or since
+    there is none (`PriceProof`).
+
+    Parameters
+    ----------
+    instance : points, k and constraints
+    constraints : of `stated_constraints(instance)`; None for all of them
+    parameters : of each run. workers is the number of constraints that are priced at the same time;
+        time_limit is for all runs together
+    time_limit_each : seconds for each constraint, > 0
+    observer : is told how the run with all constraints goes
+    on_price : is told of each price as it comes, with the number of those still to come
+    interrupt : set it to end the run; without one, the first Ctrl-C in the main thread does so.
+        What is known until then is reported
+
+    Raises
+    ------
+    ParameterError
+        As `solve` does; and if time_limit_each is not above 0, if a constraint is none of the
+        instance's, or if there is a Dask cluster.
+    InstanceError, BackendFailure
+        As `solve` does.
+    """
+    parameters = parameters or SolverParameters()
+    _check(parameters, time_limit_each)
+    catalogue = Catalogue(instance)
+    numbers = catalogue.stated_pairs if constraints is None else _numbers(catalogue, constraints)
+    with interrupt_on_ctrl_c(interrupt) as stop:
+        clock = _Clock(parameters.time_limit, time_limit_each, stop)
+        result = solve(instance, parameters, observer, stop)
+        if result.partition is None:
+            return PriceReport(result, (), (), stop.is_set(), clock.seconds)
+        run = _Run(catalogue, parameters, clock, result, on_price)
+        run.price(numbers)
+        return run.report()
+
+
+def _check(parameters: SolverParameters, time_limit_each: float) -> None:
+    if not time_limit_each > 0:
+        raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
+    if parameters.dask is not None:
+        raise ParameterError(f"dask = {parameters.dask}: expected None; workers are local here")
+
+
+def _numbers(catalogue: Catalogue, constraints: Iterable[Statement]) -> list[int]:
+    p, instance = len(catalogue.must_link), catalogue.instance
+    numbers = []
+    for statement in constraints:
+        offset = {"must_link": 0, "cannot_link": p}.get(statement.argument)
+        number = -1 if offset is None else offset + statement.position
+        if not 0 <= number < p + len(instance.cannot_link) or (
+            catalogue.statement(number) != statement
+        ):
+            raise ParameterError(
+                f"constraints = {statement}: expected must-links and cannot-links of the instance"
+            )
+        numbers.append(number)
+    return list(dict.fromkeys(numbers))
+
+
+class _Clock:
+    """The time of all runs, and of each."""
+
+    def __init__(self, limit: float, limit_each: float, stop: threading.Event) -> None:
+        self._limit, self._limit_each = limit, limit_each
+        self._started = time.perf_counter()
+        self.stop = stop
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    @property
+    def for_next(self) -> float:
+        """Seconds for the next run, <= 0 if there is to be none."""
+        if self.stop.is_set():
+            return 0.0
+        return min(self._limit_each, self._limit - self.seconds)
+
+
+class _Run:
+    """Prices one after the other, or several at a time."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        parameters: SolverParameters,
+        clock: _Clock,
+        result: Result,
+        on_price: Callable[[Price, int], None] | None,
+    ) -> None:
+        assert result.partition is not None
+        assert result.objective is not None
+        assert result.lower_bound is not None
+        self._catalogue, self._parameters, self._clock = catalogue, parameters, clock
+        self._result, self._on_price = result, on_price
+        self._partition, self._upper = result.partition, result.objective
+        self._lower = result.lower_bound
+        self._free: dict[int, Probe] = {}
+        self._solved: dict[int, Solved] = {}
+        self._left: list[int] = []
+
+    def price(self, numbers: Sequence[int]) -> None:
+        """Find the prices of the constraints of these numbers: first those of which a short look
+        shows that they cost nothing, then the others."""
+        self._left = list(numbers)
+        end_alone = self._clock.seconds + ALONE
+        with TaskPool(SerialExecutor()) as here:
+            later = self._each(here, numbers, self._probe, self._take_probe, end_alone)
+        with self._pool(len(self._left)) as pool:
+            self._each(pool, later, self._probe, self._take_probe)
+            self._each(pool, self._promising_first(), self._solve, self._take_solved)
+
+    def report(self) -> PriceReport:
+        """What is known."""
+        prices = [self._price(number) for number in sorted([*self._free, *self._solved])]
+        prices.sort(key=lambda price: (-price.lower, -price.difference, -price.upper))
+        lower = min(self._lower, self._upper)
+        best = replace(
+            self._result,
+            partition=self._partition,
+            objective=self._upper,
+            lower_bound=lower,
+            gap=relative_gap(lower, self._upper),
+        )
+        unpriced = tuple(self._catalogue.statement(number) for number in self._left)
+        interrupted = self._clock.stop.is_set()
+        return PriceReport(best, tuple(prices), unpriced, interrupted, self._clock.seconds)
+
+    def _promising_first(self) -> list[int]:
+        """What is left, those first whose points are farthest beyond the nearest centre: what holds
+        them in their clusters may be this constraint."""
+        points, labels = self._catalogue.instance.points, self._partition.labels
+        k = self._partition.n_clusters
+        centres = np.array([points[labels == cluster].mean(axis=0) for cluster in range(k)])
+        squares = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
+        excess = squares[np.arange(len(points)), labels] - squares.min(axis=1)
+        rows = {number: list(self._catalogue.statement(number).rows) for number in self._left}
+        return sorted(self._left, key=lambda number: -float(excess[rows[number]].max()))
+
+    def _pool(self, n_tasks: int) -> TaskPool:
+        n_workers = min(self._parameters.workers, n_tasks)
+        if n_workers <= 1:
+            return TaskPool(SerialExecutor())
+        warm_up = load_kernels if self._parameters.bounding == "sdp" else load_all_kernels
+        return TaskPool(LocalProcesses(n_workers, warm_up))
+
+    def _each(
+        self,
+        pool: TaskPool,
+        numbers: Sequence[int],
+        submit: Callable[[TaskPool, int, float], None],
+        take: Callable[[int, Any], None],
+        end: float = math.inf,
+    ) -> list[int]:
+        """Submit a task for each number, and take what comes of it.
+
+        end : on the clock; nothing is submitted afterwards
+
+        Returns
+        -------
+        the numbers of the tasks that were not submitted.
+        """
+        waiting = list(numbers)[::-1]
+        while waiting or pool.n_under_way:
+            while waiting and pool.n_free > 0 and (seconds := self._for_next(end)) > 0:
+                submit(pool, waiting.pop(), seconds)
+            for completion in pool.wait(PAUSE):
+                if not completion.lost:
+                    take(completion.key, completion.value)
+            if self._clock.stop.is_set() or (not pool.n_under_way and self._for_next(end) <= 0):
+                break
+        return waiting[::-1]
+
+    def _for_next(self, end: float) -> float:
+        """Seconds for the next task, <= 0 if there is to be none."""
+        return self._clock.for_next if self._clock.seconds <= end else 0.0
+
+    def _probe(self, pool: TaskPool, number: int, seconds: float) -> None:
+        statement = self._catalogue.statement(number)
+        pool.submit(number, probe, self._catalogue.instance, statement, self._upper, seconds)
+
+    def _solve(self, pool: TaskPool, number: int, seconds: float) -> None:
+        parameters = replace(self._parameters, workers=1, time_limit=seconds)
+        # Other processes are not told of an interrupt: they are ended.
+        stop = self._clock.stop if pool.n_workers == 1 else None
+        instance = without(self._catalogue.instance, self._catalogue.statement(number))
+        pool.submit(number, solve_from, instance, parameters, self._partition.labels, stop)
+
+    def _take_probe(self, number: int, found: Probe) -> None:
+        if found.proof is not None:
+            self._free[number] = found
+            self._done(number)
+
+    def _take_solved(self, number: int, solved: Solved) -> None:
+        """Learn from the run without a constraint. What is valid for that is a bound for the
+        instance; what keeps the constraint all the same is a clustering of it."""
+        if solved.was_interrupted:
+            return
+        self._solved[number] = solved
+        self._lower = max(self._lower, solved.lower_bound)
+        partition = Partition(solved.labels)
+        if solved.objective < self._upper and partition.is_feasible(self._catalogue.instance):
+            self._partition, self._upper = partition, solved.objective
+        self._done(number)
+
+    def _done(self, number: int) -> None:
+        self._left.remove(number)
+        if self._on_price is not None:
+            self._on_price(self._price(number), len(self._left))
+
+    def _price(self, number: int) -> Price:
+        statement = self._catalogue.statement(number)
+        lower, upper = min(self._lower, self._upper), self._upper
+        if number in self._free:
+            found = self._free[number]
+            assert found.proof is not None
+            return Price(statement, 0.0, 0.0, 0.0, upper, lower, True, found.proof, found.seconds)
+        solved = self._solved[number]
+        best = min(solved.objective, upper)
+        least = max(0.0, lower - best)
+        return Price(
+            statement=statement,
+            lower=least,
+            upper=max(least, upper - solved.lower_bound),
+            difference=upper - best,
+            objective_without=best,
+            lower_bound_without=solved.lower_bound,
+            proven=self._result.status is SolutionStatus.OPTIMAL and solved.is_optimal,
+            proof=PriceProof.SOLVED,
+            seconds=solved.seconds,
+        )

@@ -1,0 +1,227 @@
+"""What each constraint costs: the values, and the table that people read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from sdpbb.explanation.headings import counted
+from sdpbb.explanation.statements import Statement
+from sdpbb.result import Result, SolutionStatus
+from sdpbb.values import finite_or_none, json_text, percent, rounded_down
+
+# Rows that `str` shows.
+SHOWN = 20
+# Significant digits of prices in the table.
+DIGITS = 6
+
+COLUMNS = (
+    "place",
+    "kind",
+    "row_i",
+    "row_j",
+    "price_lower",
+    "price_upper",
+    "difference",
+    "objective_without",
+    "lower_bound_without",
+    "proven",
+    "proof",
+    "seconds",
+)
+
+
+class PriceProof(Enum):
+    """How it is known what a constraint costs."""
+
+    IMPLIED = "implied"
+    """Nothing: no clustering keeps the others and violates it."""
+    IDLE = "idle"
+    """Nothing: clusterings that keep the others and violate it are proven to be no better than the
+    best one known that keeps all."""
+    SOLVED = "solved"
+    """The instance has been solved without it."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """By how much the optimum decreases when one constraint is left out.
+
+    Attributes
+    ----------
+    statement : the constraint
+    lower, upper : the price lies between them, which is proven
+    difference : of the best clusterings found, with the constraint and without
+    objective_without, lower_bound_without : the sum of squares of the best clustering found without
+        the constraint, and what is proven to be at most the optimum
+    proven : whether the price is exactly 0, or both optima are known to the gap asked for
+    proof : how it is known
+    seconds : that it took
+    """
+
+    statement: Statement
+    lower: float
+    upper: float
+    difference: float
+    objective_without: float
+    lower_bound_without: float
+    proven: bool
+    proof: PriceProof
+    seconds: float
+
+    def to_row(self) -> dict[str, Any]:
+        """A row of a table, by `COLUMNS`; rows of points are named as the user does."""
+        statement = self.statement
+        values = (
+            statement.place,
+            statement.kind.name.lower(),
+            *statement.names,
+            self.lower,
+            self.upper,
+            self.difference,
+            self.objective_without,
+            self.lower_bound_without,
+            self.proven,
+            self.proof.value,
+            self.seconds,
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+    def __str__(self) -> str:
+        if self.proof is not PriceProof.SOLVED:
+            return f"{self.statement}: costs nothing ({self.proof.value})"
+        least, most = _at_least(self.lower), _at_most(self.upper)
+        return f"{self.statement}: costs {least} to {most}"
+
+
+@dataclass(frozen=True)
+class PriceReport:
+    """What each of some constraints costs.
+
+    Attributes
+    ----------
+    result : of the instance with all of its constraints, with what the other runs have found and
+        proven for it. If it has no clustering, nothing has a price; if it is infeasible,
+        `result.conflict` says why
+    prices : the dearest first: by what is proven, then by the difference found
+    unpriced : constraints that the time was not enough for
+    interrupted : whether an interrupt ended the run
+    seconds : of the whole run
+    """
+
+    result: Result
+    prices: tuple[Price, ...]
+    unpriced: tuple[Statement, ...]
+    interrupted: bool
+    seconds: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every price is known to the gap asked for."""
+        is_solved = self.result.status is SolutionStatus.OPTIMAL
+        return is_solved and not self.unpriced and all(price.proven for price in self.prices)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A flat row for each price."""
+        return [price.to_row() for price in self.prices]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        result = self.result
+        return {
+            "status": result.status.value,
+            "termination": result.termination.value,
+            "objective": result.objective,
+            "lower_bound": result.lower_bound,
+            "gap": finite_or_none(result.gap),
+            "labels": None if result.partition is None else result.partition.labels.tolist(),
+            "is_complete": self.is_complete,
+            "interrupted": self.interrupted,
+            "prices": self.to_rows(),
+            "unpriced": [statement.to_dict() for statement in self.unpriced],
+            "conflict": None if result.conflict is None else result.conflict.to_dict(),
+            "seconds": self.seconds,
+            "parameters": result.to_dict()["parameters"],
+            "version": result.version,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict()` as one JSON object, one line per key."""
+        return json_text(self.to_dict())
+
+    def to_csv(self) -> str:
+        """The rows with a heading, separated by commas."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.to_rows())
+        return text.getvalue()
+
+    def table(self, top: int = SHOWN) -> str:
+        """A summary, and the dearest so many of those that may cost something."""
+        dear = [price for price in self.prices if price.upper > 0]
+        return "\n".join([*_summary(self), *_table(dear[:top], len(dear))])
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _at_least(value: float) -> str:
+    """value >= 0 at DIGITS significant digits, never above it."""
+    return f"{float(rounded_down(value, DIGITS)):.{DIGITS}g}"
+
+
+def _at_most(value: float) -> str:
+    """value >= 0 at DIGITS significant digits, never below it."""
+    return f"{abs(float(rounded_down(-value, DIGITS))):.{DIGITS}g}"
+
+
+def _summary(report: PriceReport) -> list[str]:
+    result = report.result
+    if result.conflict is not None:
+        nothing = "No clustering keeps the constraints, so that none of them has a price."
+        return [nothing, "", str(result.conflict)]
+    if result.objective is None:
+        return [f"No prices without a clustering: {result}"]
+    counts = Counter(price.proof for price in report.prices)
+    implied, idle = counts[PriceProof.IMPLIED], counts[PriceProof.IDLE]
+    nothing = f"{implied + idle} cost nothing ({implied} implied by others, {idle} idle)"
+    lines = [
+        ("Sum of squares", f"{result.objective:.12g}, {_how_certain(result)}"),
+        ("Priced", f"{counted(len(report.prices), 'constraint')}: {nothing}"),
+    ]
+    if report.unpriced:
+        not_priced = counted(len(report.unpriced), "constraint")
+        reason = "as the run was interrupted" if report.interrupted else "for lack of time"
+        lines.append(("Not priced", f"{not_priced}, {reason}"))
+    lines.append(("Time", f"{report.seconds:.2f} s"))
+    return [f"{name:<15} {text}" for name, text in lines]
+
+
+def _how_certain(result: Result) -> str:
+    gap = 0.0 if result.gap is None else result.gap
+    optimal = result.status is SolutionStatus.OPTIMAL
+    return f"{'proven optimal' if optimal else 'not proven optimal'}, gap {percent(gap)}"
+
+
+def _table(prices: Sequence[Price], total: int) -> list[str]:
+    if not prices:
+        return []
+    width = max(len(price.statement.place) for price in prices)
+    lines = ["", f"{'costs at least':>14} {'at most':>12} {'difference':>12}  constraint"]
+    for price in prices:
+        least, most = _at_least(price.lower), _at_most(price.upper)
+        statement = price.statement
+        remark = "" if price.proven else "  (not solved out)"
+        lines.append(
+            f"{least:>14} {most:>12} {price.difference:>12.{DIGITS}g}  "
+            f"{statement.place:<{width}}  {statement.text}{remark}"
+        )
+    if total > len(prices):
+        lines.append(f"... and {total - len(prices)} more")
+    return lines

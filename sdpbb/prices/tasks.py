@@ -1,0 +1,121 @@
+"""What is computed without a constraint, in this process or in another."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.explanation.statements import Catalogue, Statement
+from sdpbb.parameters import SolverParameters
+from sdpbb.prices.report import PriceProof
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.result import PRECISION, SolutionStatus, Termination
+from sdpbb.solver import solve
+
+# Evaluations of the semidefinite bound in a probe. Nearly all constraints that cost nothing need
+# one or two.
+PROBE_STEPS = 5
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether a short look shows that a constraint costs nothing, and how; None if it does not."""
+
+    proof: PriceProof | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What is known without a constraint."""
+
+    objective: float
+    lower_bound: float
+    labels: NDArray[np.intp]
+    is_optimal: bool
+    was_interrupted: bool
+    seconds: float
+
+
+def without(instance: Instance, statement: Statement) -> Instance:
+    """The instance without a must-link or a cannot-link; the pair stays if it is stated twice, or
+    if a distance (GAMMA, DELTA) stands for it as well."""
+    argument, catalogue = statement.argument, Catalogue(instance)
+    offset = 0 if argument == "must_link" else len(instance.must_link)
+    if offset + statement.position in catalogue.stated_and_implied:
+        return instance
+    pairs = np.delete(getattr(instance, argument), statement.position, axis=0)
+    return replace(instance, **{argument: pairs})
+
+
+def probe(instance: Instance, statement: Statement, upper: float, seconds: float) -> Probe:
+    """Whether a constraint costs nothing.
+
+    With OPT_v the least cost of the clusterings that keep the other constraints and violate this
+    one, the optimum without it is the lesser of OPT and OPT_v. It is OPT if there are none of them,
+    or if a bound proves OPT_v >= upper.
+
+    upper : the cost of a clustering that keeps all constraints
+    seconds : after which nothing more is tried
+    """
+    started = time.perf_counter()
+    others, pair = without(instance, statement), [(statement.rows[0], statement.rows[1])]
+    # A violated must-link is a cannot-link, and the other way round.
+    if statement.argument == "must_link":
+        violated = contract(others, cannot_link=pair)
+    else:
+        violated = contract(others, must_link=pair)
+    proof = None
+    if isinstance(violated, Infeasibility):
+        proof = PriceProof.IMPLIED
+    elif _costs_at_least(violated, upper, started + seconds):
+        proof = PriceProof.IDLE
+    return Probe(proof, time.perf_counter() - started)
+
+
+def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> bool:
+    """Whether a few iterations prove that all clusterings of the blocks cost at least upper."""
+    if contraction.n_blocks <= contraction.k:  # too small for the bound; the engine counts
+        return False
+    # The upper bound is a float, too.
+    wanted = SafeBound(upper * (1.0 + PRECISION))
+    with threadpool_limits(1):
+        run = SdpBounding().start(contraction, None)
+        for _ in range(PROBE_STEPS):
+            progress = run.advance(wanted.value)
+            if progress.bound >= wanted:
+                return True
+            if progress.stalled or time.perf_counter() > deadline:
+                break
+    return False
+
+
+def solve_from(
+    instance: Instance,
+    parameters: SolverParameters,
+    start: NDArray[np.intp],
+    stop: threading.Event | None,
+) -> Solved:
+    """Solve an instance, beginning with labels (n,) that keep its constraints.
+
+    stop : interrupts the run; None in other processes, whose interrupts are left to the first one
+    """
+    result = solve(instance, parameters, interrupt=stop or threading.Event(), start=start)
+    assert result.partition is not None  # it began with one
+    assert result.objective is not None
+    assert result.lower_bound is not None
+    return Solved(
+        objective=result.objective,
+        lower_bound=result.lower_bound,
+        labels=result.partition.labels,
+        is_optimal=result.status is SolutionStatus.OPTIMAL,
+        was_interrupted=result.termination is Termination.INTERRUPTED,
+        seconds=result.statistics.wall_seconds,
+    )

@@ -1,0 +1,209 @@
+"""What the arguments of an `Instance` must be, checked and made into arrays."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdpbb.errors import InstanceError
+
+# Coordinates, and differences between them, whose squares and sums of squares are neither infinite
+# nor without digits.
+LARGEST, SMALLEST = 1e100, 1e-100
+
+# np.asarray(kind) of what is a number and what is not, for messages.
+_NOT_NUMBERS = {
+    "c": "complex numbers",
+    "M": "dates",
+    "m": "time differences",
+    "S": "bytes",
+    "T": "text",
+    "U": "text",
+    "V": "records",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SoftPairs:
+    """Pairs that ought to be kept, each with the confidence in it.
+
+    Parameters
+    ----------
+    pairs : (p, 2) row numbers, i < j
+    weights : (p,) in (0, 1]
+
+    Made by `Instance`, which checks both, from triples (i, j, weight) or from such a value.
+    """
+
+    pairs: NDArray[np.intp] = field(default_factory=lambda: np.empty((0, 2), np.intp))
+    weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+
+def checked_points(values: ArrayLike) -> NDArray[np.float64]:
+    """The points of an `Instance` as a read-only array, or an InstanceError."""
+    points = _float_array(values)
+    if points.ndim != 2 or 0 in points.shape:
+        raise InstanceError(
+            f"points: an array of shape {points.shape}; expected (n, d) with n >= 1 and d >= 1"
+        )
+    bad = np.argwhere(~np.isfinite(points))
+    if len(bad):
+        i, j = bad[0]
+        raise InstanceError(f"points[{i}, {j}] is {points[i, j]}; every coordinate must be finite")
+    low, high = points.min(axis=0), points.max(axis=0)
+    largest = max(-low.min(), high.max())
+    if largest > LARGEST:
+        raise InstanceError(
+            f"points: a coordinate is as large as {largest:.1e}, and its square may overflow; "
+            f"rescale the data (to less than {LARGEST:g})"
+        )
+    extent = (high - low).max()
+    if 0 < extent < SMALLEST:
+        raise InstanceError(
+            f"points: no two coordinates differ by more than {extent:.1e}, and squares underflow; "
+            f"rescale the data (to differences above {SMALLEST:g})"
+        )
+    return frozen(points)
+
+
+def number_of_clusters(k: object, n: int) -> int:
+    """The k of an `Instance` of n points as an int, or an InstanceError."""
+    if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
+        raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
+    if not 1 <= k <= n:
+        raise InstanceError(f"k = {k}: expected 1 <= k <= n = {n}, as no cluster may be empty")
+    return int(k)
+
+
+def frozen(array: NDArray) -> NDArray:
+    array.flags.writeable = False
+    return array
+
+
+def _array(values: Any, argument: str, expected: str) -> NDArray:
+    """values as an array of numbers, or of objects that may be, or an InstanceError."""
+    try:
+        if np.ma.is_masked(values):
+            raise InstanceError(f"{argument}: entries are masked; {expected}")
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+    if array.dtype.kind in _NOT_NUMBERS:
+        raise InstanceError(f"{argument}: {_NOT_NUMBERS[array.dtype.kind]}; {expected}")
+    return array
+
+
+def _float_array(values: ArrayLike) -> NDArray[np.float64]:
+    """A new array of floats."""
+    expected = "expected a rectangular table of real numbers"
+    array = _array(values, "points", expected)
+    if array.dtype == object:
+        for index, value in np.ndenumerate(array):
+            if not isinstance(value, (numbers.Real, Decimal)):
+                where = f"points[{', '.join(map(str, index))}]" if index else "points"
+                raise InstanceError(f"{where} is of type {type(value).__name__}; {expected}")
+    try:
+        with np.errstate(over="ignore"):  # to infinity, which is refused next
+            return np.array(array, dtype=np.float64, order="C")
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InstanceError(f"points: {expected} ({_one_line(error)})") from None
+
+
+def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
+    expected = "expected pairs of row numbers"
+    if values is None:
+        values = ()
+    is_table = hasattr(values, "__array__") or isinstance(values, (list, tuple, str, bytes))
+    if isinstance(values, Iterable) and not is_table:
+        values = list(values)
+    given = _array(values, argument, expected)
+    if given.shape in ((0,), (0, 2)):  # an empty list, or an empty array of whatever type
+        given = np.empty((0, 2), np.intp)
+    if given.ndim != 2 or given.shape[1] != 2:
+        raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
+    if not _are_integers(given):
+        raise InstanceError(f"{argument}: row numbers must be integers, got {given.dtype}")
+    # By columns: reductions along an axis of length two are slow, and there may be millions.
+    first, second = given.T
+    outside = (first < 0) | (first >= n) | (second < 0) | (second >= n)
+    for wrong, reason in (
+        (outside, f"rows are 0 to {n - 1}"),
+        (first == second, "a point paired with itself"),
+    ):
+        if wrong.any():
+            position = int(np.argmax(wrong))
+            i, j = given[position]
+            raise InstanceError(f"{argument}[{position}] = ({i}, {j}): {reason}")
+    pairs = np.empty(given.shape, np.intp)
+    np.minimum(first, second, out=pairs[:, 0], casting="unsafe")
+    np.maximum(first, second, out=pairs[:, 1], casting="unsafe")
+    return frozen(pairs)
+
+
+def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
+    expected = "expected triples (i, j, weight) with 0 < weight <= 1"
+    pairs: Any
+    weights: Any
+    if isinstance(values, SoftPairs):
+        pairs, weights = values.pairs, values.weights
+    else:
+        triples = _triples(values, argument, expected)
+        pairs, weights = [t[:2] for t in triples], [t[2] for t in triples]
+    checked = checked_pairs(pairs, n, argument)
+    try:
+        weight = np.array(_array(weights, argument, expected), dtype=np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
+    if weight.shape != (len(checked),):
+        raise InstanceError(f"{argument}: {weight.size} weights for {len(checked)} pairs")
+    wrong = ~((weight > 0) & (weight <= 1))
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise InstanceError(f"{argument}[{position}]: weight {weight[position]}; {expected}")
+    return SoftPairs(checked, frozen(weight))
+
+
+def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
+    if values is None:
+        return []
+    if isinstance(values, np.ndarray):
+        given = _array(values, argument, expected)
+        if given.shape == (0,):
+            return []
+        if given.ndim != 2 or given.shape[1] != 3:
+            raise InstanceError(f"{argument}: {expected}, got shape {given.shape}")
+        rows = given[:, :2]
+        if (
+            given.dtype.kind == "f"
+            and (np.abs(rows) < 2**53).all()
+            and (rows == np.round(rows)).all()
+        ):
+            return [[int(i), int(j), weight] for i, j, weight in given.tolist()]
+        return given.tolist()
+    try:
+        triples = [list(triple) for triple in values]
+    except TypeError:
+        raise InstanceError(f"{argument}: {expected}") from None
+    for position, triple in enumerate(triples):
+        if len(triple) != 3:
+            raise InstanceError(f"{argument}[{position}]: {len(triple)} entries; {expected}")
+    return triples
+
+
+def _are_integers(array: NDArray) -> bool:
+    if array.dtype != object:
+        return np.issubdtype(array.dtype, np.integer)
+    return all(isinstance(x, numbers.Integral) and not isinstance(x, bool) for x in array.flat)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,107 @@
+"""Files of labels; `sdpbb.problem.formats` states the formats."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path, write_atomically
+from sdpbb.problem.array_files import read_array, read_parquet_column
+from sdpbb.problem.csv_columns import read_column
+from sdpbb.problem.textfile import FilePath, is_number, open_text, shown
+
+
+def read_labels(
+    path: FilePath, n_points: int | None = None, column: str | None = None
+) -> NDArray[np.intp]:
+    """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
+
+    Parameters
+    ----------
+    n_points : how many there have to be; None for any number
+    column : of a CSV or Parquet file, the one that holds the labels; None for a file of labels
+
+    Raises
+    ------
+    InstanceError
+        One line: the file, the line number where there is one, what is wrong and what would be
+        right.
+    BackendUnavailable
+        If pyarrow, which reads Parquet, is not installed.
+    """
+    suffix = Path(path).suffix.lower()
+    labels: Sequence[str]
+    if column is not None:
+        labels = (read_parquet_column if suffix == ".parquet" else read_column)(path, column)
+    elif suffix == ".parquet":
+        raise InstanceError(
+            f"{shown_path(path)}: is a Parquet file; expected to be told its column with the labels"
+        )
+    elif suffix == ".npy":
+        labels = _of_array(path)
+    else:
+        labels = _of_lines(path, may_have_heading=n_points is None)
+    if n_points is not None and len(labels) != n_points:
+        raise InstanceError(
+            f"{shown_path(path)}: {len(labels)} labels for {n_points} points; expected one per "
+            "line and point, without a heading"
+        )
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
+
+
+def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
+    """Write labels (n,), one per line, in the order of the points."""
+    write_atomically(path, labels_text(labels))
+
+
+def labels_text(labels: NDArray[np.intp]) -> str:
+    """What a file of labels (n,) holds."""
+    return "".join(f"{label}\n" for label in labels.tolist())
+
+
+def _of_array(path: FilePath) -> list[str]:
+    array = read_array(path)
+    if array.ndim != 1 or array.dtype.kind not in "iuUb" or not _is_text(array):
+        raise InstanceError(
+            f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
+            "labels (n,), integers or words"
+        )
+    return [str(label) for label in array.tolist()]
+
+
+def _is_text(array: NDArray) -> bool:
+    """Whether an array, if it is one of words, holds characters that exist."""
+    if array.dtype.kind != "U" or not array.size or not array.dtype.itemsize:
+        return True
+    codes = array.astype(array.dtype.newbyteorder("=")).view(np.uint32)
+    return int(codes.max()) <= sys.maxunicode
+
+
+def _of_lines(path: FilePath, may_have_heading: bool) -> list[str]:
+    labels = []
+    hint = ", or to be told the column of a CSV file" if may_have_heading else ""
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            fields = line.split()
+            if not fields:
+                continue
+            if len(fields) > 1 or "," in line:
+                raise InstanceError(
+                    f"{shown_path(path)}:{number}: {shown(line.strip())}; expected one label, "
+                    f"without blanks and commas{hint}"
+                )
+            labels.append(fields[0])
+    # Where the number of points is not known, one label too many would not be noticed.
+    others_are_numbers = len(labels) > 1 and all(map(is_number, labels[1:]))
+    if may_have_heading and others_are_numbers and not is_number(labels[0]):
+        raise InstanceError(
+            f"{shown_path(path)}: the first label is {shown(labels[0])}, and the others are "
+            "numbers; expected labels without a heading"
+        )
+    return labels

@@ -1,0 +1,233 @@
+"""Files of constraints in lines that begin with a keyword; `sdpbb.problem.formats` states them."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path
+from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.cluster_constraints import (
+    BUILT_IN,
+    ClusterConstraint,
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+)
+from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.rows import Rows
+from sdpbb.problem.textfile import (
+    FilePath,
+    is_integer,
+    is_number,
+    open_text,
+    shown,
+    without_comment,
+)
+
+_SOFT = "two {rows} and a weight 0 < w <= 1 (1 if it is left out)"
+# What a line of each kind looks like.
+_FORMS = {
+    "ML": "ML i j, two {rows}",
+    "CL": "CL i j, two {rows}",
+    "SML": f"SML i j w, {_SOFT}",
+    "SCL": f"SCL i j w, {_SOFT}",
+    "GAMMA": "GAMMA x, a finite distance x >= 0",
+    "DELTA": "DELTA x, a finite distance x >= 0",
+    "MAXSIZE": "MAXSIZE n, an integer n >= 1",
+    "OVERLAP": "OVERLAP l i j ..., an integer l >= 0 and {rows}",
+    "DIFFERENCE": "DIFFERENCE l i j ..., an integer l >= 0 and {rows}",
+    "SOFTCL": "SOFTCL l i j i j ..., an integer l >= 0 and pairs of {rows}",
+}
+
+
+class _Line(NamedTuple):
+    """A line of a file: its number, from 1, and its fields without the comment."""
+
+    path: FilePath
+    number: int
+    fields: list[str]
+
+    @property
+    def where(self) -> str:
+        return f"{shown_path(self.path)}:{self.number}"
+
+    def __str__(self) -> str:
+        return f"{self.where}: {shown(' '.join(self.fields))}"
+
+    def wrong(self, rows: Rows) -> InstanceError:
+        form = _FORMS[self.fields[0]].replace("{rows}", rows.expected)
+        return InstanceError(f"{self}; expected {form}")
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of one kind, as they are read: i, j, i, j, ..., weights where they have them, lines."""
+
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    weights: array[float] = field(default_factory=lambda: array("d"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, pair: tuple[int, int], weight: float, number: int) -> None:
+        self.numbers.extend(pair)
+        self.weights.append(weight)
+        self.lines.append(number)
+
+    @property
+    def pairs(self) -> NDArray[np.intp]:
+        return np.array(self.numbers, np.intp).reshape(-1, 2)
+
+    @property
+    def line_numbers(self) -> NDArray[np.intp]:
+        return np.array(self.lines, np.intp)
+
+    @property
+    def soft_pairs(self) -> SoftPairs:
+        return SoftPairs(self.pairs, np.array(self.weights))
+
+
+def read(path: FilePath, rows: Rows) -> Constraints:
+    """The constraints of a file, as `sdpbb.problem.constraints_file.read_constraints`."""
+    pairs = {keyword: _Pairs() for keyword in ("ML", "CL", "SML", "SCL")}
+    distances: dict[str, tuple[float, int]] = {}
+    on_clusters: list[ClusterConstraint] = []
+    with open_text(path) as file:
+        for number, text in enumerate(file, start=1):
+            fields = without_comment(text).split()
+            if not fields:
+                continue
+            line, keyword = _Line(path, number, fields), fields[0]
+            if keyword in pairs:
+                weight = _weight(line, rows)
+                pairs[keyword].add(_pair(line, rows), weight, number)
+            elif keyword in distances:
+                raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
+            elif keyword in ("GAMMA", "DELTA"):
+                distances[keyword] = _distance(line, rows), number
+            elif keyword in _FORMS:
+                on_clusters.append(_on_clusters(line, rows))
+            else:
+                raise InstanceError(
+                    f"{line.where}: unknown constraint {shown(keyword)}; expected ML i j, CL i j, "
+                    "SML i j w, SCL i j w, GAMMA x, DELTA x, MAXSIZE n, OVERLAP l i j ..., "
+                    "DIFFERENCE l i j ... or SOFTCL l i j i j ..."
+                )
+    gamma, gamma_line = distances.get("GAMMA", (None, 0))
+    delta, delta_line = distances.get("DELTA", (None, 0))
+    return Constraints(
+        pairs["ML"].pairs,
+        pairs["CL"].pairs,
+        gamma,
+        delta,
+        pairs["SML"].soft_pairs,
+        pairs["SCL"].soft_pairs,
+        tuple(on_clusters),
+        pairs["ML"].line_numbers,
+        pairs["CL"].line_numbers,
+        gamma_line,
+        delta_line,
+    )
+
+
+def lines_of(constraints: Constraints) -> list[str]:
+    """The lines of a file that holds the constraints.
+
+    Raises
+    ------
+    InstanceError
+        For a constraint on clusters that no line stands for.
+    """
+    lines = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
+    lines += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
+    lines += _soft_lines("SML", constraints.soft_must_link)
+    lines += _soft_lines("SCL", constraints.soft_cannot_link)
+    if constraints.max_diameter is not None:
+        lines.append(f"GAMMA {constraints.max_diameter!r}")
+    if constraints.min_separation is not None:
+        lines.append(f"DELTA {constraints.min_separation!r}")
+    return [*lines, *map(_line_on_clusters, constraints.cluster_constraints)]
+
+
+def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
+    rows = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
+    return [f"{keyword} {i} {j} {weight!r}" for (i, j), weight in rows]
+
+
+def _line_on_clusters(constraint: ClusterConstraint) -> str:
+    match constraint if type(constraint) in BUILT_IN else None:
+        case MaximumSize(limit):
+            return f"MAXSIZE {limit}"
+        case MaximumOverlap(points, limit) if points:
+            return " ".join(map(str, ("OVERLAP", limit, *points)))
+        case MinimumDifference(points, limit) if points:
+            return " ".join(map(str, ("DIFFERENCE", limit, *points)))
+        case SoftCannotLinks(pairs, limit) if pairs:
+            return " ".join(map(str, ("SOFTCL", limit, *chain.from_iterable(pairs))))
+    raise InstanceError(
+        f"cluster_constraints: {constraint!r} has no line in a file of constraints; expected a "
+        "MaximumSize, MaximumOverlap, MinimumDifference or SoftCannotLinks, none of them empty"
+    )
+
+
+def _pair(line: _Line, rows: Rows) -> tuple[int, int]:
+    pair = rows.pair(line.fields[1], line.fields[2])
+    if pair is None and rows.are_names(line.fields[1:3]):
+        raise rows.pair_problem(line.fields[1], line.fields[2], str(line))
+    if pair is None:
+        raise line.wrong(rows)
+    return pair
+
+
+def _on_clusters(line: _Line, rows: Rows) -> ClusterConstraint:
+    keyword, *fields = line.fields
+    numbers = [rows.number_of(field) for field in fields[1:]]
+    if not fields or not is_integer(fields[0]) or None in numbers:
+        raise line.wrong(rows)
+    limit = int(fields[0])
+    if limit < (keyword == "MAXSIZE") or bool(numbers) == (keyword == "MAXSIZE"):
+        raise line.wrong(rows)
+    members = [number for number in numbers if number is not None]
+    for name in fields[1:]:
+        if problem := rows.problem(name, str(line)):
+            raise problem
+    match keyword:
+        case "MAXSIZE":
+            return MaximumSize(limit)
+        case "OVERLAP":
+            return MaximumOverlap(tuple(members), limit)
+        case "DIFFERENCE":
+            return MinimumDifference(tuple(members), limit)
+    if len(members) % 2:
+        raise line.wrong(rows)
+    pairs = tuple(zip(members[::2], members[1::2], strict=True))
+    if any(i == j for i, j in pairs):
+        raise InstanceError(f"{line} pairs a point with itself; expected i != j")
+    return SoftCannotLinks(pairs, limit)
+
+
+def _weight(line: _Line, rows: Rows) -> float:
+    """Of a line that states a pair; 1 if it states none."""
+    fields = line.fields
+    if len(fields) == 3:
+        return 1.0
+    if len(fields) == 4 and fields[0] in ("SML", "SCL") and is_number(fields[3]):
+        weight = float(fields[3])
+        if 0 < weight <= 1:
+            return weight
+    raise line.wrong(rows)
+
+
+def _distance(line: _Line, rows: Rows) -> float:
+    if len(line.fields) == 2 and is_number(line.fields[1]):
+        distance = float(line.fields[1])
+        if math.isfinite(distance) and distance >= 0:
+            return distance
+    raise line.wrong(rows)

@@ -1,0 +1,156 @@
+"""Files of constraints in JSON, as the program PCCC reads them: lists of pairs under `ml`, `cl`,
+`sml` and `scl`, and the confidences in the soft ones under `sml_proba` and `scl_proba`."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path
+from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.constraints import Constraints, check_pairs_only
+from sdpbb.problem.rows import Rows
+from sdpbb.problem.textfile import FilePath, open_text, shown
+
+_PAIRS = ("ml", "cl", "sml", "scl")
+_CONFIDENCES = ("sml_proba", "scl_proba")
+KEYS = (*_PAIRS, *_CONFIDENCES)
+
+
+def read(path: FilePath, rows: Rows) -> Constraints:
+    """The constraints of a file, as `sdpbb.problem.constraints_file.read_constraints`."""
+    lists = _lists(path)
+    name = shown_path(path)
+    pairs = {key: _pairs(lists[key], f"{name}: {key}", rows) for key in _PAIRS}
+    soft = {
+        key: SoftPairs(pairs[key], _weights(lists, key, len(pairs[key]), name))
+        for key in ("sml", "scl")
+    }
+    return Constraints(
+        pairs["ml"],
+        pairs["cl"],
+        soft_must_link=soft["sml"],
+        soft_cannot_link=soft["scl"],
+        must_link_lines=np.arange(len(pairs["ml"])),
+        cannot_link_lines=np.arange(len(pairs["cl"])),
+        keys=("ml", "cl"),
+    )
+
+
+def lines_of(constraints: Constraints) -> list[str]:
+    """The lines of a file that holds the constraints.
+
+    Raises
+    ------
+    InstanceError
+        For what is not a constraint on a pair.
+    """
+    check_pairs_only(constraints, "pccc", soft=True)
+    must_link, cannot_link = constraints.soft_must_link, constraints.soft_cannot_link
+    values = {
+        "ml": constraints.must_link.tolist(),
+        "cl": constraints.cannot_link.tolist(),
+        "sml": must_link.pairs.tolist(),
+        "scl": cannot_link.pairs.tolist(),
+        "sml_proba": must_link.weights.tolist(),
+        "scl_proba": cannot_link.weights.tolist(),
+    }
+    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
+    return ["{", *(f"{line}," for line in lines[:-1]), lines[-1], "}"]
+
+
+def _lists(path: FilePath) -> dict[str, list[Any]]:
+    """The lists of the file; an empty one for a key that is not there."""
+    name = shown_path(path)
+    with open_text(path) as file:
+        text = file.read()
+    try:
+        content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise InstanceError(
+            f"{name}:{error.lineno}: is not JSON ({error.msg}, column {error.colno}); expected an "
+            f"object with lists {', '.join(KEYS)}"
+        ) from None
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InstanceError(
+            f"{name}: {shown(reason)}; expected an object with lists {', '.join(KEYS)}"
+        ) from None
+    if not isinstance(content, dict):
+        raise InstanceError(
+            f"{name}: the JSON is no object; expected one with lists {', '.join(KEYS)}"
+        )
+    for key, value in content.items():
+        if key not in KEYS:
+            raise InstanceError(f"{name}: unknown key {shown(key)}; expected {', '.join(KEYS)}")
+        if not isinstance(value, list):
+            raise InstanceError(f"{name}: {key} is {_shown(value)}; expected a list")
+    return {key: content.get(key, []) for key in KEYS}
+
+
+def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(items)
+    if len(content) < len(items):
+        keys = [key for key, _ in items]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!a} is there twice")
+    return content
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:
+    numbers = array("q")
+    for position, value in enumerate(values):
+        names = _names(value, rows)
+        pair = rows.pair(*names) if len(names) == 2 else None
+        if pair is None:
+            raise _wrong(f"{where}[{position}] is {_shown(value)}", names, rows)
+        numbers.extend(pair)
+    return np.array(numbers, np.intp).reshape(-1, 2)
+
+
+def _wrong(says: str, names: list[str], rows: Rows) -> InstanceError:
+    if len(names) == 2 and rows.are_names(names):
+        return rows.pair_problem(names[0], names[1], f"{says}, which")
+    return InstanceError(f"{says}; expected two {rows.expected}")
+
+
+def _names(value: Any, rows: Rows) -> list[str]:
+    """What a list in a file calls rows, as text; none if it is no list of names or numbers."""
+    kinds = (int,) if rows.names is None else (int, str)
+    if isinstance(value, list) and all(type(entry) in kinds for entry in value):
+        return [str(entry) for entry in value]
+    return []
+
+
+def _weights(lists: dict[str, list[Any]], key: str, n_pairs: int, name: str) -> NDArray[np.float64]:
+    """The confidences in the pairs under a key; 1 if the file states none."""
+    confidences = f"{key}_proba"
+    values = lists[confidences]
+    if not values:
+        return np.ones(n_pairs)
+    if len(values) != n_pairs:
+        raise InstanceError(
+            f"{name}: {confidences} has {len(values)} entries; expected one per pair of {key}, "
+            f"{n_pairs}"
+        )
+    for position, value in enumerate(values):
+        if type(value) not in (int, float) or not 0 < value <= 1:
+            raise InstanceError(
+                f"{name}: {confidences}[{position}] is {_shown(value)}; expected a confidence "
+                "0 < w <= 1"
+            )
+    return np.array(values, np.float64)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"

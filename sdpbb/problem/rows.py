@@ -1,0 +1,127 @@
+"""What a file calls the rows of the data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError, InstanceWarning
+from sdpbb.files import shown_path
+from sdpbb.problem.frames import close_to
+from sdpbb.problem.textfile import FilePath, is_integer, shown
+
+# A file that leaves row 0 out is warned of when that is less likely than this.
+UNLIKELY = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of the data, by what a file calls them.
+
+    Parameters
+    ----------
+    n : how many there are
+    first : the number of the first one in the file, 0 or 1
+    names : the number, from 0, of each name; None where rows are numbered
+    """
+
+    n: int
+    first: int = 0
+    names: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(cls, n: int, one_based: bool, names: Sequence[str] | None) -> Rows:
+        """Of n rows that are numbered, or called names (n,).
+
+        Raises
+        ------
+        InstanceError
+            If they should be numbered from 1 and have names.
+        """
+        if names is None:
+            return cls(n, int(one_based))
+        if one_based:
+            raise InstanceError(
+                "one_based: the rows have names (index_column), and constraints name them so; "
+                "expected only one of the two"
+            )
+        return cls(n, 0, {name: row for row, name in enumerate(names)})
+
+    @property
+    def expected(self) -> str:
+        """What stands for a row, for messages that say what is expected."""
+        return "row numbers" if self.names is None else "names of rows"
+
+    def number_of(self, field: str) -> int | None:
+        """The row, from 0, that a field stands for, n or more or negative where there is no such
+        row; None if it cannot stand for any."""
+        if self.names is not None:
+            return self.names.get(field, self.n)
+        return int(field) - self.first if is_integer(field) else None
+
+    def are_names(self, fields: Sequence[str]) -> bool:
+        """Whether all fields can stand for rows, be they there or not."""
+        return all(self.number_of(field) is not None for field in fields)
+
+    def pair(self, first: str, second: str) -> tuple[int, int] | None:
+        """The rows that two fields stand for; None if one of them is not there, or they are the
+        same."""
+        i, j = self.number_of(first), self.number_of(second)
+        if i is None or j is None or i == j or not (0 <= i < self.n and 0 <= j < self.n):
+            return None
+        return i, j
+
+    def pair_problem(self, first: str, second: str, says: str) -> InstanceError:
+        """What is wrong with a pair for which there is None.
+
+        says : the file, the line and what is there
+        """
+        missing = self.problem(first, says) or self.problem(second, says)
+        if missing is not None:
+            return missing
+        return InstanceError(f"{says} pairs a point with itself; expected i != j")
+
+    def problem(self, field: str, says: str) -> InstanceError | None:
+        """What is wrong with a field that stands for a row; None if the row is there."""
+        row = self.number_of(field)
+        if row is None or 0 <= row < self.n:
+            return None
+        if self.names is not None:
+            return InstanceError(
+                f"{says} names row {shown(field)}, but no row of the data is called so"
+                f"{close_to(field, self.names)}"
+            )
+        meant = "is the file for other data?"
+        if self.first == 0 and row == self.n:
+            meant = "is the file for other data, or does it number rows from 1 (--one-based)?"
+        elif self.first == 1 and row == -1:
+            meant = "does the file number rows from 0 (without --one-based)?"
+        return InstanceError(
+            f"{says} names row {row + self.first}, but the data has rows {self.first} to "
+            f"{self.n - 1 + self.first}; {meant}"
+        )
+
+
+def warn_of_one_based(path: FilePath, pairs: Sequence[NDArray[np.intp]], n: int) -> None:
+    """Warn of a file that counts rows from 0, as it was read, but looks as if it did from 1.
+
+    It does if the pairs (p, 2) never name row 0, though they name so many rows, m of n, that a draw
+    which treats rows alike would leave out row 0 with a probability, 1 - m / n, below UNLIKELY.
+    (If such a file names row n, that is an error already.)
+    """
+    named = np.zeros(n, dtype=bool)
+    for some in pairs:
+        named[some.ravel()] = True
+    m = int(named.sum())
+    if not named[0] and (n - m) / n < UNLIKELY:
+        warnings.warn(
+            f"{shown_path(path)}: never names row 0, but {m} of the {n} rows: if rows are drawn "
+            f"alike, that has a probability of {(n - m) / n:.2g}; does it number rows from 1 "
+            "(--one-based)?",
+            InstanceWarning,
+            stacklevel=2,
+        )

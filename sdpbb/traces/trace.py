@@ -1,0 +1,201 @@
+"""What a run did, for pictures: its bounds over time, and its tree."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sdpbb.files import write_atomically
+from sdpbb.problem import Origin
+from sdpbb.problem.textfile import FilePath
+from sdpbb.search.events import (
+    Branched,
+    Child,
+    Event,
+    Finished,
+    NodeEnd,
+    NodeLeft,
+    Progress,
+    Started,
+)
+from sdpbb.values import json_text
+from sdpbb.version import installed_version
+
+KIND = "sdpbb trace"
+# When there are more points than this, every other one is forgotten, but no new incumbent.
+MOST_POINTS = 20_000
+
+
+@dataclass(frozen=True)
+class ProgressPoint:
+    """What was proven and known after so many seconds; upper is inf before there is a clustering.
+
+    source : "", or where the new incumbent came from
+    """
+
+    seconds: float
+    lower: float
+    upper: float
+    n_nodes: int
+    n_open: int
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class TracedNode:
+    """A node of the tree.
+
+    parent : its position in `Trace.nodes`; None for the root, and for nodes made before a run that
+        was resumed
+    together : whether the decision that made it is a must-link; None without a parent
+    rows : what the user calls the two points of that decision; None without a parent
+    lower : proven for its clusterings; inf if it has none
+    end : how it was left
+    """
+
+    parent: int | None
+    together: bool | None
+    rows: tuple[str, str] | None
+    lower: float
+    end: NodeEnd
+
+
+class Trace:
+    """An observer that keeps what the pictures of a run show.
+
+    >>> import sdpbb
+    >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
+    >>> trace = sdpbb.Trace()
+    >>> result = sdpbb.solve(instance, observer=trace)
+    >>> [node.end.value for node in trace.nodes]
+    ['closed']
+
+    Attributes
+    ----------
+    name : of the instance
+    status : what was proven (the value of a `SolutionStatus`); "" while the run goes on
+    points : how the bounds went, in the order of time
+    nodes : the tree, parents before their children
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.status = ""
+        self.points: list[ProgressPoint] = []
+        self.nodes: list[TracedNode] = []
+        self._positions: dict[int, int] = {}  # in nodes, by the engine's number
+        self._origin = Origin()
+        self._stride, self._n_told = 1, 0  # of the points without a new incumbent
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Started():
+                self.name, self._origin = event.name, event.origin
+            case Progress():
+                self._progress(event)
+            case Branched():
+                self._branched(event)
+            case NodeLeft(number, lower, end):
+                self._end(number, lower, end)
+            case Finished():
+                self._finished(event)
+
+    @property
+    def n_open(self) -> int:
+        """Nodes that are not finished."""
+        return sum(node.end is NodeEnd.OPEN for node in self.nodes)
+
+    def _progress(self, event: Progress) -> None:
+        point = ProgressPoint(
+            event.seconds, event.lower, event.upper, event.n_nodes, event.n_open, event.source
+        )
+        if point.source or self._n_told % self._stride == 0:
+            self.points.append(point)
+        self._n_told += not point.source
+        if len(self.points) > MOST_POINTS:
+            self._thin_out()
+
+    def _thin_out(self) -> None:
+        """Forget every other point, apart from new incumbents, from now on as well."""
+        self._stride *= 2
+        positions = itertools.count()
+        self.points = [point for point in self.points if point.source or next(positions) % 2 == 0]
+
+    def _branched(self, event: Branched) -> None:
+        parent = self._end(event.node, event.lower, NodeEnd.BRANCHED)
+        i, j = event.pair
+        rows = (self._origin.row(i), self._origin.row(j))
+        for child, together in ((event.together, True), (event.apart, False)):
+            if child.number is not None:
+                self._positions[child.number] = len(self.nodes)
+            self.nodes.append(TracedNode(parent, together, rows, child.lower, _end_of(child)))
+
+    def _end(self, number: int, lower: float, end: NodeEnd) -> int:
+        """Keep how a node was left; its position."""
+        position = self._positions.get(number)
+        if position is None:
+            self._positions[number] = position = len(self.nodes)
+            self.nodes.append(TracedNode(None, None, None, lower, end))
+        else:
+            born = self.nodes[position]
+            self.nodes[position] = TracedNode(born.parent, born.together, born.rows, lower, end)
+        return position
+
+    def _finished(self, event: Finished) -> None:
+        result = event.result
+        self.status = result.status.value
+        if result.lower_bound is None:
+            return
+        upper = math.inf if result.objective is None else result.objective
+        statistics = result.statistics
+        self.points.append(
+            ProgressPoint(
+                statistics.wall_seconds, result.lower_bound, upper, statistics.n_nodes, self.n_open
+            )
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON, by columns; None stands for inf."""
+        points, nodes = self.points, self.nodes
+        return {
+            "kind": KIND,
+            "version": installed_version(),
+            "name": self.name,
+            "status": self.status,
+            "points": {
+                "seconds": [point.seconds for point in points],
+                "lower": [_finite(point.lower) for point in points],
+                "upper": [_finite(point.upper) for point in points],
+                "n_nodes": [point.n_nodes for point in points],
+                "n_open": [point.n_open for point in points],
+                "source": [point.source for point in points],
+            },
+            "nodes": {
+                "parent": [node.parent for node in nodes],
+                "together": [node.together for node in nodes],
+                "rows": [None if node.rows is None else list(node.rows) for node in nodes],
+                "lower": [_finite(node.lower) for node in nodes],
+                "end": [node.end.value for node in nodes],
+            },
+        }
+
+    def to_json(self) -> str:
+        """`to_dict()` as one JSON object: what `--trace` writes and `read_trace` reads."""
+        return json_text(self.to_dict())
+
+    def write(self, path: FilePath) -> None:
+        """Write the trace, wholly or not at all; see `sdpbb.files.replacement` for what may be
+        raised."""
+        write_atomically(path, self.to_json())
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _end_of(child: Child) -> NodeEnd:
+    if child.number is not None:
+        return NodeEnd.OPEN
+    return NodeEnd.INFEASIBLE if child.lower == math.inf else NodeEnd.CLOSED

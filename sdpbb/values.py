@@ -1,0 +1,65 @@
+"""Results as plain values, as text and as rows of a table."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import TYPE_CHECKING, Any
+
+from sdpbb.errors import BackendUnavailable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def rounded_down(value: float, digits: int) -> str:
+    """value at so many significant digits, never above it: a proven bound stays one in print."""
+    if not math.isfinite(value):
+        return str(value)
+    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))
+    return f"{rounded.normalize():.{digits}g}"
+
+
+def percent(share: float) -> str:
+    """A gap, or another share of 1, in per cent; "-" if it is not finite."""
+    if not math.isfinite(share):
+        return "-"
+    return f"{100 * share:.4f}%" if abs(share) >= 1e-6 or share == 0 else f"{100 * share:.1e}%"
+
+
+def finite_or_none(value: Any) -> Any:
+    """Numbers that are not finite as None, also inside of dictionaries: JSON has none of them."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: finite_or_none(item) for key, item in value.items()}
+    return value
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    """One JSON object, one line per key."""
+    items = (
+        f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
+        for key, value in values.items()
+    )
+    return "{\n" + ",\n".join(items) + "\n}\n"
+
+
+def pandas_series(row: Mapping[str, Any]) -> pd.Series:
+    """A row of a table.
+
+    Raises
+    ------
+    BackendUnavailable
+        Without pandas.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise BackendUnavailable(
+            "pandas is not installed; install it with pip install 'sdpbb[pandas]', or take "
+            "to_row(), a dictionary"
+        ) from None
+    return pd.Series(dict(row), dtype=object)

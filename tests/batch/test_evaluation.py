@@ -1,0 +1,116 @@
+"""The work on one job: answers are right, and everything that goes wrong is a value."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from sdpbb.batch.evaluation import evaluate
+from sdpbb.batch.job import Job
+from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceWarning
+from sdpbb.problem import Instance
+from sdpbb.problem.formats import Constraints, read_instance, write_constraints, write_points
+from sdpbb.problem.partition import Partition
+from tests.enumeration import optimum
+
+POINTS = np.array([[0.0], [1.0], [1.5], [4.0], [5.0], [5.2]])
+CANNOT_LINK = np.array([[0, 1], [4, 5]])
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_points(tmp_path / "a.txt", POINTS, 2)
+    write_constraints(tmp_path / "pairs.txt", Constraints(cannot_link=CANNOT_LINK))
+    return tmp_path
+
+
+def run(files, interrupt=None, constraints="pairs.txt", **asked):
+    job = Job(str(files / "a.txt"), "a", constraints=str(files / constraints), **asked)
+    steps = []
+    interrupt = interrupt or threading.Event()
+    value = evaluate(job.to_dict(), interrupt, lambda: steps.append("read"))
+    return value, steps
+
+
+def test_an_optimum(files):
+    value, steps = run(files, gap=0.0)
+    least = optimum(Instance(POINTS, 2, cannot_link=CANNOT_LINK))
+    assert (value["status"], value["termination"]) == ("optimal", "gap_closed")
+    assert value["objective"] == pytest.approx(least)
+    labels = Partition(np.array(value["labels"]))
+    assert labels.sum_of_squares(POINTS) == pytest.approx(least)
+    assert (value["n_points"], value["n_features"], value["k"]) == (6, 1, 2)
+    assert (value["n_must_link"], value["n_cannot_link"]) == (0, 2)
+    assert value["message"] == ""
+    assert steps == ["read"]
+
+
+def test_what_contradicts_itself_is_named(files):
+    (files / "odd.txt").write_text("CL 0 1\nCL 1 2\nCL 0 2\n")
+    value, _ = run(files, constraints="odd.txt")
+    assert (value["status"], value["labels"]) == ("infeasible", None)
+    for line in (1, 2, 3):
+        assert f"odd.txt:{line} " in value["message"]
+    assert "\n" not in value["message"]
+
+
+def test_limits_are_those_of_the_job(files):
+    value, _ = run(files, time_limit=1e-9)
+    assert value["termination"] == "time_limit"
+    interrupt = threading.Event()
+    interrupt.set()
+    value, _ = run(files, interrupt)
+    assert value["termination"] == "interrupted"
+
+
+def test_what_cannot_be_read_is_bad_input(files):
+    (files / "pairs.txt").write_text("CL 0 1\nCL 0 9\n")
+    value, steps = run(files)
+    assert value["status"] == "bad_input"
+    assert value["message"].startswith(f"{files / 'pairs.txt'}:2: 'CL 0 9' names row 9")
+    assert steps == []
+
+
+def test_what_cannot_be_solved_as_asked_is_bad_input(files):
+    (files / "soft.txt").write_text("SCL 0 1 0.5\n")
+    (files / "size.txt").write_text("MAXSIZE 3\n")
+    for constraints, message in (
+        ("soft.txt", "soft.txt: soft constraints"),
+        ("size.txt", "'sdp': expected"),
+    ):
+        value, _ = run(files, constraints=constraints)
+        assert value["status"] == "bad_input"
+        assert message in value["message"]
+    value, _ = run(files, constraints="size.txt", bounding="colgen")
+    assert value["status"] == "optimal"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (BackendFailure("it stopped"), "it stopped"),
+        (BackendUnavailable("it is not there"), "it is not there"),
+        (MemoryError(), "memory ran out"),
+        (ZeroDivisionError("a\nb"), "internal error: ZeroDivisionError: a b"),
+    ],
+)
+def test_what_fails_says_so(files, monkeypatch, error, message):
+    def solve(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("sdpbb.solver.solve", solve)
+    value, _ = run(files)
+    assert value == {"status": "failed", "message": message, "labels": None}
+
+
+def test_warnings_on_an_instance_are_kept(files, monkeypatch):
+    def read(*args, **kwargs):
+        warnings.warn("it looks odd", InstanceWarning, stacklevel=1)
+        warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
+        return read_instance(*args, **kwargs)
+
+    monkeypatch.setattr("sdpbb.problem.formats.read_instance", read)
+    value, _ = run(files)
+    assert value["status"] == "optimal"
+    assert value["message"] == "it looks odd"

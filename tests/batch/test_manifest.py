@@ -1,0 +1,255 @@
+import os
+
+import pytest
+
+from sdpbb.batch.entry import EXPECTED
+from sdpbb.batch.errors import BatchError
+from sdpbb.batch.job import FIELDS, Job
+from sdpbb.batch.manifest import read_manifest
+from sdpbb.errors import InstanceError, ParameterError
+
+TOML = """
+[defaults]
+time_limit = 60
+one_based = true
+constraints_format = "cccg"
+
+[[instance]]
+data = "iris.txt"
+
+[[instance]]
+data = "*.txt"
+constraints = "sets/{stem}/*.txt"
+name = "{parent}.{stem}.{constraints}"
+time_limit = 5
+k = 2
+"""
+CSV = """data,constraints,name,k,gap,time_limit,one_based,drop
+
+iris.txt,,,,,60,,
+ wine.txt , sets/wine/a.txt ,w,3,1e-6,,TRUE,class; x
+*.txt,,all-{stem},,,,,
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "iris.txt").touch()
+    (tmp_path / "wine.txt").touch()
+    for stem, sets in {"iris": ("a", "b"), "wine": ("a",)}.items():
+        (tmp_path / "sets" / stem).mkdir(parents=True)
+        for name in sets:
+            (tmp_path / "sets" / stem / f"{name}.txt").touch()
+    return tmp_path
+
+
+def read(folder, text, suffix="toml", **overrides):
+    path = folder / f"m.{suffix}"
+    path.write_text(text)
+    return read_manifest(path, overrides)
+
+
+def message(folder, text, suffix="toml"):
+    with pytest.raises(BatchError) as caught:
+        read(folder, text, suffix)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text.removeprefix(str(folder / f"m.{suffix}"))
+
+
+def test_toml(folder):
+    jobs = read(folder, TOML)
+    root, name = str(folder), folder.name
+    reading = {"constraints_format": "cccg", "one_based": True, "time_limit": 5.0, "k": 2}
+
+    def with_set(stem, one):
+        path = f"{root}/sets/{stem}/{one}.txt"
+        return Job(f"{root}/{stem}.txt", f"{name}.{stem}.{one}", constraints=path, **reading)
+
+    assert jobs == [
+        Job(f"{root}/iris.txt", "iris", time_limit=60.0),
+        *(with_set("iris", "a"), with_set("iris", "b"), with_set("wine", "a")),
+    ]
+
+
+def test_csv(folder):
+    root = str(folder)
+    assert read(folder, CSV, "csv") == [
+        Job(f"{root}/iris.txt", "iris", time_limit=60.0),
+        Job(
+            f"{root}/wine.txt",
+            "w",
+            3,
+            f"{root}/sets/wine/a.txt",
+            one_based=True,
+            drop=("class", "x"),
+            gap=1e-6,
+        ),
+        Job(f"{root}/iris.txt", "all-iris"),
+        Job(f"{root}/wine.txt", "all-wine"),
+    ]
+
+
+def test_every_parameter_of_a_job_is_a_key():
+    assert set(EXPECTED) == set(FIELDS)
+
+
+def test_what_is_said_beside_the_manifest_takes_precedence(folder):
+    jobs = read(folder, TOML, time_limit=1.0, bounding="colgen")
+    assert {job.time_limit for job in jobs} == {1.0}
+    assert {job.bounding for job in jobs} == {"colgen"}
+    with pytest.raises(ParameterError, match=r"^gap = 2: expected a number in \[0, 1\)$"):
+        read(folder, TOML, gap=2)
+
+
+def test_paths_are_relative_to_the_folder_of_the_manifest(folder, monkeypatch):
+    (folder / "m.toml").write_text('[[instance]]\ndata = "iris.txt"\n[[instance]]\ndata = "w*"')
+    monkeypatch.chdir(folder)
+    assert [job.data for job in read_manifest("m.toml")] == ["iris.txt", "wine.txt"]
+    monkeypatch.chdir(folder.parent)
+    path = os.path.join(folder.name, "m.toml")
+    names = [os.path.join(folder.name, name) for name in ("iris.txt", "wine.txt")]
+    assert [job.data for job in read_manifest(path)] == names
+
+
+def test_a_file_that_is_not_there_is_not_the_fault_of_the_manifest(folder):
+    (job,) = read(folder, '[[instance]]\ndata = "none.txt"\nconstraints = "none_either.txt"')
+    assert (job.data, job.name) == (str(folder / "none.txt"), "none_either")
+
+
+@pytest.mark.parametrize(
+    ("entry", "names"),
+    [
+        ("data = 'iris.txt'\nk = 4", ["iris-k4"]),
+        ("data = 'iris.txt'\nconstraints = 'sets/iris/*'", ["iris-a", "iris-b"]),
+        ("data = 'iris.txt'\nconstraints = 'sets/iris/a.txt'\nk = 2", ["iris-a-k2"]),
+        ("data = 'iris.txt'\nconstraints = 'iris_ml.txt'", ["iris_ml"]),
+        ("data = 'iris.txt'\nname = '{stem}+{constraints}'", ["iris+"]),
+        ("data = 'sets/**/a.txt'\nname = '{parent}'", ["iris", "wine"]),
+    ],
+)
+def test_names(folder, entry, names):
+    assert [job.name for job in read(folder, f"[[instance]]\n{entry}")] == names
+
+
+def test_letters_of_patterns_in_names_of_files_are_letters(folder):
+    odd = folder / "[odd]"
+    (odd / "sets").mkdir(parents=True)
+    for name in ("a[1].txt", "a1.txt", "sets/a[1]_x.txt", "sets/a1_y.txt"):
+        (odd / name).touch()
+    (job,) = read(odd, '[[instance]]\ndata = "a[1].txt"\nconstraints = "sets/{stem}_*.txt"')
+    assert job.data == str(odd / "a[1].txt")
+    assert job.constraints == str(odd / "sets" / "a[1]_x.txt")
+
+
+def test_folders_are_no_files(folder):
+    assert [job.name for job in read(folder, '[[instance]]\ndata = "*"')] == ["iris", "m", "wine"]
+
+
+BAD_TOML = [
+    ("[[instance]\n", ": Expected ']]' at the end of an array declaration (at line 1, column 11)"),
+    ("", ": names no instance; expected at least one, with its data"),
+    ("[defaults]\ngap = 0.1", ": names no instance; expected at least one, with its data"),
+    ("[[instances]]\ndata = 'x'", ": 'instances'; expected [defaults] and [[instance]] only"),
+    ("[instance]\ndata = 'x'", ": instance is no list of tables; expected [[instance]]"),
+    ("instance = [1]", ": instance is no list of tables; expected [[instance]]"),
+    ("defaults = 1", ": defaults is no table; expected [defaults]"),
+    ("[[instance]]\nk = 3", ": [[instance]] 1: no data; expected the path of a file, or a pattern"),
+    (
+        "[[instance]]\ndata='x'\n[[instance]]\ndata='y'\ntimelimit=3",
+        ": [[instance]] 2: unknown key 'timelimit'; did you mean time_limit?",
+    ),
+    ("[[instance]]\ndata='x'\nzzz=3", ": [[instance]] 1: unknown key 'zzz'; expected data, name,"),
+    ("[defaults]\nGap = 1\n[[instance]]\ndata='x'", ": [defaults]: unknown key 'Gap'; did you"),
+    ("[defaults]\ngap = 'x'\n[[instance]]\ndata='x'", ": [defaults]: gap = 'x'; expected a number"),
+    ("[[instance]]\ndata = 3", ": [[instance]] 1: data = '3'; expected a text that is not empty"),
+    ("[[instance]]\ndata = ''", ": [[instance]] 1: data = ''; expected a text that is not empty"),
+    ("[[instance]]\ndata='x'\nk = 3.0", ": [[instance]] 1: k = '3.0'; expected an integer"),
+    ("[[instance]]\ndata='x'\nk = true", ": [[instance]] 1: k = 'True'; expected an integer"),
+    (
+        "[[instance]]\ndata='x'\none_based = 1",
+        ": [[instance]] 1: one_based = '1'; expected true or false",
+    ),
+    (
+        "[[instance]]\ndata='x'\ndrop = 'class'",
+        ": [[instance]] 1: drop = 'class'; expected a list of names",
+    ),
+    ("[[instance]]\ndata='x'\ngap = 2", ": [[instance]] 1: gap = 2: expected a number in [0, 1)"),
+    ("[[instance]]\ndata='x'\nk = 0", ": [[instance]] 1: k = 0: expected an integer >= 1"),
+    (
+        "[[instance]]\ndata='x'\nname = 'a/b'",
+        ": [[instance]] 1: name = 'a/b': expected a name that a file can have, without / or \\",
+    ),
+    ('[[instance]]\ndata="a\\u0000b"', ": [[instance]] 1: data = 'a\\x00b'; expected the name of"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BAD_TOML)
+def test_what_is_wrong_with_toml(folder, text, expected):
+    assert message(folder, text).startswith(expected)
+
+
+BAD_CSV = [
+    ("", ":1: no column data; expected a heading with it"),
+    ("data\n", ": names no instance; expected at least one, with its data"),
+    ("name,k\nx,3\n", ":1: no column data; expected a heading with it"),
+    ("data,tme_limit\nx,3\n", ":1: unknown key 'tme_limit'; did you mean time_limit?"),
+    ("data,k,k\nx,3,3\n", ":1: k twice; expected each key once"),
+    ("data,k\nx,3\n\ny\n", ":4: 1 fields; expected 2, as in the heading"),
+    ("data,k\nx,three\n", ":2: k = 'three'; expected an integer"),
+    ("data,k\nx,3_0\n", ":2: k = '3_0'; expected an integer"),
+    ("data,k\nx,0\n", ":2: k = 0: expected an integer >= 1"),
+    ("data,gap\nx,small\n", ":2: gap = 'small'; expected a number"),
+    ("data,gap\nx,nan\n", ":2: gap = nan: expected a number in [0, 1)"),
+    ("data,one_based\nx,1\n", ":2: one_based = '1'; expected true or false"),
+    ("data,k\n,3\n", ":2: no data; expected the path of a file, or a pattern"),
+    ('data,k\n"x"y,3\n', ":2: ',' expected after '\"'; expected CSV"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BAD_CSV)
+def test_what_is_wrong_with_csv(folder, text, expected):
+    assert message(folder, text, "csv").startswith(expected)
+
+
+def test_a_pattern_that_matches_nothing_is_wrong(folder):
+    plain = folder / "*.csv"
+    assert message(folder, '[[instance]]\ndata = "*.csv"') == (
+        f": [[instance]] 1: data = '*.csv': there is no file {plain}; expected a pattern "
+        "that matches one, relative to the manifest's folder"
+    )
+    text = '[[instance]]\ndata = "*.txt"\nconstraints = "sets/{stem}/b*"'
+    assert message(folder, text).startswith(
+        ": [[instance]] 1: constraints = 'sets/{stem}/b*': there is no file "
+    )
+
+
+def test_two_instances_of_one_name_are_wrong(folder):
+    advice = "expected different names: give a name, which may hold {stem}, {parent} and"
+    twice = '[[instance]]\ndata = "iris.txt"\n[[instance]]\ndata = "iris.txt"\ngap = 0.1'
+    text = message(folder, twice)
+    first = folder / "m.toml"
+    assert text.startswith(
+        f": [[instance]] 2: a second instance is called 'iris', after one of {first}: "
+        f"[[instance]] 1; {advice}"
+    )
+    text = message(folder, "data\nsets/*/a.txt\n", "csv")
+    assert text.startswith(f":2: a second instance is called 'a', after one of itself; {advice}")
+
+
+@pytest.mark.parametrize("name", ["m.json", "m", "toml"])
+def test_other_kinds_of_files_are_refused(name):
+    with pytest.raises(BatchError, match=r"expected a manifest whose name ends in .toml or .csv"):
+        read_manifest(name)
+
+
+def test_what_is_no_text_file_is_told_as_such(tmp_path):
+    with pytest.raises(BatchError, match=r"m.toml: there is no such file$"):
+        read_manifest(tmp_path / "m.toml")
+    (tmp_path / "m.csv").write_bytes(b"\xff\xfe")
+    with pytest.raises(BatchError, match="is not UTF-8 text"):
+        read_manifest(tmp_path / "m.csv")
+    (tmp_path / "d.toml").mkdir()
+    with pytest.raises(BatchError, match="is a folder"):
+        read_manifest(tmp_path / "d.toml")
+    assert issubclass(BatchError, InstanceError)

@@ -1,0 +1,125 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.batch.outcome import BatchResult, Means, shifted_geometric_mean
+from sdpbb.batch.row import RowStatus
+from sdpbb.batch.summary import MEANINGS, short_line, summary
+from tests.batch.rows import failed, infeasible, limited, row
+
+ALL = BatchResult(
+    (
+        row(name="a", wall_seconds=3.0, n_nodes=10),
+        infeasible(name="b", wall_seconds=0.0, n_nodes=0),
+        limited(
+            name="c", wall_seconds=15.0, n_nodes=70, objective=1.0, lower_bound=2 / 3, gap=1 / 3
+        ),
+        failed(name="d", attempts=2, status=RowStatus.CRASHED, message="its process died"),
+    ),
+    n_jobs=5,
+    wall_seconds=2.0,
+)
+
+
+@given(st.lists(st.floats(0.0, 1e6), min_size=1), st.floats(0.1, 100.0))
+def test_the_mean_lies_between_the_least_and_the_largest(values, shift):
+    mean = shifted_geometric_mean(values, shift)
+    slack = 1e-9 * (max(values) + shift)
+    assert min(values) - slack <= mean <= max(values) + slack
+
+
+def test_the_mean_of_some_numbers():
+    assert shifted_geometric_mean([0.0, 3.0, 15.0], 1.0) == pytest.approx(3.0)  # (1 4 16)^(1/3) - 1
+    assert shifted_geometric_mean([7], 10.0) == pytest.approx(7.0)
+    assert math.isnan(shifted_geometric_mean([], 1.0))
+
+
+def test_what_counts_as_what():
+    assert ALL.counts == {
+        RowStatus.OPTIMAL: 1,
+        RowStatus.INFEASIBLE: 1,
+        RowStatus.FEASIBLE: 1,
+        RowStatus.CRASHED: 1,
+    }
+    assert [one.name for one in ALL.stopped] == ["c"]
+    assert [one.name for one in ALL.failed] == ["d"]
+    assert ALL.n_missing == 1
+    assert ALL.means_of_answers().seconds == pytest.approx(1.0)  # (4 1)^(1/2) - 1
+    assert ALL.means_of_runs().seconds == pytest.approx(3.0)
+    assert ALL.means_of_runs().nodes == pytest.approx((20 * 10 * 80) ** (1 / 3) - 10)
+    assert Means.of([]).to_dict() == {"instances": 0, "seconds": None, "nodes": None}
+
+
+@pytest.mark.parametrize(
+    ("rows", "n_jobs", "succeeded"),
+    [
+        ((), 0, True),
+        ((row(),), 1, True),
+        ((row(), infeasible()), 2, True),
+        ((row(),), 2, False),
+        ((row(), limited()), 2, False),
+        ((row(), failed()), 2, False),
+    ],
+)
+def test_only_answers_for_all_are_a_success(rows, n_jobs, succeeded):
+    assert BatchResult(rows, n_jobs, 1.0).succeeded is succeeded
+
+
+def test_a_result_is_plain_values():
+    values = json.loads(json.dumps(ALL.to_dict(), allow_nan=False))
+    assert values["counts"] == {"optimal": 1, "infeasible": 1, "feasible": 1, "crashed": 1}
+    assert values["means_of_answers"]["instances"] == 2
+    assert [one["name"] for one in values["rows"]] == ["a", "b", "c", "d"]
+    assert (values["instances"], values["missing"]) == (5, 1)
+
+
+def test_the_summary_says_it_all():
+    lines = summary(ALL).splitlines()
+    words = [line.split() for line in lines]
+    assert lines[0].endswith(": batch of 5 instances, 2.0 s")
+    for status, count in ALL.counts.items():
+        assert f"{status.value:<12}{count:>8}  {MEANINGS[status]}" in lines
+    assert "not done           1  --resume goes on with them" in lines
+    assert ["optimal", "or", "infeasible", "2", "1.000", "4.14"] in words
+    assert ["these", "and", "the", "stopped", "3", "3.000", "15.20"] in words
+    assert "(shifts: 1 s, 10 nodes)" in lines
+    stopped, failures = lines.index("Stopped:"), lines.index("Failed:")
+    assert lines[stopped + 1 : failures - 1] == [
+        "  c: feasible, time limit after 15.00 s, sum of squares 1, gap 33.3333%, "
+        "lower bound 0.666666666666"  # rounded down
+    ]
+    assert lines[failures + 1 :] == ["  d: crashed: its process died (tried 2 times)"]
+
+
+def test_a_summary_of_answers_only_lists_nothing():
+    text = summary(BatchResult((row(),), 1, 1.0))
+    assert "Stopped" not in text
+    assert "Failed" not in text
+    assert "these and" not in text
+    assert "Shifted" not in summary(BatchResult((failed(),), 1, 1.0))
+
+
+def test_every_status_has_its_words():
+    assert set(MEANINGS) == set(RowStatus)
+
+
+@pytest.mark.parametrize(
+    ("one", "line"),
+    [
+        (row(), "a: optimal 0.5, gap 0.0000%, 0.25 s, 1 node"),
+        (row(message="odd"), "a: optimal 0.5, gap 0.0000%, 0.25 s, 1 node (odd)"),
+        (infeasible(n_nodes=2), "a: infeasible (no way), 0.25 s, 2 nodes"),
+        (
+            limited(status="unknown", objective=None, gap=None),
+            "a: unknown, time limit after 0.25 s, without a clustering, lower bound 0.25",
+        ),
+        (failed(), "a: bad_input: it is bad"),
+        (failed(name="ä\n"), "'\\xe4\\n': bad_input: it is bad"),
+        (failed(message="\x1b[1m"), "a: bad_input: '\\x1b[1m'"),
+    ],
+)
+def test_a_row_on_one_line(one, line):
+    assert short_line(one) == line

@@ -1,0 +1,63 @@
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from sdpbb.batch.job import Job
+from sdpbb.batch.row import ANSWERS, COLUMNS, STOPPED, Row, RowStatus
+from sdpbb.result import SolutionStatus
+from tests.batch.rows import failed, infeasible, interrupted, limited, row
+
+JOB = Job("a.txt", "a")
+
+
+def test_tables_have_all_fields():
+    assert sorted(COLUMNS) == sorted(field.name for field in fields(Row))
+
+
+def test_what_is_proven_is_called_as_in_results():
+    assert {status.value for status in ANSWERS | STOPPED} == {s.value for s in SolutionStatus}
+
+
+def test_answers_succeed():
+    assert row().succeeded
+    assert infeasible().succeeded
+    assert not limited().succeeded
+    assert not any(failed(status).succeeded for status in RowStatus if status not in ANSWERS)
+
+
+def test_a_row_is_one_line():
+    original = row(message="a\nb", labels="labels/a.txt")
+    line = original.to_line()
+    assert line.endswith("\n")
+    assert line.count("\n") == 1
+    assert Row.from_dict(json.loads(line)) == original
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {**row().to_dict(), "status": "solved"}, {**row().to_dict(), "x": 1}]
+)
+def test_what_is_no_row_is_refused(values):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Row.from_dict(values)
+
+
+def test_answers_settle_whatever_the_limits():
+    assert row(time_limit=1.0).settles(JOB)
+    assert infeasible(time_limit=1.0).settles(JOB)
+
+
+@pytest.mark.parametrize("name", ["time_limit", "node_limit", "memory_limit"])
+def test_what_was_stopped_is_settled_unless_a_limit_is_higher(name):
+    stopped = limited(**{name: 5})
+    assert stopped.settles(replace(JOB, **{name: 5}))
+    assert stopped.settles(replace(JOB, **{name: 4}))
+    assert not stopped.settles(replace(JOB, **{name: 6}))
+    assert not stopped.settles(JOB)
+    assert limited().settles(JOB)
+
+
+def test_what_failed_or_was_interrupted_is_not_settled():
+    assert not interrupted().settles(JOB)
+    for status in (RowStatus.BAD_INPUT, RowStatus.FAILED, RowStatus.CRASHED, RowStatus.TIMED_OUT):
+        assert not failed(status).settles(JOB)

@@ -1,0 +1,176 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import ParameterError
+from sdpbb.explanation import check, suspicions
+from sdpbb.explanation.check import check_constraints
+from sdpbb.explanation.colourability import Verdict
+from sdpbb.explanation.explain import Diagnosis
+from sdpbb.explanation.implications import redundant
+from sdpbb.explanation.oracle import Deadline
+from sdpbb.problem import Instance, MaximumDiameter
+from tests.enumeration import feasible_clusterings
+from tests.explanation.cases import can_hold, contradictory, only
+
+
+def points(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 2))
+
+
+def without(instance: Instance, statements) -> Instance:
+    positions = {
+        name: [s.position for s in statements if s.argument == name]
+        for name in ("must_link", "cannot_link")
+    }
+    return replace(
+        instance,
+        **{name: np.delete(getattr(instance, name), at, axis=0) for name, at in positions.items()},
+    )
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=120)
+def test_what_is_implied_holds_in_every_clustering(seed):
+    instance = contradictory(np.random.default_rng(seed))
+    report = check_constraints(instance)
+    labels = feasible_clusterings(instance)
+    assert report.is_feasible == bool(len(labels))
+    json.dumps(report.to_dict(), allow_nan=False)
+    str(report)
+    if not len(labels):
+        assert (report.groups, report.forced, report.redundant) == (None, (), ())
+        return
+    for pair in report.forced:
+        i, j = pair.rows
+        assert (labels[:, i] == labels[:, j]).all()
+        kept = feasible_clusterings(only(instance, pair.reasons))
+        assert (kept[:, i] == kept[:, j]).all()
+        for left_out in range(len(pair.reasons)):
+            rest = pair.reasons[:left_out] + pair.reasons[left_out + 1 :]
+            kept = feasible_clusterings(only(instance, rest))
+            assert not (kept[:, i] == kept[:, j]).all()
+    same = (labels[:, :, None] == labels[:, None, :]).mean(axis=0)
+    upper = np.triu_indices(instance.n_points, 1)
+    groups = report.groups
+    assert groups.stated_together <= groups.together <= (same[upper] == 1).sum()
+    assert groups.stated_apart <= groups.apart <= (same[upper] == 0).sum()
+    assert groups.n_groups - groups.n_blocks == len(report.forced)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=80)
+def test_redundant_constraints_can_be_left_out_together(seed):
+    instance = contradictory(np.random.default_rng(seed))
+    report = check_constraints(instance)
+    labels = feasible_clusterings(instance)
+    assert report.is_complete
+    assert np.array_equal(labels, feasible_clusterings(without(instance, report.redundant)))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_other_numbers_of_clusters_are_infeasible(seed):
+    instance = contradictory(np.random.default_rng(seed))
+    groups = check_constraints(instance).groups
+    if groups is None:
+        return
+    assert groups.k_at_least <= instance.k <= groups.k_at_most
+    for k in range(1, instance.n_points + 1):
+        if not groups.k_at_least <= k <= groups.k_at_most:
+            assert not can_hold(replace(instance, k=k))
+
+
+def test_repeated_and_closing_constraints_are_redundant():
+    must_link = [(0, 1), (1, 2), (0, 2), (1, 0)]
+    cannot_link = [(2, 3), (0, 3), (3, 4)]
+    report = check_constraints(Instance(points(6), 4, must_link, cannot_link))
+    assert [str(s) for s in report.redundant] == [
+        "must_link[2]  ML 0 2",
+        "must_link[3]  ML 0 1",
+        "cannot_link[1]  CL 0 3",
+    ]
+    assert "must_link[3] repeats must_link[0]" in report.warnings
+
+
+def test_a_must_link_that_cannot_links_imply_is_redundant():
+    instance = Instance(points(5), 2, [(0, 2)], [(0, 1), (1, 2)])
+    assert [s.text for s in check_constraints(instance).redundant] == ["CL 1 2"]
+    triangle = [(0, 1), (0, 2), (1, 2), (3, 0), (3, 1)]
+    instance = Instance(points(5), 3, [(2, 3)], [*triangle, (4, 0), (4, 1)])
+    report = check_constraints(instance)
+    assert [(pair.rows, len(pair.reasons)) for pair in report.forced] == [((2, 4), 5)]
+
+
+def test_a_cannot_link_that_a_diameter_implies_is_redundant():
+    far = np.array([[0.0], [3.0], [7.0]])
+    instance = Instance(far, 3, None, [(0, 2)], cluster_constraints=[MaximumDiameter(5.0)])
+    assert [s.text for s in check_constraints(instance).redundant] == ["CL 0 2"]
+
+
+def test_without_time_nothing_more_is_left_out():
+    instance = Instance(points(5), 2, None, [(0, 1), (1, 2), (2, 3), (0, 3)])
+    assert redundant(instance, Deadline(0.0)) == ([], False)
+    assert redundant(instance, Deadline(60.0)) == ([3], True)
+
+
+def test_what_is_not_found_out_is_not_claimed(monkeypatch):
+    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Verdict.UNKNOWN))
+    report = check_constraints(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
+    assert report.is_feasible is None
+    assert "not known" in str(report)
+    assert report.groups is not None
+
+
+def test_a_summary_names_what_there_is():
+    instance = Instance(points(8), 2, [(0, 1), (1, 2)], [(2, 3), (3, 4)], name="some")
+    assert str(check_constraints(instance)) == (
+        "Data            some: 8 points, 2 features, k = 2\n"
+        "Constraints     2 must-links, 2 cannot-links\n"
+        "Status          feasible: there is a clustering into k = 2 clusters that keeps them\n"
+        "Groups          6 by must-links, 5 when those forced together are one; 1 of two points or "
+        "more (3 points, the largest 3)\n"
+        "Together        6 pairs of points: 2 stated, 4 implied\n"
+        "Apart           4 pairs of points: 2 stated, 2 implied\n"
+        "Components      1, the largest of 5 points\n"
+        "Clusters        no k below 2 or above 6 is feasible\n"
+        "\n"
+        "1 pair of points forced together without must-links:\n"
+        "  0 and 4, by\n"
+        "    must_link[0]    ML 0 1\n"
+        "    must_link[1]    ML 1 2\n"
+        "    cannot_link[0]  CL 2 3\n"
+        "    cannot_link[1]  CL 3 4"
+    )
+
+
+def test_what_deserves_a_second_look():
+    table = np.array([[0.0, 1.0], [2.0, 1.0], [0.0, 1.0], [2.0, 1.0]])
+    instance = Instance(
+        table, 3, [(0, 1)], [(0, 2), (0, 1)], soft_must_link=[(0, 3, 0.5)], name="some"
+    )
+    assert list(suspicions.suspicions(instance)) == [
+        "1 pair stated both as a must-link and a cannot-link",
+        "1 soft constraint left aside",
+        "cannot_link[0]  CL 0 2: these points are equal",
+        "equal points: 2 equals 0, and 1 more that equal earlier ones",
+        "only 2 different points for k = 3 clusters",
+        "the same value in all points: column 1 of the features, counted from 0",
+    ]
+
+
+def test_many_repetitions_are_counted():
+    n = suspicions.LISTED + 5
+    found = list(suspicions.suspicions(Instance(points(4), 2, [(0, 1)] * (n + 1))))
+    assert len(found) == suspicions.LISTED + 1
+    assert found[-1] == "5 more in must_link repeat earlier ones"
+
+
+def test_the_time_limit_is_checked():
+    with pytest.raises(ParameterError, match=r"^time_limit = 0: expected seconds > 0$"):
+        sdpbb.check_constraints(Instance(points(3), 2), 0)

@@ -1,0 +1,238 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb import conclusion
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.explanation import oracle
+from sdpbb.explanation.colourability import Graph, Verdict
+from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
+from sdpbb.explanation.oracle import Deadline, Oracle, minimise
+from sdpbb.problem import InfeasibilityKind, Instance, MaximumDiameter, MaximumSize
+from tests.explanation.cases import can_hold, contradictory, only
+from tests.graphs import cycle, mycielski
+
+
+def points(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 2))
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=150)
+def test_a_conflict_is_infeasible_and_each_of_its_members_is_needed(seed):
+    instance = contradictory(np.random.default_rng(seed))
+    found = diagnose(instance, time_limit=60.0)
+    if can_hold(instance):
+        assert (found.verdict, found.conflict) == (Verdict.YES, None)
+        return
+    assert found.verdict is Verdict.NO
+    members = found.conflict.members
+    assert found.conflict.is_minimal
+    assert found.conflict.is_exact
+    assert not can_hold(only(instance, members))
+    for left_out in range(len(members)):
+        assert can_hold(only(instance, members[:left_out] + members[left_out + 1 :]))
+
+
+def texts(instance: Instance) -> list[str]:
+    return [member.text for member in explain_infeasibility(instance).members]
+
+
+def test_the_shortest_path_of_must_links_is_named():
+    must_link = [(0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 4)]
+    instance = Instance(points(8), 3, must_link, [(6, 7), (4, 0)])
+    conflict = explain_infeasibility(instance)
+    assert conflict.kind is InfeasibilityKind.CANNOT_LINK_IN_BLOCK
+    assert str(conflict) == (
+        "3 points in one cluster by must-links, but two of them cannot link:\n"
+        "  must_link[4]    ML 0 5\n"
+        "  must_link[5]    ML 4 5\n"
+        "  cannot_link[1]  CL 0 4"
+    )
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_pair_stated_both_ways_comes_first(k):
+    must_link = [(0, 1), (1, 2), (3, 4)]
+    instance = Instance(points(6), k, must_link, [(0, 2), (3, 4)])
+    assert texts(instance) == ["ML 3 4", "CL 3 4"]
+    assert "2 points that must link and cannot link" in str(explain_infeasibility(instance))
+
+
+def test_an_odd_cycle_goes_through_must_links():
+    instance = Instance(points(8), 2, [(1, 2), (5, 6)], [(0, 1), (2, 3), (3, 0), (3, 5), (6, 7)])
+    conflict = explain_infeasibility(instance)
+    assert conflict.kind is InfeasibilityKind.ODD_CYCLE
+    assert sorted(member.text for member in conflict.members) == [
+        "CL 0 1",
+        "CL 0 3",
+        "CL 2 3",
+        "ML 1 2",
+    ]
+
+
+def test_groups_that_all_cannot_link_are_named_with_their_must_links():
+    must_link = [(0, 4), (1, 5)]
+    cannot_link = [(0, 1), (4, 2), (0, 3), (5, 2), (1, 3), (2, 3), (6, 7)]
+    conflict = explain_infeasibility(Instance(points(8), 3, must_link, cannot_link))
+    assert conflict.kind is InfeasibilityKind.CLIQUE
+    assert conflict.heading == (
+        "4 groups of points, each two of which cannot link, but only k = 3 clusters"
+    )
+    assert len(conflict.members) == 8
+
+
+def test_too_many_must_links_are_no_more_than_needed():
+    must_link = [(0, 1), (1, 0), (1, 2), (0, 2), (3, 4), (4, 5)]
+    conflict = explain_infeasibility(Instance(points(6), 3, must_link))
+    assert conflict.kind is InfeasibilityKind.TOO_FEW_BLOCKS
+    assert [member.position for member in conflict.members] == [0, 2, 4, 5]
+    assert (
+        conflict.heading == "4 must-links leave 2 groups of the 6 points, fewer than k = 3 clusters"
+    )
+
+
+def test_one_cluster_takes_no_cannot_link():
+    instance = Instance(points(3), 1, [(0, 1)], [(0, 1), (1, 2)])
+    assert texts(instance) == ["CL 0 1"]
+
+
+def test_a_graph_without_large_cliques_comes_down_to_its_core():
+    groetzsch = mycielski(cycle(5))
+    pairs = np.argwhere(np.triu(groetzsch))
+    more = [(i, 11 + i) for i in range(5)]
+    conflict = explain_infeasibility(Instance(points(20), 3, None, [*pairs.tolist(), *more]))
+    assert conflict.kind is InfeasibilityKind.NOT_COLOURABLE
+    assert sorted(member.rows for member in conflict.members) == sorted(map(tuple, pairs.tolist()))
+    assert conflict.is_minimal
+    assert conflict.is_exact
+
+
+def test_constraints_on_clusters_are_members():
+    must_link = [(0, 1), (1, 2), (4, 5)]
+    instance = Instance(
+        points(6), 3, must_link, [(4, 0)], cluster_constraints=[MaximumSize(2), MaximumSize(5)]
+    )
+    conflict = explain_infeasibility(instance)
+    assert conflict.kind is InfeasibilityKind.BLOCK_NOT_ALLOWED
+    assert [str(member) for member in conflict.members] == [
+        "must_link[0]  ML 0 1",
+        "must_link[1]  ML 1 2",
+        "cluster_constraints[0]  MAXSIZE 2",
+    ]
+
+
+def test_sizes_that_only_a_search_refutes():
+    # Clusters of five points hold two groups of two, and there are five of these.
+    must_link = [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
+    instance = Instance(points(10), 2, must_link, cluster_constraints=[MaximumSize(5)])
+    conflict = explain_infeasibility(instance)
+    assert conflict.kind is InfeasibilityKind.EXHAUSTED
+    assert conflict.is_minimal
+    assert len(conflict.members) == 6
+
+
+def test_a_maximum_diameter_is_told_by_the_points_too_far_apart():
+    far = np.array([[0.0], [3.0], [7.0]])
+    instance = Instance(far, 2, cluster_constraints=[MaximumDiameter(2.5)])
+    conflict = explain_infeasibility(instance)
+    assert {member.text for member in conflict.members} == {
+        "GAMMA 2.5: 0 and 1 are 3 apart",
+        "GAMMA 2.5: 1 and 2 are 4 apart",
+        "GAMMA 2.5: 0 and 2 are 7 apart",
+    }
+
+
+def test_when_the_time_is_over_the_set_is_told_not_to_be_minimal():
+    pairs = np.argwhere(np.triu(mycielski(cycle(7)))).tolist()
+    instance = Instance(points(15), 3, None, [*pairs, (0, 3), (1, 5)])
+    full = explain_infeasibility(instance)
+    assert full.is_minimal
+    hurried = explain_infeasibility(instance, time_limit=1e-9)
+    assert not hurried.is_minimal
+    assert "the time to find out was over" in str(hurried)
+    assert not hurried.to_dict()["is_minimal"]
+    assert len(hurried.members) > len(full.members)
+
+
+def test_a_text_shows_the_first_members_and_counts_the_others():
+    n = 40
+    conflict = explain_infeasibility(Instance(points(n), 2, [(i, i + 1) for i in range(n - 1)]))
+    assert str(conflict).splitlines()[-1] == "  ... and 19 more"
+    assert len(conflict.to_dict()["members"]) == n - 1
+
+
+def test_the_integer_programming_solver_is_named_where_the_proof_is_its(monkeypatch):
+    monkeypatch.setattr(oracle, "NODES", 10)
+    monkeypatch.setattr(oracle, "FINAL_NODES", 10)
+    instance = Instance(points(11), 3, None, np.argwhere(np.triu(mycielski(cycle(5)))))
+    conflict = explain_infeasibility(instance)
+    assert conflict.is_minimal
+    assert not conflict.is_exact
+    assert str(conflict).endswith("(by an integer programming solver in floating point)")
+
+
+def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
+    monkeypatch.setattr(oracle, "NODES", 0)
+
+    def wrong(self: Oracle, graph: Graph) -> Verdict:
+        self.relied_on_solver = True
+        return Verdict.NO
+
+    monkeypatch.setattr(Oracle, "_ask_solver", wrong)
+    wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]
+    with pytest.raises(BackendFailure, match="there is a clustering that keeps them"):
+        explain_infeasibility(Instance(points(5), 3, None, wheel))
+
+
+@pytest.mark.parametrize("time_limit", [0, -1.0, np.nan, "1", None, True])
+def test_a_time_limit_is_a_number_above_zero(time_limit):
+    with pytest.raises(ParameterError, match=r"^time_limit = .*: expected seconds > 0$"):
+        explain_infeasibility(Instance(points(3), 2), time_limit)
+
+
+def test_minimise_keeps_what_it_cannot_decide():
+    def verdict(items: list[int]) -> Verdict:
+        if {3, 7} <= set(items):
+            return Verdict.NO
+        return Verdict.UNKNOWN if 5 in items else Verdict.YES
+
+    kept, is_minimal = minimise(list(range(10)), verdict, Deadline(60.0))
+    assert set(kept) >= {3, 7}
+    assert verdict(kept) is Verdict.NO
+    assert is_minimal == (kept == [3, 7])
+
+
+def test_solve_says_why():
+    instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
+    result = sdpbb.solve(instance)
+    assert result.status is sdpbb.SolutionStatus.INFEASIBLE
+    assert [member.text for member in result.conflict.members] == ["ML 0 1", "CL 0 1"]
+    assert result.to_dict()["conflict"] == result.conflict.to_dict()
+    assert str(result.conflict) in str(result)
+
+
+def test_solve_has_no_conflict_for_a_feasible_instance():
+    assert sdpbb.solve(Instance(points(4), 2, [(0, 1)])).conflict is None
+
+
+def test_a_refuted_proof_is_no_result(monkeypatch):
+    monkeypatch.setattr(conclusion, "diagnose", lambda *arguments: Diagnosis(Verdict.YES))
+    with pytest.raises(BackendFailure, match="that is not so, as a clustering has been found"):
+        sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
+
+
+def test_little_time_is_left_for_saying_why(monkeypatch):
+    asked = []
+
+    def remember(instance: Instance, time_limit: float) -> Diagnosis:
+        asked.append(time_limit)
+        return Diagnosis(Verdict.UNKNOWN)
+
+    monkeypatch.setattr(conclusion, "diagnose", remember)
+    instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
+    assert sdpbb.solve(instance).conflict is None
+    assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None
+    assert asked == [conclusion.EXPLANATION, conclusion.LEAST_EXPLANATION]

@@ -1,0 +1,330 @@
+import json
+import math
+import re
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.gaps.gap import optimality_gap
+from sdpbb.gaps.labelling import Violation
+from sdpbb.gaps.report import GapReport, Verdict
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance, MaximumSize, Partition
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.events import Finished, Progress, Started
+from sdpbb.solver import solve
+from tests.enumeration import (
+    clusterings,
+    feasible_clusterings,
+    optimum,
+    random_instance,
+    sums_of_squares,
+)
+from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
+
+# Nodes are given up at once, and there is one: what is proven is weak, and must hold all the same.
+HASTY = SolverParameters(sdp=SdpParameters(max_iterations=20), node_limit=1, gap=1e-9)
+
+
+def any_labels(instance: Instance, rng: np.random.Generator) -> np.ndarray:
+    """Labels with any number of clusters; every other time some that keep the constraints."""
+    candidates = feasible_clusterings(instance)
+    if not len(candidates) or rng.random() < 0.5:
+        candidates = clusterings(instance.n_points, int(rng.integers(1, instance.n_points + 1)))
+    labels = candidates[rng.integers(len(candidates))]
+    return rng.permutation(100)[labels]
+
+
+def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> None:
+    """What the report says agrees with full enumeration."""
+    truth = optimum(instance)
+    canonical = Partition(labels).labels
+    cost = sums_of_squares(instance.points, canonical[None])[0]
+    rounding = 1e-12 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
+    assert report.sum_of_squares == pytest.approx(cost, abs=rounding)
+    assert (report.k, report.n_clusters) == (instance.k, len(np.unique(labels)))
+    comparable = (feasible_clusterings(instance) == canonical).all(axis=1).any()
+    assert report.is_comparable == comparable
+    if truth is None:
+        assert report.verdict in (Verdict.INFEASIBLE, Verdict.NOT_COMPARABLE)
+        return
+    assert report.lower_bound <= truth + rounding
+    assert report.difference == pytest.approx(cost - report.lower_bound, abs=rounding)
+    if not comparable:
+        assert (report.verdict, report.gap, report.saving) == (Verdict.NOT_COMPARABLE, None, None)
+        return
+    assert report.gap * cost >= cost - truth - rounding
+    assert report.saving * cost <= cost - truth + rounding
+    if report.proven_optimal:
+        assert cost <= truth * (1 + 1e-8) + rounding
+    if report.verdict is Verdict.NOT_OPTIMAL:
+        assert cost > truth
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=100)
+def test_enumeration_agrees(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n_max=8)
+    labels = any_labels(instance, rng)
+    report = optimality_gap(instance, labels, parameters=SolverParameters(gap=1e-9))
+    assert_true(report, instance, labels)
+    truth = optimum(instance)
+    if truth is None:
+        assert report.verdict is Verdict.INFEASIBLE
+        return
+    assert report.result.status is SolutionStatus.OPTIMAL
+    if report.is_comparable:
+        # Nothing is left open without a limit.
+        cost = report.sum_of_squares
+        rounding = 1e-11 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
+        assert report.gap * cost <= cost - truth + 1e-8 * truth + rounding
+        assert report.verdict in (Verdict.OPTIMAL, Verdict.NOT_OPTIMAL)
+        if cost <= truth:
+            assert report.proven_optimal
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=60)
+def test_enumeration_agrees_at_a_limit(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n_max=8, n_min=5)
+    labels = any_labels(instance, rng)
+    assert_true(optimality_gap(instance, labels, parameters=HASTY), instance, labels)
+
+
+def test_points_and_constraints_are_an_instance():
+    points = np.random.default_rng(5).normal(size=(12, 2))
+    labels = np.arange(12) % 3
+    limit = [MaximumSize(3)]
+    instance = Instance(points, 3, [(0, 3)], [(1, 2), (0, 6)], cluster_constraints=limit)
+    parameters = SolverParameters(bounding="colgen")
+    one = optimality_gap(instance, labels, parameters=parameters)
+    other = optimality_gap(
+        points, labels, [(0, 3)], [(1, 2), (0, 6)], cluster_constraints=limit, parameters=parameters
+    )
+    assert [(v.kind, v.points) for v in one.violations] == [
+        ("cannot-link", (0, 6)),
+        ("MaximumSize", (0, 3, 6, 9)),
+    ]
+    assert one.violations == other.violations
+    assert one.result.status is SolutionStatus.INFEASIBLE  # 9 places for 12 points
+    assert str(one.result.infeasibility) == str(other.result.infeasibility)
+
+
+def test_k_is_the_number_of_labels_unless_it_is_given():
+    points = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
+    labels = ["a", "a", "b", "b", "c"]
+    assert optimality_gap(points, labels).proven_optimal
+    report = optimality_gap(points, labels, k=2)
+    assert (report.k, report.n_clusters) == (2, 3)
+    assert report.verdict is Verdict.NOT_COMPARABLE
+    assert report.difference < 0
+    assert report.result.partition.n_clusters == 2
+
+
+def test_the_run_begins_with_the_labels():
+    instance = Instance(np.random.default_rng(1).normal(size=(30, 2)), 3)
+    best = solve(instance).partition.labels
+    events = []
+    report = optimality_gap(instance, best, observer=events.append)
+    assert isinstance(events[0], Started)
+    assert isinstance(events[-1], Finished)
+    first = next(event for event in events if isinstance(event, Progress))
+    assert first.upper == report.sum_of_squares
+    assert report.proven_optimal
+    assert (report.gap, report.saving) == (report.result.gap, 0.0)
+
+
+def test_limits_and_interrupts():
+    points = np.random.default_rng(2).normal(size=(150, 3))
+    labels = np.arange(150) % 9
+    report = optimality_gap(points, labels, time_limit=1e-3)
+    assert report.result.termination is Termination.TIME_LIMIT
+    assert report.result.parameters["time_limit"] == 1e-3
+    assert report.verdict in (Verdict.UNDECIDED, Verdict.NOT_OPTIMAL)
+    assert 0.0 < report.gap <= 1.0
+    interrupt = threading.Event()
+    interrupt.set()
+    report = optimality_gap(points, labels, interrupt=interrupt)
+    assert report.result.termination is Termination.INTERRUPTED
+
+
+@pytest.mark.parametrize("argument", ["must_link", "cannot_link", "cluster_constraints", "k"])
+def test_an_instance_has_its_constraints_itself(argument):
+    instance = Instance(np.zeros((3, 1)), 1)
+    expected = f"^{argument}: expected None besides an Instance, which has it$"
+    with pytest.raises(ParameterError, match=expected):
+        optimality_gap(instance, [0, 0, 0], **{argument: 1 if argument == "k" else []})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([[1.0], [math.nan]], [0, 1]), "points[1, 0] is nan"),
+        (([[1.0], [2.0]], [0]), "labels: 1 of them; expected 2, one per point"),
+        (([[1.0], [2.0]], [0, 1], [(0, 2)]), "must_link[0] = (0, 2): rows are 0 to 1"),
+        ((3.0, [0]), "points: an array of shape ()"),
+        (([], []), "points: an array of shape (0,)"),
+    ],
+)
+def test_wrong_input(arguments, message):
+    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
+        optimality_gap(*arguments)
+
+
+def test_rows_of_a_frame_are_called_by_its_index():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]}, index=["ann", "bob", "cyn", "dan"])
+    labels = pandas.Series(["l", "l", "r", "r"], index=frame.index)
+    report = optimality_gap(frame, labels, [("ann", "dan")], [("cyn", "dan"), ("bob", "ann")])
+    assert list(map(str, report.violations)) == [
+        "must-link ann dan",
+        "cannot-link cyn dan",
+        "cannot-link ann bob",
+    ]
+    assert report.result.partition.labels.tolist() == [0, 1, 1, 0]
+    impossible = optimality_gap(frame, labels, [("ann", "dan")], [("dan", "ann")])
+    assert impossible.verdict is Verdict.INFEASIBLE
+    assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
+    assert "CL ann dan" in str(impossible)
+    with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row is called 'an'; is '"):
+        optimality_gap(frame, labels, [("an", "dan")])
+    with pytest.raises(InstanceError, match=r"^labels: their index is not that of the points"):
+        optimality_gap(frame, labels[::-1])
+    assert optimality_gap(frame, labels[::-1].to_numpy()).proven_optimal
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_labels_are_no_feature(library):
+    frame = pytest.importorskip(library).DataFrame({"x": [0.0, 0.1, 5.0], "group": [1, 1, 2]})
+    with pytest.raises(InstanceError, match=r"^points: the labels are their column 'group'; "):
+        optimality_gap(frame, frame["group"])
+    assert optimality_gap(frame[["x"]], frame["group"]).proven_optimal
+
+
+def test_rows_of_polars_are_numbered():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [0.0, 0.1, 5.0, 5.1]})
+    report = optimality_gap(frame, polars.Series(["l", "l", "r", "r"]), [(0, 3)])
+    assert list(map(str, report.violations)) == ["must-link 0 3"]
+
+
+def a_report(fields: dict, cost: float, gap: float | None, saving: float | None, **changes):
+    partition = Partition(np.array([0, 1, 1]))
+    values = {"k": 2, "violations": ()} | changes
+    return GapReport(
+        partition=partition,
+        sum_of_squares=cost,
+        gap=gap,
+        saving=saving,
+        result=Result(**fields),
+        **values,
+    )
+
+
+FEASIBLE = OPTIMAL | {
+    "status": SolutionStatus.FEASIBLE,
+    "termination": Termination.NODE_LIMIT,
+    "lower_bound": 1.0,
+    "gap": 0.5,
+}
+VIOLATED = tuple(Violation("cannot-link", i, (i, i + 1), (str(i), str(i + 1))) for i in range(7))
+REPORTS = {
+    Verdict.OPTIMAL: (
+        a_report(OPTIMAL, 2.0, 5e-5, 0.0),
+        "proven optimal within a relative gap of 0.0001: no clustering saves more than 0.0050% of "
+        "their sum of squares",
+    ),
+    Verdict.NOT_OPTIMAL: (
+        a_report(OPTIMAL, 2.5, 0.20004, 0.2),
+        "not optimal: the best clustering found saves 20.0000% of their sum of squares, and none "
+        "saves more than 20.0040%",
+    ),
+    Verdict.UNDECIDED: (
+        a_report(FEASIBLE, 2.0, 0.5, 0.0),
+        "not proven optimal, and no better clustering was found; stopped by the node limit when it "
+        "was proven that none saves more than 50.0000%",
+    ),
+    Verdict.NOT_COMPARABLE: (
+        a_report(UNKNOWN, 1.5, None, None, k=4, violations=VIOLATED),
+        "no gap, as the labels have 2 clusters in the place of k = 4 and violate 7 constraints",
+    ),
+    Verdict.INFEASIBLE: (
+        a_report(INFEASIBLE, 1.5, None, None, violations=VIOLATED[:1]),
+        "proven that no clustering keeps the constraints: more than k blocks that are mutually "
+        "cannot-linked (points 0, 1, 2)",
+    ),
+}
+
+
+@pytest.mark.parametrize("verdict", REPORTS)
+def test_what_a_report_says_of_itself(verdict):
+    report, sentence = REPORTS[verdict]
+    assert report.verdict is verdict
+    assert report.proven_optimal == (verdict is Verdict.OPTIMAL)
+    lines = str(report).splitlines()
+    assert lines[0] == f"Verdict         {sentence}"
+    assert f"Sum of squares  {report.sum_of_squares:g}" in lines
+    assert repr(report).startswith(f"GapReport({verdict.value}: sum of squares ")
+
+
+def test_figures_of_reports():
+    def figures(verdict: Verdict) -> list[str]:
+        return str(REPORTS[verdict][0]).splitlines()[1:]
+
+    ran = ["Nodes           3", "Time            0.50 s"]
+    bound = ["Lower bound     1.9999"]
+    assert figures(Verdict.NOT_OPTIMAL) == [
+        "Sum of squares  2.5",
+        *bound,
+        "Gap             20.0040%",
+        "Best clustering 2, proven optimal, the labels themselves",
+        *ran,
+    ]
+    assert figures(Verdict.NOT_COMPARABLE) == [
+        "Sum of squares  1.5",
+        *(f"Violated        cannot-link {i} {i + 1}" for i in range(5)),
+        "Violated        and 2 more",
+        *bound,
+        "Difference      -0.4999 from the lower bound, no gap",
+        *ran,
+    ]
+    assert figures(Verdict.INFEASIBLE) == [
+        "Sum of squares  1.5",
+        "Violated        cannot-link 0 1",
+        *ran,
+    ]
+
+
+@pytest.mark.parametrize("verdict", REPORTS)
+def test_plain_values(verdict):
+    report, _ = REPORTS[verdict]
+    values = json.loads(report.to_json())
+    assert values == report.to_dict()
+    assert values["verdict"] == verdict.value
+    assert len(values["violations"]) == len(report.violations)
+    assert values["best"] == report.result.to_dict()
+    row = report.to_row()
+    assert row["n_violations"] == len(report.violations)
+    assert row["best_status"] == report.result.status.value
+    assert not any(isinstance(value, (list, dict)) for value in row.values())
+
+
+def test_a_row_of_pandas():
+    pytest.importorskip("pandas")
+    report, _ = REPORTS[Verdict.NOT_COMPARABLE]
+    assert report.to_pandas().to_dict() == report.to_row()
+
+
+def test_a_gap_within_the_precision_of_numbers_is_none():
+    report, _ = REPORTS[Verdict.OPTIMAL]
+    exact = replace(report, result=Result(**OPTIMAL | {"gap": 0.0, "parameters": {"gap": 0.0}}))
+    assert not exact.proven_optimal
+    assert replace(exact, gap=1e-13).proven_optimal

@@ -1,0 +1,89 @@
+import math
+
+import numpy as np
+import pytest
+
+from sdpbb.errors import ParameterError
+from sdpbb.plots import plot_bounds
+from sdpbb.traces.trace import ProgressPoint, Trace
+
+matplotlib = pytest.importorskip("matplotlib")
+
+
+def trace_of(*points: tuple[float, float, float]) -> Trace:
+    """Of seconds, lower and upper bounds."""
+    trace = Trace()
+    trace.points = [ProgressPoint(*values, 0, 1) for values in points]
+    return trace
+
+
+TRACE = trace_of((0.5, 70.0, math.inf), (1.0, 75.0, 90.0), (2.0, 78.0, 82.0), (3.0, 80.0, 82.0))
+
+
+def curves(ax) -> dict[str, tuple[list[float], list[float]]]:
+    return {
+        line.get_label(): (list(line.get_xdata()), list(line.get_ydata()))
+        for line in ax.get_lines()
+    }
+
+
+def test_the_curves_are_the_bounds():
+    drawn = curves(plot_bounds(TRACE))
+    seconds = [0.5, 1.0, 2.0, 3.0]
+    assert drawn["Proven lower bound"] == (seconds, [70.0, 75.0, 78.0, 80.0])
+    x, y = drawn["Best clustering found"]
+    assert x == seconds
+    np.testing.assert_equal(y, [math.nan, 90.0, 82.0, 82.0])
+
+
+def test_the_curves_are_steps_that_hold_until_the_next():
+    steps = [line.get_drawstyle() for line in plot_bounds(TRACE).get_lines()[:2]]
+    assert steps == ["steps-post", "steps-post"]
+
+
+def test_a_dot_marks_each_new_incumbent():
+    (dots,) = [line for line in plot_bounds(TRACE).get_lines() if line.get_marker() == "o"]
+    assert (list(dots.get_xdata()), list(dots.get_ydata())) == ([1.0, 2.0], [90.0, 82.0])
+
+
+def test_the_gap_is_shaded_between_them():
+    (shade,) = plot_bounds(TRACE).collections
+    (path,) = shade.get_paths()
+    assert (path.vertices[:, 1].min(), path.vertices[:, 1].max()) == (75.0, 90.0)
+    assert (path.vertices[:, 0].min(), path.vertices[:, 0].max()) == (1.0, 3.0)
+
+
+def test_axes_have_names_and_units():
+    ax = plot_bounds(TRACE)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Time (s)", "Sum of squares")
+    assert ax.get_xlim()[0] == 0.0
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["Gap", "Best clustering found", "Proven lower bound"]
+
+
+def test_what_is_far_away_is_out_of_view():
+    ax = plot_bounds(trace_of((0.1, 0.0, 900.0), (1.0, 75.0, 82.0), (2.0, 80.0, 82.0)))
+    low, high = ax.get_ylim()
+    assert 70.0 < low < 75.0
+    assert 82.0 < high < 90.0
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(1.0, 80.0, 82.0)],
+        [(1.0, 80.0, 80.0), (2.0, 80.0, 80.0)],
+        [(1.0, 0.0, 0.0)],
+        [(1.0, 3.0, math.inf), (2.0, math.inf, math.inf)],
+        [(1.0, math.inf, math.inf)],
+    ],
+)
+def test_runs_without_a_course_can_be_drawn(points):
+    ax = plot_bounds(trace_of(*points))
+    ax.figure.canvas.draw()
+    assert len(ax.get_lines()) == 3
+
+
+def test_without_points_there_is_nothing_to_draw():
+    with pytest.raises(ParameterError, match="ended before it had bounds"):
+        plot_bounds(Trace())

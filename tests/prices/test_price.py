@@ -1,0 +1,266 @@
+import csv
+import io
+import json
+import math
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.parameters import SolverParameters
+from sdpbb.prices import prices as price_module
+from sdpbb.prices.prices import constraint_prices, stated_constraints
+from sdpbb.prices.report import COLUMNS, Price, PriceProof, PriceReport
+from sdpbb.prices.tasks import probe, without
+from sdpbb.problem import Instance, MaximumSize
+from sdpbb.problem.formats import read_instance
+from sdpbb.result import SolutionStatus, Termination
+from tests.enumeration import optimum, random_instance
+
+EXACT = SolverParameters(gap=0.0)
+
+
+def two_groups(seed: int = 0) -> Instance:
+    """Two groups of ten, and constraints of which the last two contradict them."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(20, 2))
+    points[10:] += 12.0
+    must_link = [(0, 3), (10, 14), (2, 6), (5, 15)]
+    cannot_link = [(0, 12), (3, 12), (1, 17), (7, 8)]
+    return Instance(points, 2, must_link, cannot_link)
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_prices_are_the_differences_of_the_optima(seed):
+    instance = random_instance(np.random.default_rng(seed), 8, 3)
+    best = optimum(instance)
+    report = constraint_prices(instance, parameters=EXACT)
+    if best is None:
+        assert report.prices == report.unpriced == ()
+        assert report.result.conflict is not None
+        assert str(report.result.conflict) in str(report)
+        return
+    assert report.is_complete
+    assert len(report.prices) == len(instance.must_link) + len(instance.cannot_link)
+    rounding = 1e-9 * max(best, 1.0)
+    for price in report.prices:
+        true = best - optimum(without(instance, price.statement))
+        assert price.lower - rounding <= true <= price.upper + rounding
+        assert price.upper - price.lower <= rounding
+        assert price.difference == pytest.approx(true, abs=rounding)
+        if price.proof is not PriceProof.SOLVED:
+            assert price.upper == 0.0
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 0.3, 0.9]))
+@settings(max_examples=15)
+def test_a_wide_gap_leaves_intervals_that_hold(seed, gap):
+    instance = random_instance(np.random.default_rng(seed), 8, 3)
+    best = optimum(instance)
+    report = constraint_prices(instance, parameters=SolverParameters(gap=gap))
+    for price in report.prices:
+        true = best - optimum(without(instance, price.statement))
+        rounding = 1e-9 * max(best, 1.0)
+        assert 0.0 <= price.lower <= price.upper
+        assert price.lower - rounding <= true <= price.upper + rounding
+
+
+def test_what_contradicts_the_data_is_dearest():
+    report = constraint_prices(two_groups(), parameters=EXACT)
+    assert {price.statement.text for price in report.prices[:2]} == {"ML 5 15", "CL 7 8"}
+    assert all(price.upper == 0.0 for price in report.prices[2:])
+    lowers = [price.lower for price in report.prices]
+    assert lowers == sorted(lowers, reverse=True)
+    assert lowers[1] > 1.0
+
+
+def test_how_it_is_known_that_a_constraint_costs_nothing():
+    proofs = {price.statement.text: price.proof for price in constraint_prices(two_groups()).prices}
+    assert proofs["CL 0 12"] is proofs["CL 3 12"] is PriceProof.IMPLIED
+    assert proofs["ML 10 14"] is PriceProof.IDLE
+    assert proofs["ML 5 15"] is PriceProof.SOLVED
+
+
+def test_a_constraint_stated_twice_is_implied():
+    instance = Instance(np.arange(6.0)[:, None], 2, [(0, 5), (5, 0)])
+    report = constraint_prices(instance)
+    assert [price.proof for price in report.prices] == [PriceProof.IMPLIED] * 2
+    assert constraint_prices(Instance(instance.points, 2, [(0, 5)])).prices[0].lower > 1.0
+
+
+def test_a_constraint_that_a_distance_implies_costs_nothing(tmp_path):
+    (tmp_path / "points.txt").write_text("5 1\n0\n1\n5\n6\n20\n")
+    (tmp_path / "c.txt").write_text("GAMMA 18\nCL 0 4\nCL 0 1\n")
+    instance = read_instance(tmp_path / "points.txt", 3, tmp_path / "c.txt")
+    proofs = {p.statement.text: p.proof for p in constraint_prices(instance).prices}
+    assert proofs == {"CL 0 1": PriceProof.SOLVED, "CL 0 4": PriceProof.IMPLIED}
+    redundant = sdpbb.check_constraints(instance).redundant
+    assert [statement.text for statement in redundant] == ["CL 0 4"]
+
+
+def test_processes_come_to_the_same(monkeypatch):
+    monkeypatch.setattr(price_module, "ALONE", 0.0)
+    instance = two_groups()
+    alone = constraint_prices(instance, parameters=EXACT)
+    together = constraint_prices(instance, parameters=replace(EXACT, workers=2))
+    for one, other in zip(alone.prices, together.prices, strict=True):
+        assert one.statement == other.statement
+        assert other.lower == pytest.approx(one.lower, abs=1e-9)
+
+
+def test_chosen_constraints_alone_are_priced():
+    instance = two_groups()
+    chosen = [s for s in stated_constraints(instance) if 5 in s.rows or 12 in s.rows]
+    told = []
+    report = constraint_prices(
+        instance, chosen * 2, on_price=lambda price, left: told.append((price, left))
+    )
+    assert {price.statement for price in report.prices} == set(chosen)
+    assert [left for _, left in told] == [2, 1, 0]
+    assert {price.statement for price, _ in told} == set(chosen)
+
+
+def test_constraints_on_clusters_stay():
+    points = np.array([[0.0], [0.1], [0.2], [0.3], [5.0], [5.1]])
+    instance = Instance(points, 2, None, [(0, 1)], cluster_constraints=[MaximumSize(3)])
+    report = constraint_prices(instance, parameters=replace(EXACT, bounding="colgen"))
+    true = optimum(instance) - optimum(replace(instance, cannot_link=None))
+    assert report.prices[0].lower == pytest.approx(true)
+    assert true > 0.01
+
+
+def test_better_clusterings_of_later_runs_are_used():
+    points = np.array([[0.0], [1.0], [10.0], [11.0]])
+    instance = Instance(points, 2, [(0, 1)], [(0, 3)])
+    result = sdpbb.solve(instance)
+    worse = sdpbb.Partition(np.array([0, 0, 0, 1]))
+    bad = replace(
+        result,
+        status=SolutionStatus.FEASIBLE,
+        termination=Termination.NODE_LIMIT,
+        partition=worse,
+        objective=worse.sum_of_squares(points),
+        lower_bound=0.0,
+        gap=1.0,
+    )
+    catalogue = price_module.Catalogue(instance)
+    clock = price_module._Clock(math.inf, math.inf, threading.Event())
+    run = price_module._Run(catalogue, SolverParameters(), clock, bad, None)
+    run.price([0, 1])
+    report = run.report()
+    assert report.result.objective == pytest.approx(1.0)
+    assert report.result.lower_bound == pytest.approx(1.0, rel=1e-3)
+    assert report.result.lower_bound <= report.result.objective
+    assert not report.is_complete
+
+
+def test_without_time_nothing_is_priced():
+    instance = two_groups()
+    stop = threading.Event()
+    report = constraint_prices(instance, on_price=lambda price, left: stop.set(), interrupt=stop)
+    assert report.interrupted
+    assert len(report.prices) == 1
+    assert len(report.unpriced) == 7
+    assert not report.is_complete
+    assert "7 constraints, as the run was interrupted" in str(report)
+
+
+def test_an_interrupted_solve_is_not_a_price():
+    instance = two_groups()
+    stop = threading.Event()
+
+    def on_price(price: Price, left: int) -> None:
+        if left == 2:  # the probes are over
+            stop.set()
+
+    report = constraint_prices(instance, on_price=on_price, interrupt=stop)
+    assert {statement.text for statement in report.unpriced} == {"ML 5 15", "CL 7 8"}
+
+
+def test_a_time_limit_for_each_leaves_valid_intervals():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(60, 5))
+    pairs = rng.permutation(60)[:8].reshape(-1, 2)
+    instance = Instance(points, 6, pairs, None)
+    report = constraint_prices(instance, time_limit_each=1e-6)
+    assert not report.is_complete
+    assert len(report.prices) == 4
+    for price in report.prices:
+        assert 0.0 <= price.lower <= price.upper
+        assert price.lower_bound_without <= price.objective_without
+        assert price.upper >= price.difference
+    assert any(not price.proven for price in report.prices)
+    assert "(not solved out)" in str(report)
+
+
+def test_rows_and_texts():
+    report = constraint_prices(two_groups())
+    values = json.loads(report.to_json())
+    assert values["prices"] == report.to_rows()
+    assert values["is_complete"]
+    assert values["conflict"] is None
+    rows = list(csv.DictReader(io.StringIO(report.to_csv())))
+    assert tuple(rows[0]) == COLUMNS
+    assert [row["row_i"] for row in rows] == [p.statement.names[0] for p in report.prices]
+    text = str(report)
+    assert "8 constraints: 6 cost nothing" in text
+    assert text.count("ML") + text.count("CL") == 2  # those that cost something
+    assert report.table(1).endswith("... and 1 more")
+
+
+def test_what_is_printed_holds():
+    [statement] = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
+    price = Price(statement, 1.23456789, 1.23456781e6, 1.3, 2.0, 1.0, True, PriceProof.SOLVED, 0.1)
+    assert str(price) == "must_link[0]  ML 0 1: costs 1.23456 to 1.23457e+06"
+    free = replace(price, lower=0.0, upper=0.0, proof=PriceProof.IDLE)
+    assert str(free) == "must_link[0]  ML 0 1: costs nothing (idle)"
+
+
+def test_a_probe_without_time_says_nothing_wrong():
+    instance = two_groups()
+    for statement in stated_constraints(instance):
+        found = probe(instance, statement, optimum_of(instance), seconds=0.0)
+        if statement.text in ("ML 5 15", "CL 7 8"):
+            assert found.proof is None
+
+
+def optimum_of(instance: Instance) -> float:
+    return sdpbb.solve(instance, EXACT).objective
+
+
+def test_an_infeasible_instance_has_no_prices():
+    report = constraint_prices(Instance(np.eye(3), 2, [(0, 1)], [(0, 1)]))
+    assert isinstance(report, PriceReport)
+    assert report.result.status is SolutionStatus.INFEASIBLE
+    assert report.prices == ()
+    assert "none of them has a price" in str(report)
+    assert report.to_dict()["conflict"]["members"][0]["text"] == "ML 0 1"
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, math.nan])
+def test_the_time_limit_for_each_is_above_zero(limit):
+    with pytest.raises(ParameterError, match=r"^time_limit_each = .*: expected seconds > 0$"):
+        constraint_prices(two_groups(), time_limit_each=limit)
+
+
+def test_a_cluster_is_refused():
+    with pytest.raises(ParameterError, match=r"^dask = tcp://here:1: expected None"):
+        constraint_prices(two_groups(), parameters=SolverParameters(dask="tcp://here:1"))
+
+
+def test_constraints_of_another_instance_are_refused():
+    foreign = stated_constraints(Instance(np.eye(3), 2, [(0, 1)]))
+    with pytest.raises(ParameterError, match=r"^constraints = must_link\[0\]  ML 0 1: expected"):
+        constraint_prices(two_groups(), foreign)
+
+
+def test_soft_constraints_are_refused():
+    instance = Instance(np.eye(3), 2, [(0, 1)], soft_must_link=[(0, 2, 0.5)])
+    with pytest.raises(InstanceError, match="soft constraints"):
+        constraint_prices(instance)

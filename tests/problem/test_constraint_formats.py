@@ -1,0 +1,356 @@
+"""The formats of constraint files besides the one of `test_formats.py`, and how they are told."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+from sdpbb.problem import MaximumSize, SoftPairs
+from sdpbb.problem.constraints_file import (
+    READERS,
+    Constraints,
+    constraints_text,
+    read_constraints,
+    write_constraints,
+)
+from tests.problem.bad_constraints import BAD_CCCG, BAD_MATRICES, BAD_PCCC, TOLD_NOT
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")
+N = 7
+
+pair = st.tuples(st.integers(0, N - 1), st.integers(0, N - 1)).filter(lambda p: p[0] != p[1])
+# Pairs i < j, each once, must-links and cannot-links apart: what a matrix can hold.
+linked = st.dictionaries(pair.map(lambda p: (min(p), max(p))), st.booleans(), max_size=12)
+
+
+def array_of(pairs) -> np.ndarray:
+    return np.array(list(pairs), np.intp).reshape(-1, 2)
+
+
+def constraints_of(links: dict[tuple[int, int], bool]) -> Constraints:
+    ordered = sorted(links.items())
+    return Constraints(
+        array_of(p for p, is_ml in ordered if is_ml),
+        array_of(p for p, is_ml in ordered if not is_ml),
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("constraints")
+
+
+def file(folder: Path, content: str | bytes, name: str = "constraints.txt") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize("constraints_format", READERS)
+@given(links=linked, is_told=st.booleans())
+def test_pairs_round_trip_in_every_format(folder, constraints_format, links, is_told):
+    constraints = constraints_of(links)
+    path = folder / "constraints"
+    write_constraints(path, constraints, constraints_format, N, ["drawn by hand", "twice"])
+    read = read_constraints(path, N, constraints_format if is_told else None)
+    assert np.array_equal(read.must_link, constraints.must_link)
+    assert np.array_equal(read.cannot_link, constraints.cannot_link)
+
+
+weight = st.floats(0, 1, exclude_min=True)
+soft = st.lists(st.tuples(pair, weight), max_size=6).map(
+    lambda entries: SoftPairs(array_of(p for p, _ in entries), np.array([w for _, w in entries]))
+)
+
+
+@given(links=linked, soft_must_link=soft, soft_cannot_link=soft)
+def test_soft_constraints_round_trip_in_json(folder, links, soft_must_link, soft_cannot_link):
+    constraints = replace(
+        constraints_of(links), soft_must_link=soft_must_link, soft_cannot_link=soft_cannot_link
+    )
+    write_constraints(folder / "soft.json", constraints, "pccc")
+    read = read_constraints(folder / "soft.json", N)
+    for kind in ("soft_must_link", "soft_cannot_link"):
+        assert np.array_equal(getattr(read, kind).pairs, getattr(constraints, kind).pairs)
+        assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
+
+
+def test_a_header_is_a_comment_where_there_are_comments():
+    one = Constraints(array_of([(0, 1)]))
+    assert constraints_text(one, "cccg", header=["by hand"]) == "# by hand\n0 1 1\n"
+    assert constraints_text(one, "pc-sos-sdp", header=["by hand"]) == "# by hand\nML 0 1\n"
+    assert constraints_text(one, "matrix", 2, ["by hand"]) == "# by hand\n1 1\n1 1\n"
+    assert json.loads(constraints_text(one, "pccc", header=["by hand"]))["ml"] == [[0, 1]]
+
+
+soft_pair = SoftPairs(array_of([(0, 1)]), np.array([0.5]))
+
+
+@pytest.mark.parametrize(
+    ("constraints", "constraints_format", "message"),
+    [
+        (Constraints(max_diameter=1.0), "cccg", "max_diameter: a file of the format cccg has no"),
+        (Constraints(min_separation=1.0), "pccc", "min_separation: a file of the format pccc has"),
+        (
+            Constraints(cluster_constraints=(MaximumSize(2),)),
+            "matrix",
+            "cluster_constraints: a file of the format matrix has no place for it",
+        ),
+        (Constraints(soft_must_link=soft_pair), "cccg", "soft_must_link: a file of the format"),
+        (Constraints(soft_cannot_link=soft_pair), "matrix", "soft_cannot_link: a file of the"),
+        (
+            Constraints(array_of([(1, 0)]), array_of([(0, 1)])),
+            "matrix",
+            "cannot_link: (0, 1) is a must-link too, and the matrix has one entry for both",
+        ),
+    ],
+)
+def test_what_a_format_has_no_place_for_is_not_written(
+    tmp_path, constraints, constraints_format, message
+):
+    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
+        write_constraints(tmp_path / "c.txt", constraints, constraints_format, N)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_matrix_that_would_fill_the_disk_is_not_written(tmp_path):
+    message = "a matrix for 10001 points has 100020001 entries; expected at most 10000 points, or"
+    with pytest.raises(InstanceError, match=f"^{message} another format$"):
+        write_constraints(tmp_path / "c.txt", Constraints(), "matrix", 10_001)
+
+
+def test_other_formats_are_refused(tmp_path):
+    expected = "expected one of pc-sos-sdp, cccg, pccc, matrix"
+    with pytest.raises(ParameterError, match=f"^constraints_format = 'csv': {expected}$"):
+        read_constraints(file(tmp_path, ""), N, "csv")
+    with pytest.raises(ParameterError, match=f"^constraints_format = 'csv': {expected}$"):
+        constraints_text(Constraints(), "csv")
+    with pytest.raises(ParameterError, match="a matrix needs the number of points"):
+        constraints_text(Constraints(), "matrix")
+
+
+@pytest.mark.parametrize(
+    ("constraints_format", "bad_files"),
+    [("cccg", BAD_CCCG), ("matrix", BAD_MATRICES), ("pccc", BAD_PCCC)],
+)
+def test_bad_files_are_told_in_one_line(tmp_path, constraints_format, bad_files):
+    for bad in bad_files:
+        folder = tmp_path / bad.name
+        folder.mkdir()
+        path = bad.make(folder)
+        with pytest.raises(InstanceError) as caught:
+            read_constraints(path, 4, constraints_format)
+        assert str(caught.value) == bad.message(path), bad.name
+
+
+@pytest.mark.parametrize("bad", TOLD_NOT, ids=lambda bad: bad.name)
+def test_files_of_no_format_or_two_are_refused(tmp_path, bad):
+    path = bad.make(tmp_path)
+    n_points = 3 if "three" in bad.name else 5
+    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
+        read_constraints(path, n_points)
+
+
+@pytest.mark.parametrize(
+    ("content", "n_points", "must_link", "cannot_link"),
+    [
+        ("", 5, [], []),
+        ("# nothing\n\n", 5, [], []),
+        ("\n# first\nCL 0 4", 5, [], [[0, 4]]),
+        ("0 4 -1\r\n3 2 1 # twins\r\n", 5, [[3, 2]], [[0, 4]]),
+        ("\n {}", 5, [], []),
+        ('{"cl": [[0, 4]]}', 5, [], [[0, 4]]),
+        ("1 1\n1 1\n", 2, [[0, 1]], []),
+        ("1 0 -1\n0 1 1\n-1 0 1\n", 3, [[1, 2]], [[0, 2]]),  # of cccg, row 2 would be -1
+        ("0 2 1\n1 2 -1\n", 3, [[0, 2]], [[1, 2]]),  # of a matrix, two rows
+        ("\ufeff0 1 1\n", 5, [[0, 1]], []),
+    ],
+)
+def test_the_format_is_told_by_the_file(tmp_path, content, n_points, must_link, cannot_link):
+    read = read_constraints(file(tmp_path, content), n_points)
+    assert read.must_link.tolist() == must_link
+    assert read.cannot_link.tolist() == cannot_link
+
+
+def test_the_format_of_a_file_on_three_points_can_be_said(tmp_path):
+    path = file(tmp_path, "1 0 1\n0 1 -1\n1 0 1\n")
+    lines, matrix = read_constraints(path, 3, "cccg"), read_constraints(path, 3, "matrix")
+    assert (lines.must_link.tolist(), lines.cannot_link.tolist()) == ([[1, 0], [1, 0]], [[0, 1]])
+    assert (matrix.must_link.tolist(), matrix.cannot_link.tolist()) == ([[0, 2]], [[1, 2]])
+
+
+def test_a_matrix_may_state_a_pair_on_either_side(tmp_path):
+    path = file(tmp_path, "# n = 4\n1 0 0 1\n-1 1.0 0 0\n\n0 +1e0 1 0\n1 -1.0 0 1\n")
+    read = read_constraints(path, 4)
+    assert read.must_link.tolist() == [[0, 3], [1, 2]]
+    assert read.cannot_link.tolist() == [[0, 1], [1, 3]]
+    assert read.must_link_lines.tolist() == [2, 5]
+    assert read.cannot_link_lines.tolist() == [3, 6]
+
+
+@given(data=st.data(), n=st.integers(1, 6))
+def test_a_matrix_holds_the_pairs_that_its_entries_say(folder, data, n):
+    entry = st.sampled_from([0, 1, -1])
+    matrix = np.array([[data.draw(entry) for _ in range(n)] for _ in range(n)]).reshape(n, n)
+    np.fill_diagonal(matrix, 1)
+    path = file(folder, "".join(" ".join(map(str, row)) + "\n" for row in matrix.tolist()))
+    if ((matrix * matrix.T) == -1).any():
+        with pytest.raises(InstanceError, match=r"expected a symmetric matrix$"):
+            read_constraints(path, n, "matrix")
+        return
+    read = read_constraints(path, n, "matrix")
+    either = np.sign(matrix + matrix.T)
+    assert sorted(read.must_link.tolist()) == np.argwhere(np.triu(either, 1) == 1).tolist()
+    assert sorted(read.cannot_link.tolist()) == np.argwhere(np.triu(either, 1) == -1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("constraints_format", "content"),
+    [
+        ("pc-sos-sdp", "ML 1 4\nCL 2 3\nSML 1 2 0.5\nOVERLAP 1 3 4\n"),
+        ("cccg", "1 4 1\n2 3 -1\n"),
+        ("pccc", '{"ml": [[1, 4]], "cl": [[2, 3]], "sml": [[1, 2]]}'),
+    ],
+)
+def test_rows_may_be_numbered_from_one(tmp_path, constraints_format, content):
+    read = read_constraints(file(tmp_path, content), 4, one_based=True)
+    assert read.must_link.tolist() == [[0, 3]]
+    assert read.cannot_link.tolist() == [[1, 2]]
+    if constraints_format != "cccg":
+        assert read.soft_must_link.pairs.tolist() == [[0, 1]]
+    if constraints_format == "pc-sos-sdp":
+        assert read.cluster_constraints[0].points == (2, 3)
+    zero = file(tmp_path, content.replace("4", "0"))
+    with pytest.raises(InstanceError, match=r"names row 0, but the data has rows 1 to 4; does the"):
+        read_constraints(zero, 4, one_based=True)
+    with pytest.raises(InstanceError, match=r"names row 4, .* rows from 1 \(--one-based\)\?$"):
+        read_constraints(file(tmp_path, content), 4)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "ML anna carl\nCL bert dora\n",
+        '{"ml": [["anna", "carl"]], "cl": [["bert", "dora"]]}',
+    ],
+)
+def test_rows_may_have_names(tmp_path, content):
+    names = ["anna", "bert", "carl", "dora"]
+    read = read_constraints(file(tmp_path, content), 4, row_names=names)
+    assert (read.must_link.tolist(), read.cannot_link.tolist()) == ([[0, 2]], [[1, 3]])
+    with pytest.raises(InstanceError, match=r"no row of the data is called so; is 'dora' meant\?$"):
+        read_constraints(file(tmp_path, content.replace("dora", "Dora")), 4, row_names=names)
+    with pytest.raises(InstanceError, match=r"^one_based: the rows have names"):
+        read_constraints(file(tmp_path, content), 4, row_names=names, one_based=True)
+
+
+def test_names_that_look_like_numbers_are_names(tmp_path):
+    names = ["3", "2", "1", "0"]
+    lines = read_constraints(file(tmp_path, "3 0 1\n"), 4, row_names=names)
+    listed = read_constraints(file(tmp_path, '{"ml": [[3, "0"]]}'), 4, row_names=names)
+    assert lines.must_link.tolist() == listed.must_link.tolist() == [[0, 3]]
+    with pytest.raises(InstanceError, match=r"expected ML i j, two names of rows$"):
+        read_constraints(file(tmp_path, "ML 3 0 1\n"), 4, row_names=names)
+
+
+def all_rows_but(n: int, missing: int) -> str:
+    rows = [row for row in range(n) if row != missing]
+    return "".join(f"ML {rows[0]} {row}\n" for row in rows[1:])
+
+
+def test_a_file_that_leaves_out_row_0_alone_is_warned_of(tmp_path):
+    path = file(tmp_path, all_rows_but(150, 0))
+    message = (
+        f"{path}: never names row 0, but 149 of the 150 rows: if rows are drawn alike, that has a "
+        "probability of 0.0067; does it number rows from 1 (--one-based)?"
+    )
+    with pytest.warns(InstanceWarning, match=f"^{re.escape(message)}$"):
+        read = read_constraints(path, 150)
+    assert read.must_link[0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("n", "content", "options"),
+    [
+        (150, all_rows_but(150, 7), {}),
+        (150, all_rows_but(150, 0), {"one_based": True}),
+        (150, all_rows_but(150, 0), {"row_names": [str(i) for i in range(150)]}),
+        (99, all_rows_but(99, 0), {}),  # by chance in one of 99 files
+        (1000, "ML 1 2\n", {}),
+    ],
+)
+def test_what_may_well_be_chance_is_not_warned_of(tmp_path, n, content, options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_constraints(file(tmp_path, content), n, **options)
+
+
+@needs_shared
+def test_the_example_of_pccc_is_read():
+    read = read_constraints(SHARED / "pccc" / "constraints.json", 50)
+    assert read.must_link.tolist() == [[9, 25], [17, 24]]
+    assert read.cannot_link.tolist() == [[8, 30], [18, 36]]
+    assert read.soft_must_link.pairs.tolist() == [[31, 47], [37, 39]]
+    assert read.soft_must_link.weights.tolist() == [0.8, 0.6]
+    assert read.soft_cannot_link.weights.tolist() == [0.7]
+
+
+@needs_shared
+@pytest.mark.parametrize("name", ["iris", "wine"])
+@pytest.mark.parametrize("percent", ["0.05", "0.2"])
+def test_published_matrices_hold_as_many_pairs_as_their_percentage_says(name, percent):
+    n = {"iris": 150, "wine": 178}[name]
+    c = int(np.ceil(float(percent) * n - 1e-9))
+    read = read_constraints(SHARED / "bh-kmeans" / f"{name}_{percent}.txt", n)
+    assert len(read.must_link) + len(read.cannot_link) == c * (c - 1) // 2
+    matrix = np.loadtxt(SHARED / "bh-kmeans" / f"{name}_{percent}.txt")
+    assert (matrix[tuple(read.must_link.T[::-1])] == 1).all()
+    assert (matrix[tuple(read.cannot_link.T[::-1])] == -1).all()
+
+
+def complaint(path: Path, constraints_format: str | None) -> str | None:
+    try:
+        read = read_constraints(path, N, constraints_format)
+    except InstanceError as error:
+        return str(error)
+    for pairs in read.all_pairs:
+        if not ((pairs >= 0) & (pairs < N)).all() or (pairs[:, 0] == pairs[:, 1]).any():
+            return "what was read are no pairs"
+    return None
+
+
+VALID = {
+    "pc-sos-sdp": b"ML 0 1\nCL 2 3 # x\nSML 0 2 0.5\nGAMMA 2.5\nDELTA 1e-3\nMAXSIZE 3\n"
+    b"OVERLAP 1 0 1 2\nSOFTCL 1 0 1 2 3\n",
+    "cccg": b"0 1 1\n2 3 -1\n# c\n1 2 -1\n",
+    "pccc": b'{"ml": [[0, 1]], "sml": [[3, 4]], "cl": [[0, 3]], "scl": [[0, 5]], '
+    b'"sml_proba": [0.8], "scl_proba": [0.7]}',
+    "matrix": b"1 0 0 1 0 0 0\n" + b"0 1 -1 0 0 0 0\n" * 2,
+}
+PIECES = [b"0", b"-1", b"999999999999", b"nan", b"1e400", b"\n", b" ", b"[", b"}", b'"', b"\0"]
+PIECES += [b"\xff", b"ML", b"true", b"null", b"[" * 3000, b"9" * 5000, b"\\ud800", b"#"]
+
+
+@pytest.mark.parametrize("constraints_format", READERS)
+@given(data=st.data())
+def test_a_damaged_file_is_constraints_or_an_error_of_one_line(folder, constraints_format, data):
+    content = VALID[constraints_format]
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        end = data.draw(st.integers(start, min(start + 6, len(content))))
+        content = content[:start] + data.draw(st.sampled_from([b"", *PIECES])) + content[end:]
+    path = file(folder, content)
+    told = data.draw(st.sampled_from([None, constraints_format]))
+    message = complaint(path, told)
+    assert message is None or message.startswith(f"{path}:")
+    assert message is None or ("\n" not in message and len(message) < len(str(path)) + 500)

@@ -1,0 +1,183 @@
+import numpy as np
+import pytest
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Instance, MaximumSize
+from sdpbb.problem.frames import FrameTable, is_frame, numbered
+
+
+class DataFrame:
+    """Called like one, and none."""
+
+
+def test_only_frames_are_frames():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    assert is_frame(pandas.DataFrame({"x": [1]}))
+    assert is_frame(polars.DataFrame({"x": [1]}))
+    others = (np.zeros((2, 2)), [[1]], pandas.Series([1]), polars.Series([1]), DataFrame(), "x")
+    assert not any(map(is_frame, others))
+
+
+@pytest.mark.parametrize(
+    ("index", "names"),
+    [
+        (None, None),
+        ([0, 1, 2], (0, 1, 2)),  # said, though it is what would be counted
+        (["p", "q", "r"], ("p", "q", "r")),
+        ([5, 9, 7], (5, 9, 7)),
+    ],
+)
+def test_rows_are_called_by_the_index_of_a_pandas_frame(index, names):
+    pandas = pytest.importorskip("pandas")
+    table = FrameTable.of(pandas.DataFrame({"x": [1, 2, 3]}, index=index))
+    assert table.row_names == names
+    assert table.shown_names == (None if names is None else tuple(map(str, names)))
+
+
+def test_a_range_that_does_not_begin_at_zero_names_the_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]})
+    assert FrameTable.of(frame[2:]).row_names == (2, 3)
+    assert FrameTable.of(frame[::2]).row_names == (0, 2)
+    assert FrameTable.of(frame[:2]).row_names is None
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_are_features_unless_they_are_left_out(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"id": ["a", "b"], "x": [1, 2], "kind": ["u", "v"], "y": [0.5, True]})
+    table = FrameTable.of(frame, index_column="id", drop=["kind"])
+    assert table.points.tolist() == [[1, 0.5], [2, 1]]
+    assert table.feature_names == ("x", "y")
+    assert table.row_names == ("a", "b")
+    assert FrameTable.of(frame, drop=["id", "kind", "x"]).row_names is None
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (
+            {"x": [1], "kind": ["a"]},
+            {},
+            "points: column 'kind' holds 'a' in row 0; expected numbers, or to leave the column "
+            "out (drop)",
+        ),
+        ({"x": [1]}, {"drop": ["x"]}, "points: no columns are left as features; expected at least"),
+        ({"x": [1]}, {"drop": "x"}, "drop = 'x': expected a list of columns"),
+        ({"x": [1]}, {"drop": ["X"]}, "drop = 'X': there is no such column; expected one of 'x'"),
+        (
+            {"x": [1]},
+            {"index_column": "id"},
+            "index_column = 'id': there is no such column; expected one of 'x'",
+        ),
+        (
+            {"x": [1, 2, 3], "id": ["a", "b", "a"]},
+            {"index_column": "id"},
+            "index_column = 'id': rows 0 and 2 are both called 'a'; expected names that differ",
+        ),
+        (
+            {"x": [1, 2], "id": ["a", None]},
+            {"index_column": "id"},
+            "index_column = 'id': row 1 has no name; expected one for every row",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_frame_is_told(library, columns, options, message):
+    frames = pytest.importorskip(library)
+    with pytest.raises(InstanceError) as caught:
+        FrameTable.of(frames.DataFrame(columns), **options)
+    assert str(caught.value).startswith(message)
+
+
+def test_names_of_pandas_that_are_not_different_are_refused():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1, 2]}, index=["a", "a"])
+    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 1 are both called"):
+        FrameTable.of(frame)
+    twice = pandas.DataFrame([[1, 2]], columns=["x", "x"])
+    with pytest.raises(InstanceError, match="points: two columns are called 'x'"):
+        FrameTable.of(twice)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_gaps_in_a_frame_are_told_by_column_and_row(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"id": ["a", "b"], "x": [1, None]})
+    with pytest.raises(InstanceError, match=r"^points: column 'x' is nan in row 'b'; expected a"):
+        Instance.from_frame(frame, 1, index_column="id")
+    with pytest.raises(InstanceError, match=r"^points: column 'x' is nan in row 1; expected a"):
+        Instance.from_frame(frame, 1, drop=["id"])
+
+
+def test_names_become_row_numbers():
+    names = ("a", 5, (1, 2))
+    assert numbered([("a", 5), ((1, 2), "a")], names, "must_link") == [(0, 1), (2, 0)]
+    assert numbered([("a", 5, 0.5)], names, "soft_must_link") == [(0, 1, 0.5)]
+    assert numbered(np.array([["a", "b"]]), ("a", "b"), "must_link") == [(0, 1)]
+    assert numbered(iter([["a", "b"]]), ("a", "b"), "must_link") == [(0, 1)]
+    assert numbered(None, names, "must_link") is None
+    given = [(0, 1)]
+    assert numbered(given, None, "must_link") is given
+
+
+def test_pairs_of_names_may_be_a_frame():
+    pandas = pytest.importorskip("pandas")
+    pairs = pandas.DataFrame({"one": ["a", "b"], "other": ["b", "c"]})
+    assert numbered(pairs, ("a", "b", "c"), "must_link") == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ([("anna", "bert"), ("Carl", "anna")], "[1]: no row is called 'Carl'; is 'carl' meant?"),
+        ([("anna", 7)], "[0]: no row is called 7"),
+        ([("anna", ["bert"])], "[0]: no row is called ['bert']; is 'bert' meant?"),
+        ([("anna", "55")], "[0]: no row is called '55'; is 55 meant?"),
+        ([("anna",)], "[0]: 1 entries; expected pairs of names of rows"),
+        (["ab"], "[0] is 'ab'; expected pairs of names of rows"),
+        ([3], "[0] is 3; expected pairs of names of rows"),
+        ("ab", ": expected pairs of names of rows"),
+        (3, ": expected pairs of names of rows"),
+    ],
+)
+def test_unknown_names_are_told(entries, message):
+    with pytest.raises(InstanceError) as caught:
+        numbered(entries, ("anna", "bert", "carl", 55), "cannot_link")
+    assert str(caught.value) == f"cannot_link{message}"
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_an_instance_calls_its_rows_as_the_frame_does(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"id": ["a", "b", "c"], "x": [0, 1, 5]})
+    instance = Instance.from_frame(
+        frame,
+        2,
+        must_link=[("b", "a")],
+        cannot_link=[("a", "c")],
+        soft_must_link=[("a", "b", 0.5)],
+        soft_cannot_link=[("b", "c", 1)],
+        cluster_constraints=[MaximumSize(2)],
+        index_column="id",
+        name="three",
+    )
+    assert instance.must_link.tolist() == [[0, 1]]
+    assert instance.cannot_link.tolist() == [[0, 2]]
+    assert instance.soft_must_link.weights.tolist() == [0.5]
+    assert instance.soft_cannot_link.pairs.tolist() == [[1, 2]]
+    assert instance.cluster_constraints == (MaximumSize(2),)
+    assert (instance.name, instance.n_features) == ("three", 1)
+    assert instance.origin.rows([0, 2]) == ["a", "c"]
+
+
+def test_rows_that_are_merely_counted_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    instance = Instance.from_frame(pandas.DataFrame({"x": [0, 1, 5]}), 2, cannot_link=[(0, 2)])
+    assert instance.cannot_link.tolist() == [[0, 2]]
+    assert instance.origin.row(2) == "2"
+
+
+def test_what_is_no_frame_is_refused():
+    with pytest.raises(InstanceError, match=r"^frame: is of type list; expected a data frame of"):
+        Instance.from_frame([[1.0]], 1)

@@ -1,0 +1,73 @@
+"""How commands read an instance."""
+
+import inspect
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb.cli.app import app
+from sdpbb.cli.inputs import InputFiles, warnings_as_lines
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+
+CSV = "id,x,class\na,0,u\nb,1,u\nc,5,v\nd,9,v\n"
+
+
+def file(folder: Path, content: str, name: str) -> str:
+    (folder / name).write_text(content)
+    return str(folder / name)
+
+
+def commands() -> list:
+    return [command.callback for command in app.registered_commands]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [c for c in commands() if "constraints" in inspect.signature(c).parameters],
+    ids=lambda command: command.__name__,
+)
+def test_every_command_on_an_instance_reads_all_formats(command):
+    expected = {"constraints_format", "one_based", "index_column", "drop"}
+    assert expected <= set(inspect.signature(command).parameters)
+
+
+def test_the_options_reach_the_reader(tmp_path):
+    data = file(tmp_path, CSV, "points.csv")
+    lines = file(tmp_path, "1 2 1\n2 4 -1\n", "lines.txt")
+    instance = InputFiles(data, 2, lines, "cccg", True, None, ["id", "class"]).read_hard()
+    assert (instance.must_link.tolist(), instance.cannot_link.tolist()) == ([[0, 1]], [[1, 3]])
+    assert instance.origin.rows([0, 3]) == ["1", "4"]
+    named = file(tmp_path, "ML a b\n", "named.txt")
+    instance = InputFiles(data, 2, named, index_column="id", drop=["class"]).read()
+    assert instance.must_link.tolist() == [[0, 1]]
+    assert instance.origin.row(3) == "d"
+
+
+def test_what_is_wrong_with_an_option_is_told_of_the_option(tmp_path):
+    data = file(tmp_path, CSV, "points.csv")
+    lines = file(tmp_path, "1 2 1\n", "lines.txt")
+    with pytest.raises(ParameterError, match=r"^constraints_format = 'none': expected one of"):
+        InputFiles(data, 2, lines, "none", drop=["id", "class"]).read()
+    with pytest.raises(InstanceError, match=f"^{re.escape(data)}:1: drop = 'name': there is no"):
+        InputFiles(data, 2, lines, drop=["name"]).read()
+
+
+def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
+    np.save(tmp_path / "points.npy", np.arange(150.0)[:, None])
+    lines = "".join(f"ML 1 {row}\n" for row in range(2, 150))
+    constraints = file(tmp_path, lines, "constraints.txt")
+    instance = InputFiles(str(tmp_path / "points.npy"), 1, constraints).read()
+    assert instance.must_link[0].tolist() == [1, 2]
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"warning: {constraints}: never names row 0, but 149 of the 150 rows")
+    assert err.count("\n") == 1
+
+
+def test_other_warnings_stay_warnings():
+    with pytest.warns(UserWarning, match="^of another kind$") as caught, warnings_as_lines():
+        warnings.warn("of another kind", UserWarning, stacklevel=1)
+    assert not any(issubclass(warning.category, InstanceWarning) for warning in caught)

@@ -1,0 +1,355 @@
+"""The commands `sdpbb plot`, and the pictures of `sdpbb solve` and `sdpbb resume`."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sdpbb.cli import ExitCode, main
+from sdpbb.problem.formats import write_points
+from sdpbb.result import Result
+from sdpbb.search.events import Finished, NodeEnd, NodeLeft
+from sdpbb.traces.file import read_trace
+from sdpbb.traces.trace import Trace
+from tests.plots.test_bounds import TRACE
+from tests.plots.test_profile import CSV
+from tests.plots.test_tree import FIVE
+from tests.test_result import OPTIMAL
+
+pytest.importorskip("matplotlib")
+
+POINTS = np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.1], [5.0, 1.0, 0.2], [5.0, 2.0, 0.3]])
+KINDS = ("bounds", "tree", "clusters", "matrix", "profile")
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run the command in this process: its exit status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exited:
+            main()
+        out, err = capsys.readouterr()
+        return int(exited.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """One of each kind, in the folder that commands run in."""
+    write_points(tmp_path / "points.txt", POINTS, 2)
+    (tmp_path / "labels.txt").write_text("0\n1\n1\n1\n")
+    (tmp_path / "constraints.txt").write_text("ML 0 1\nCL 0 3\n")
+    TRACE.write(tmp_path / "bounds.json")
+    FIVE.write(tmp_path / "tree.json")
+    (tmp_path / "results.csv").write_text(CSV)
+    return tmp_path
+
+
+COMMANDS = {
+    "bounds": ["bounds", "bounds.json"],
+    "tree": ["tree", "tree.json"],
+    "clusters": ["clusters", "points.txt"],
+    "labelled": [
+        *("clusters", "points.txt", "--labels", "labels.txt"),
+        *("--constraints", "constraints.txt"),
+    ],
+    "matrix": ["matrix", "points.txt", "-k", "2", "--constraints", "constraints.txt"],
+    "profile": ["profile", "results.csv", "--by", "bounding"],
+}
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+@pytest.mark.parametrize("case", COMMANDS)
+def test_a_picture_is_written(run, files, case, ending):
+    before = {path.name for path in files.iterdir()}
+    assert run("plot", *COMMANDS[case], "--out", f"out.{ending}") == (0, "", "")
+    assert {path.name for path in files.iterdir()} == before | {f"out.{ending}"}
+    assert (files / f"out.{ending}").read_bytes()[1:4] in (b"PNG", b"?xm")
+
+
+def test_a_title_is_above_the_picture(run, files):
+    arguments = [
+        "plot",
+        "bounds",
+        "bounds.json",
+        "--out",
+        "x.svg",
+        "--title",
+        "Costs in $1 and $2",
+    ]
+    assert run(*arguments)[0] == 0
+    assert "Costs in $1 and $2" in (files / "x.svg").read_text()
+
+
+def test_labels_show_what_is_violated(run, files):
+    arguments = [*COMMANDS["labelled"], "--out", "x.svg"]
+    assert run("plot", *arguments)[0] == 0
+    svg = (files / "x.svg").read_text()
+    assert "violated must-link (1)" in svg
+    assert "violated cannot-link" not in svg
+
+
+def test_several_tables_have_a_curve_each(run, files):
+    (files / "more.csv").write_text(CSV)
+    assert run("plot", "profile", "results.csv", "more.csv", "--out", "x.svg")[0] == 0
+    svg = (files / "x.svg").read_text()
+    assert "results (3 of 5)" in svg
+    assert "more (3 of 5)" in svg
+
+
+WRONG = {
+    "another ending": (
+        ["bounds", "bounds.json", "--out", "x.pdf"],
+        ExitCode.USAGE,
+        "--out x.pdf: expected a name that ends in .png or .svg",
+    ),
+    "no ending": (
+        ["tree", "tree.json", "--out", "-"],
+        ExitCode.USAGE,
+        "--out -: expected a name that ends in .png or .svg",
+    ),
+    "no folder": (
+        ["tree", "tree.json", "--out", "none/x.png"],
+        ExitCode.BAD_INPUT,
+        "none/x.png: there is no folder ",
+    ),
+    "no trace": (
+        ["bounds", "none.json", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "none.json: there is no such file",
+    ),
+    "a foreign file": (
+        ["tree", "points.txt", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "points.txt: is no trace; expected a file that 'sdpbb solve --trace' has written",
+    ),
+    "bounds of a trace without any": (
+        ["bounds", "tree.json", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "tree.json: the run ended before it had bounds: there is nothing to draw",
+    ),
+    "the tree of a trace without one": (
+        ["tree", "bounds.json", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "bounds.json: the run ended before its search began: there is no tree",
+    ),
+    "no points": (
+        ["clusters", "none.txt", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "none.txt: there is no such file",
+    ),
+    "labels of other points": (
+        ["clusters", "points.txt", "--labels", "constraints.txt", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "constraints.txt:1: 'ML 0 1'; expected one label",
+    ),
+    "labels that part must-links": (
+        [*COMMANDS["matrix"], "--labels", "labels.txt", "--out", "x.png"],
+        ExitCode.USAGE,
+        "labels: rows 0 and 1 have different labels",
+    ),
+    "no time": (
+        [*COMMANDS["matrix"], "--time-limit", "0", "--out", "x.png"],
+        ExitCode.USAGE,
+        "--time-limit 0.0: expected more than 0 seconds",
+    ),
+    "no clustering": (
+        ["matrix", "points.txt", "-k", "4", "--constraints", "constraints.txt", "--out", "x.png"],
+        ExitCode.INFEASIBLE,
+        "no clustering keeps the constraints: fewer than k blocks",
+    ),
+    "a foreign table": (
+        ["profile", "points.txt", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "points.txt:2: no column 'status'",
+    ),
+    "an unknown column": (
+        ["profile", "results.csv", "--by", "bonding", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "results.csv:2: no column 'bonding'; expected 'bounding', perhaps",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_told_in_one_line(run, files, case):
+    arguments, code, message = WRONG[case]
+    before = {path.name for path in files.iterdir()}
+    status, out, err = run("plot", *arguments)
+    assert (status, out) == (code, "")
+    assert err.startswith(f"error: {message}")
+    assert err.count("\n") == 1
+    assert {path.name for path in files.iterdir()} == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_picture_needs_a_name(run, files, kind):
+    status, _, err = run("plot", kind, "bounds.json")
+    assert status == ExitCode.USAGE
+    assert "Missing option '--out'" in err
+
+
+def test_the_kinds_and_exit_statuses_are_documented(run):
+    status, out, _ = run("plot", "--help")
+    assert status == 0
+    assert all(f"  {kind} " in out for kind in KINDS)
+    for kind in KINDS:
+        assert "the picture was written" in run("plot", kind, "--help")[1]
+
+
+def test_a_disk_that_is_full_is_told_in_one_line(run, files, monkeypatch):
+    def full(*paths):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    status, out, err = run("plot", *COMMANDS["bounds"], "--out", "x.png")
+    assert (status, out) == (ExitCode.BAD_INPUT, "")
+    assert err == "error: x.png: could not be written (No space left on device)\n"
+
+
+@pytest.fixture
+def without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+
+MISSING = (
+    "error: pictures need matplotlib, which is not installed; install it with pip install "
+    "'sdpbb[plot]'\n"
+)
+
+
+def test_a_missing_matplotlib_is_told_in_one_line(run, files, without_matplotlib):
+    assert run("plot", *COMMANDS["bounds"], "--out", "x.png") == (69, "", MISSING)
+
+
+def test_a_page_that_cannot_be_drawn_is_refused_before_the_run(
+    run, files, engine, without_matplotlib
+):
+    assert run("solve", "points.txt", "--report", "r.html") == (69, "", MISSING)
+    assert not engine.called
+
+
+def test_commands_start_without_matplotlib():
+    code = "import sys, sdpbb.cli; assert not {'matplotlib', 'numba'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# -- solve and resume ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    """In the place of the engine: a run of one node."""
+
+    class Engine:
+        called = False
+
+        def __call__(self, instance, parameters, observer, interrupt, checkpoint):
+            self.called = True
+            result = Result(**OPTIMAL | {"partition": partition_of(instance)})
+            observer(NodeLeft(0, 1.9999, NodeEnd.CLOSED))
+            observer(Finished(result))
+            return result
+
+    engine = Engine()
+    monkeypatch.setattr("sdpbb.solver.solve", engine)
+    return engine
+
+
+def partition_of(instance):
+    from sdpbb.problem import Partition
+
+    return Partition(np.arange(instance.n_points) % instance.k)
+
+
+def test_a_run_writes_its_trace_and_its_page(run, files, engine):
+    status, out, err = run("solve", "points.txt", "--trace", "t.json", "--report", "r <&>.html")
+    assert (status, err) == (0, "")
+    assert "Status" in out
+    trace = read_trace(files / "t.json")
+    assert [node.end for node in trace.nodes] == [NodeEnd.CLOSED]
+    page = (files / "r <&>.html").read_text()
+    assert "sdpbb solve points.txt --trace t.json --report &#x27;r &lt;&amp;&gt;.html&#x27;" in page
+    assert "Proven optimal" in page
+
+
+def test_a_real_run_can_be_plotted(run, files):
+    assert run("solve", "points.txt", "--trace", "t.json", "--quiet") == (0, "", "")
+    assert run("plot", "bounds", "t.json", "--out", "b.png") == (0, "", "")
+    assert run("plot", "tree", "t.json", "--out", "t.png") == (0, "", "")
+
+
+def test_a_run_of_before_is_reported_again(run, files):
+    arguments = ["solve", "points.txt", "--checkpoint", "run.sdpbb", "--quiet"]
+    assert run(*arguments, "--report", "one.html") == (0, "", "")
+    assert run("resume", "run.sdpbb", "--report", "two.html", "--trace", "t.json", "-q")[0] == 0
+    assert "points" in (files / "two.html").read_text()
+    assert read_trace(files / "t.json").status == "optimal"
+
+
+def test_an_infeasible_run_has_a_page(run, files):
+    (files / "constraints.txt").write_text("ML 0 1\nCL 0 1\n")
+    arguments = ["solve", "points.txt", "--constraints", "constraints.txt", "-q"]
+    status, out, err = run(*arguments, "--report", "r.html", "--trace", "t.json")
+    assert (status, out, err) == (ExitCode.INFEASIBLE, "", "")
+    page = (files / "r.html").read_text()
+    assert "Proven infeasible" in page
+    assert "constraints.txt:2" in page
+    status, _, err = run("plot", "bounds", "t.json", "--out", "x.png")
+    assert status == ExitCode.BAD_INPUT
+    assert "ended before it had bounds" in err
+
+
+def test_the_trace_may_go_to_standard_output(run, files, engine):
+    status, out, err = run("solve", "points.txt", "--trace", "-")
+    assert status == 0
+    assert '"kind": "sdpbb trace"' in out
+    assert "Status" in err
+
+
+@pytest.mark.parametrize("option", ["--trace", "--report"])
+def test_outputs_are_checked_before_the_run(run, files, engine, option):
+    status, _, err = run("solve", "points.txt", option, "none/x")
+    assert status == ExitCode.BAD_INPUT
+    assert err.startswith("error: none/x: there is no folder")
+    status, _, err = run("solve", "points.txt", option, "points.txt")
+    assert (status, err) == (
+        ExitCode.USAGE,
+        "error: points.txt: is an input already; expected another file\n",
+    )
+    status, _, err = run("solve", "points.txt", option, "x", "--json", "x")
+    assert (status, err) == (
+        ExitCode.USAGE,
+        "error: x: is an output already; expected another file\n",
+    )
+    assert not engine.called
+
+
+def test_a_page_that_fails_costs_no_other_output(run, files, engine, monkeypatch):
+    def fail(*arguments):
+        raise RuntimeError("no\nink")
+
+    monkeypatch.setattr("sdpbb.html_report.html_report", fail)
+    arguments = ["--json", "r.json", "--labels", "l.txt", "--trace", "t.json", "--report", "r.html"]
+    status, _, err = run("solve", "points.txt", "-q", *arguments)
+    assert status == ExitCode.INTERNAL_ERROR
+    assert "RuntimeError: no ink" in err
+    assert err.count("\n") == 1
+    names = {path.name for path in files.iterdir()}
+    assert {"r.json", "l.txt", "t.json"} <= names
+    assert "r.html" not in names
+
+
+def test_a_run_without_pictures_is_not_watched(run, files, engine, monkeypatch):
+    made = []
+    monkeypatch.setattr("sdpbb.traces.trace.Trace", lambda: made.append(1) or Trace())
+    assert run("solve", "points.txt", "-q")[0] == 0
+    assert not made
+    assert run("solve", "points.txt", "-q", "--trace", "t.json")[0] == 0
+    assert made == [1]

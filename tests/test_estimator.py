@@ -1,0 +1,291 @@
+import pickle
+import re
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sdpbb
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.estimator import ExactConstrainedKMeans, NoClusteringFound
+from sdpbb.problem import Infeasibility, InfeasibilityKind, MaximumSize, Partition
+from sdpbb.result import Result, Termination
+from tests.enumeration import optimum, random_instance
+from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
+
+POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
+PAIRS = {"must_link": [(0, 3)], "cannot_link": [(0, 1)]}
+# Of the points 0, 5.1 and 5.0 around their mean.
+COST = 5.1**2 + 5.0**2 - 10.1**2 / 3
+
+
+@parametrize_with_checks([ExactConstrainedKMeans()])
+def test_conventions_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@given(st.integers(0, 10**9))
+@settings(max_examples=30)
+def test_enumeration_agrees(seed):
+    instance = random_instance(np.random.default_rng(seed), n_max=7, n_min=2)
+    model = ExactConstrainedKMeans(instance.k, gap=1e-9)
+    pairs = {"must_link": instance.must_link, "cannot_link": instance.cannot_link}
+    truth = optimum(instance)
+    if truth is None:
+        with pytest.raises(InstanceError, match=r"^no clustering keeps the constraints: "):
+            model.fit(instance.points, **pairs)
+        return
+    model.fit(instance.points, **pairs)
+    scatter = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
+    assert model.inertia_ == pytest.approx(truth, rel=1e-8, abs=1e-12 * scatter)
+    assert model.lower_bound_ <= truth + 1e-12 * scatter
+    assert model.status_ == "optimal"
+    assert Partition(model.labels_).is_feasible(instance)
+
+
+def test_attributes():
+    model = ExactConstrainedKMeans(2).fit(POINTS, **PAIRS)
+    assert model.labels_.tolist() == [0, 1, 0, 0]
+    assert model.cluster_centers_ == pytest.approx(np.array([[10.1 / 3], [0.1]]))
+    assert model.inertia_ == pytest.approx(COST)
+    assert model.inertia_ - model.lower_bound_ <= 1e-4 * model.inertia_
+    assert (model.gap_, model.status_) == (model.result_.gap, "optimal")
+    assert model.n_features_in_ == 1
+    assert not hasattr(model, "feature_names_in_")
+    assert model.fit_predict(POINTS, **PAIRS).tolist() == [0, 1, 0, 0]
+    assert model.predict([[-1.0], [4.0], [1.0]]).tolist() == [1, 0, 1]
+
+
+def test_it_is_at_least_as_good_as_k_means():
+    points = load_iris().data
+    model = ExactConstrainedKMeans(3, gap=1e-6).fit(points)
+    assert model.inertia_ <= KMeans(3, n_init=1, random_state=0).fit(points).inertia_
+    assert (model.predict(points) == model.labels_).all()
+
+
+def test_parameters_reach_the_engine():
+    model = ExactConstrainedKMeans(
+        2, gap=0.01, time_limit=50, bounding="colgen", n_jobs=2, random_state=7
+    )
+    model.fit(POINTS, cluster_constraints=[MaximumSize(2)])
+    asked = model.result_.parameters
+    assert (asked["gap"], asked["time_limit"], asked["bounding"]) == (0.01, 50.0, "colgen")
+    assert (asked["workers"], asked["seed"]) == (2, 7)
+    assert sorted(np.bincount(model.labels_)) == [2, 2]
+
+
+def test_seeds():
+    def seed(random_state) -> int:
+        return (
+            clone(model)
+            .set_params(random_state=random_state)
+            .fit(POINTS)
+            .result_.parameters["seed"]
+        )
+
+    model = ExactConstrainedKMeans(2)
+    assert seed(np.int64(5)) == 5
+    assert seed(np.random.RandomState(3)) == seed(np.random.RandomState(3))
+    generator = np.random.RandomState(3)
+    model.set_params(random_state=generator)
+    assert model.fit(POINTS).result_.parameters != model.fit(POINTS).result_.parameters
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters = 0: expected an integer >= 1"),
+        ({"n_clusters": 2.0}, "n_clusters = 2.0: expected an integer >= 1"),
+        ({"n_clusters": True}, "n_clusters = True: expected an integer >= 1"),
+        ({"n_jobs": 0}, "n_jobs = 0: expected an integer but 0, or None"),
+        ({"n_jobs": "all"}, "n_jobs = 'all': expected an integer but 0, or None"),
+        ({"gap": 1.5}, "gap = 1.5: expected a number in [0, 1)"),
+        ({"time_limit": -1}, "time_limit = -1: expected seconds > 0"),
+        ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid"),
+    ],
+)
+def test_wrong_parameters(parameters, message):
+    expected = f"^{re.escape(message)}$"
+    for kind in (ParameterError, ValueError):
+        with pytest.raises(kind, match=expected):
+            ExactConstrainedKMeans(**{"n_clusters": 2} | parameters).fit(POINTS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"must_link": [(0, 4)]}, "must_link[0] = (0, 4): rows are 0 to 3"),
+        ({"cannot_link": [(2, 2)]}, "cannot_link[0] = (2, 2): a point paired with itself"),
+        ({"cannot_link": 3}, "cannot_link: expected pairs of row numbers"),
+        (
+            {"must_link": [(0, 1)], "cannot_link": [(0, 1)]},
+            "no clustering keeps the constraints: 2 points that must link and cannot link: "
+            "ML 0 1 (must_link[0]), CL 0 1 (cannot_link[0])",
+        ),
+    ],
+)
+def test_wrong_constraints(arguments, message):
+    for kind in (InstanceError, ValueError):
+        with pytest.raises(kind, match=f"^{re.escape(message)}"):
+            ExactConstrainedKMeans(2).fit(POINTS, **arguments)
+
+
+def test_more_clusters_than_points():
+    with pytest.raises(InstanceError, match=r"^n_samples=4 should be >= n_clusters=8$"):
+        ExactConstrainedKMeans().fit(POINTS)
+
+
+def test_it_has_to_be_fitted():
+    with pytest.raises(NotFittedError):
+        ExactConstrainedKMeans().predict(POINTS)
+
+
+def test_a_time_limit_warns():
+    points = np.random.default_rng(0).normal(size=(150, 4))
+    model = ExactConstrainedKMeans(9, time_limit=0.01)
+    with pytest.warns(ConvergenceWarning, match=r"^stopped by the time limit .*\(gap [\d.]+%\)$"):
+        model.fit(points)
+    assert model.status_ == "feasible"
+    assert model.gap_ > 1e-4
+    assert len(np.unique(model.labels_)) == 9
+
+
+@pytest.fixture
+def ends_as(monkeypatch):
+    """Have the engine come to a result."""
+
+    def ends_as(**fields):
+        result = Result(**fields)
+        monkeypatch.setattr("sdpbb.estimator.solve", lambda *arguments: result)
+
+    return ends_as
+
+
+def test_no_clustering_in_time(ends_as):
+    ends_as(**UNKNOWN)
+    for kind in (NoClusteringFound, sdpbb.SdpbbError, RuntimeError):
+        with pytest.raises(kind, match=r"^stopped by the time limit without a clustering"):
+            ExactConstrainedKMeans(2).fit(POINTS)
+
+
+def test_interrupts(ends_as):
+    ends_as(**UNKNOWN | {"termination": Termination.INTERRUPTED})
+    with pytest.raises(KeyboardInterrupt):
+        ExactConstrainedKMeans(2).fit(POINTS)
+    interrupted = {
+        "status": sdpbb.SolutionStatus.FEASIBLE,
+        "termination": Termination.INTERRUPTED,
+        "partition": Partition(np.array([0, 0, 1, 1])),
+    }
+    ends_as(**OPTIMAL | interrupted)
+    with pytest.warns(ConvergenceWarning, match="^stopped by an interrupt with a clustering"):
+        model = ExactConstrainedKMeans(2).fit(POINTS)
+    assert model.labels_.tolist() == [0, 0, 1, 1]
+
+
+def test_infeasible_without_an_explanation(ends_as):
+    ends_as(**INFEASIBLE | {"infeasibility": Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=3)})
+    message = "no clustering keeps the constraints: no clustering keeps the constraints on clusters"
+    with pytest.raises(InstanceError, match=f"^{message}, proven by branching over 3 nodes$"):
+        ExactConstrainedKMeans(2).fit(POINTS)
+
+
+def test_long_explanations_are_cut():
+    pairs = [(i, j) for i in range(6) for j in range(i)]
+    with pytest.raises(InstanceError, match=r"CL 1 4 \(cannot_link\[\d+\]\), and \d+ more$"):
+        ExactConstrainedKMeans(5).fit(np.arange(6.0)[:, None], cannot_link=pairs)
+
+
+def test_verbose(capsys):
+    ExactConstrainedKMeans(2, verbose=True).fit(POINTS)
+    assert "Status          proven optimal" in capsys.readouterr().out
+    ExactConstrainedKMeans(2).fit(POINTS)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_fitted_estimators_can_be_sent_and_stored():
+    model = ExactConstrainedKMeans(2).fit(POINTS, **PAIRS)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.labels_.tolist() == model.labels_.tolist()
+    assert again.result_.to_dict() == model.result_.to_dict()
+
+
+def test_pipelines():
+    points = np.random.default_rng(4).normal(size=(20, 2)) * [1.0, 1000.0]
+    pipeline = make_pipeline(StandardScaler(), ExactConstrainedKMeans(3))
+    pipeline.fit(
+        points,
+        exactconstrainedkmeans__must_link=[(0, 1)],
+        exactconstrainedkmeans__cannot_link=[(1, 2)],
+    )
+    labels = pipeline[-1].labels_
+    assert labels[0] == labels[1] != labels[2]
+    scaled = StandardScaler().fit_transform(points)
+    alone = ExactConstrainedKMeans(3).fit(scaled, must_link=[(0, 1)], cannot_link=[(1, 2)])
+    assert (labels == alone.labels_).all()
+    assert pipeline.predict(points).shape == (20,)
+
+
+def test_metadata_routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = ExactConstrainedKMeans(2).set_fit_request(must_link=True, cannot_link=True)
+        pipeline = make_pipeline(StandardScaler(), model)
+        assert pipeline.fit(POINTS, **PAIRS)[-1].labels_.tolist() == [0, 1, 0, 0]
+
+
+NAMES = ["ann", "bob", "cyn", "dan"]
+NAMED = {"must_link": [("ann", "dan")], "cannot_link": [("bob", "ann")]}
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def library(request):
+    return pytest.importorskip(request.param)
+
+
+def test_rows_of_a_frame_are_numbered(library):
+    frame = library.DataFrame({"x": POINTS[:, 0], "y": np.zeros(4)})
+    model = ExactConstrainedKMeans(2).fit(frame, **PAIRS)
+    assert model.labels_.tolist() == [0, 1, 0, 0]
+    assert model.feature_names_in_.tolist() == ["x", "y"]
+    assert model.predict(frame).shape == (4,)
+    with pytest.raises(InstanceError, match=r"^must_link\[0\] = \(0, 9\): rows are 0 to 3$"):
+        model.fit(frame, must_link=[(0, 9)])
+
+
+def test_a_column_names_the_rows(library):
+    frame = library.DataFrame({"id": NAMES, "x": POINTS[:, 0]})
+    model = ExactConstrainedKMeans(2, index_column="id").fit(frame, **NAMED)
+    assert model.labels_.tolist() == [0, 1, 0, 0]
+    assert (model.feature_names_in_.tolist(), model.n_features_in_) == (["x"], 1)
+    assert model.inertia_ == pytest.approx(COST)
+    assert model.predict(frame).tolist() == model.predict(frame[["x"]]).tolist()
+    with pytest.raises(InstanceError, match=r"^cannot_link\[1\]: no row is called 'bop'; is 'bob'"):
+        model.fit(frame, cannot_link=[("ann", "bob"), ("bop", "ann")])
+    with pytest.raises(InstanceError, match=r": ML ann bob \(must_link\[0\]\), CL ann bob "):
+        model.fit(frame, must_link=[("ann", "bob")], cannot_link=[("bob", "ann")])
+    with pytest.raises(InstanceError, match=r"^index_column = 'name': there is no such column"):
+        model.set_params(index_column="name").fit(frame[["x"]])
+
+
+def test_the_index_names_the_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": POINTS[:, 0]}, index=NAMES)
+    assert ExactConstrainedKMeans(2).fit(frame, **NAMED).labels_.tolist() == [0, 1, 0, 0]
+    # Rows that were drawn from a larger frame keep their numbers.
+    drawn = frame.set_axis([7, 3, 5, 0])
+    model = ExactConstrainedKMeans(2).fit(drawn, must_link=[(7, 0)], cannot_link=[(3, 7)])
+    assert model.labels_.tolist() == [0, 1, 0, 0]
+
+
+def test_an_array_has_no_columns_with_names():
+    with pytest.raises(InstanceError, match=r"^index_column = 'id': X is of type ndarray; "):
+        ExactConstrainedKMeans(2, index_column="id").fit(POINTS)

@@ -1,0 +1,277 @@
+"""The page on a run."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from sdpbb.html_report import html_report, write_html_report
+from sdpbb.html_report.markup import Markup, element, markup
+from sdpbb.html_report.words import gap_text
+from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition
+from sdpbb.result import Result, SolutionStatus
+from sdpbb.solver import solve
+from sdpbb.traces.trace import Trace
+from tests.test_result import FEASIBLE, OPTIMAL, UNKNOWN
+from tests.trees import HASTY, SMALL
+
+pytest.importorskip("matplotlib")
+
+# 33 nodes.
+BRANCHING = replace(HASTY, bounding="sdp")
+
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+INSTANCE = Instance([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0]], 2, cannot_link=[(0, 1)], name="three")
+BAD = "a<b>&\"c'<script>alert(1)</script>"
+
+
+class Page(HTMLParser):
+    """What is on a page; fails where elements are not nested."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self._open, f"</{tag}> closes nothing"
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] != "style":
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def checked(html: str) -> Page:
+    """The page, if it is well-formed, needs nothing else and can be read without pictures."""
+    page = Page(html)
+    assert html.startswith("<!DOCTYPE html>\n")
+    assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
+    ids = [value for name, value in page.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    for name, value in page.attributes:
+        assert not name.startswith("on")
+        if name in ("href", "src", "xlink:href"):
+            assert value.startswith(("#", "data:"))
+        if name in ("href", "xlink:href") and value.startswith("#"):
+            assert value[1:] in ids
+    assert "://" not in html
+    assert "@import" not in html
+    references = re.findall(r"url\(#([^)]*)\)", html)
+    assert len(references) == html.count("url(")
+    assert set(references) <= set(ids)
+    n_drawings = page.tags.count("svg")
+    alternatives = [value for name, value in page.attributes if name == "aria-label"]
+    assert len(alternatives) == n_drawings
+    assert all(alternatives)
+    assert page.tags.count("h1") == 1
+    return page
+
+
+@pytest.fixture(scope="module")
+def branched() -> str:
+    trace = Trace()
+    result = solve(SMALL, BRANCHING, observer=trace)
+    return html_report(SMALL, result, trace, "sdpbb solve small.csv -k 6")
+
+
+def test_a_run_that_branched_has_all_of_the_pictures(branched):
+    page = checked(branched)
+    assert page.tags.count("svg") == 3
+    for heading in (
+        "What was asked",
+        "The clustering",
+        "Bounds over time",
+        "Branching",
+        "How to do it again",
+    ):
+        assert heading in page.texts
+    assert "sdpbb solve small.csv -k 6" in page.texts
+    assert "33 nodes: 16 branched, 17 closed." in page.text
+
+
+def test_the_table_of_clusters_adds_up(branched):
+    rows = re.findall(r"</span>(\d+)</th>\n<td>(\d+)</td>\n<td>.*?</td>\n<td>(.*?)</td>", branched)
+    assert [int(row[0]) for row in rows] == list(range(6))
+    assert sum(int(row[1]) for row in rows) == 60
+    assert sum(float(row[2]) for row in rows) == pytest.approx(327.11817, abs=1e-3)
+
+
+def test_a_proof_is_told_as_one(branched):
+    text = checked(branched).text
+    assert "Proven optimal" in text
+    found = re.search(r"has a sum of squares below ([\d.]+)\.", text)
+    assert float(found[1]) <= solve(SMALL, BRANCHING).lower_bound
+
+
+def test_no_more_is_told_than_is_proven():
+    text = checked(html_report(INSTANCE, Result(**FEASIBLE))).text
+    assert "Not proven optimal" in text
+    assert "stopped by the node limit" in text
+    assert "Proven optimal" not in text
+    text = checked(html_report(INSTANCE, Result(**UNKNOWN))).text
+    assert "before it had a clustering, or a proof that there is none" in text
+    assert "The clustering" not in text
+
+
+@pytest.mark.parametrize(
+    ("gap", "text"),
+    [(0.0, "0.0000%"), (1e-12, "0.0001%"), (0.0123456, "1.2346%"), (1.0, "100.0000%")],
+)
+def test_a_gap_is_rounded_up(gap, text):
+    result = replace(Result(**FEASIBLE), gap=gap)
+    assert gap_text(result) == text
+
+
+def test_an_infeasible_instance_is_explained():
+    instance = Instance(INSTANCE.points, 2, [(0, 1), (1, 2)], [(0, 2)], name="odd")
+    trace = Trace()
+    result = solve(instance, observer=trace)
+    page = checked(html_report(instance, result, trace))
+    assert "Proven infeasible" in page.texts
+    assert "Why there is no clustering" in page.texts
+    assert str(result.conflict) in page.texts
+    assert page.tags.count("svg") == 1
+    assert "conflicting must-link (2)" in page.texts
+    assert "Lower bound" not in page.text
+
+
+def test_an_infeasible_result_without_a_conflict_has_its_proof():
+    instance = Instance(INSTANCE.points, 2, [(0, 1), (1, 2)], [(0, 2)])
+    result = replace(solve(instance), conflict=None)
+    assert f"The proof: {result.infeasibility}." in checked(html_report(instance, result)).texts
+
+
+def test_text_of_users_is_no_markup():
+    origin = Origin(constraints_path=BAD)
+    instance = replace(INSTANCE, name=BAD, origin=origin)
+    result = replace(Result(**OPTIMAL), version=BAD)
+    page = checked(html_report(instance, result, command=BAD))
+    assert page.texts.count(BAD) >= 3
+    assert f"{BAD}: optimal" in page.texts  # the title
+
+
+def test_kept_and_violated_constraints_are_counted():
+    result = Result(**OPTIMAL)
+    text = checked(html_report(INSTANCE, result)).text
+    assert "All constraints on pairs are kept (1)." in text
+    violated = replace(result, partition=Partition(np.array([0, 0, 1])))
+    text = checked(html_report(INSTANCE, violated)).text
+    assert "Of the constraints on pairs, 1 of 1 are violated." in text
+
+
+def test_what_was_asked_is_told():
+    instance = replace(INSTANCE, cluster_constraints=(MaximumSize(2),))
+    result = replace(
+        Result(**OPTIMAL),
+        parameters={"gap": 1e-4, "time_limit": 60.0, "node_limit": None, "seed": 7, "workers": 2},
+    )
+    text = checked(html_report(instance, result)).text
+    for told in (
+        "Divide 3 points into exactly 2 clusters",
+        "3 with 2 features",
+        "Time limit 60 s",
+        "Seed 7",
+        "MaximumSize",
+        '"node_limit": null',
+    ):
+        assert told in text
+    assert "Node limit" not in text
+
+
+def test_long_constraints_are_cut():
+    constraints = [MaximumOverlap(range(3), 1)] + [MaximumSize(n) for n in range(1, 8)]
+    instance = Instance(np.zeros((300, 2)), 2, cluster_constraints=constraints)
+    whole = str(instance.cluster_constraints[0])
+    instance = replace(
+        instance, cluster_constraints=(MaximumOverlap(range(300), 1), *constraints[1:])
+    )
+    result = replace(Result(**OPTIMAL), partition=Partition(np.arange(300) % 2))
+    text = checked(html_report(instance, result)).text
+    assert "and 2 more" in text
+    assert str(instance.cluster_constraints[0]) not in text
+    assert whole.split("(")[0] in text
+
+
+def test_unlimited_parameters_can_be_listed():
+    result = solve(INSTANCE)
+    assert '"time_limit": null' in checked(html_report(INSTANCE, result)).text
+
+
+def test_a_run_without_a_course_has_no_picture_of_it():
+    trace = Trace()
+    result = solve(INSTANCE, observer=trace)
+    page = checked(html_report(INSTANCE, result, trace))
+    assert "Branching" not in page.texts
+    assert checked(html_report(INSTANCE, result)).tags.count("svg") == 1
+
+
+def test_large_trees_are_counted_and_not_drawn(monkeypatch):
+    monkeypatch.setattr("sdpbb.html_report.sections.MOST_NODES", 5)
+    trace = Trace()
+    result = solve(SMALL, BRANCHING, observer=trace)
+    page = checked(html_report(SMALL, result, trace))
+    assert "They are too many to be drawn." in page.text
+    assert page.tags.count("svg") == 2
+
+
+def test_many_clusters_are_cut_off_with_a_note(monkeypatch):
+    monkeypatch.setattr("sdpbb.html_report.clusters.MOST_CLUSTERS", 1)
+    text = checked(html_report(INSTANCE, Result(**OPTIMAL))).text
+    assert "1 more are left out." in text
+
+
+def test_colours_are_those_of_the_page(branched):
+    drawings = "".join(re.findall(r"<svg.*?</svg>", branched, re.DOTALL))
+    assert "currentColor" in drawings
+    assert "var(--paper)" in drawings
+    for fixed in ("#1b2430", "#fefefe", "#000000", "#ffffff"):
+        assert fixed not in drawings
+    assert "prefers-color-scheme: dark" in branched
+    assert "@media print" in branched
+
+
+def test_the_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    result = Result(**OPTIMAL)
+    with monkeypatch.context() as patched:
+        patched.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            write_html_report(path, INSTANCE, result)
+    assert path.read_text() == "old"
+    write_html_report(path, INSTANCE, result)
+    assert path.read_text("utf-8") == html_report(INSTANCE, result)
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_same_run_is_the_same_page():
+    result = Result(**OPTIMAL)
+    assert html_report(INSTANCE, result) == html_report(INSTANCE, result)
+
+
+def test_characters_that_html_must_not_hold_are_replaced():
+    assert markup("a\0b\x1bc\ud800") == Markup("a\ufffdb\ufffdc\ufffd")
+    assert element("p", "<", class_='"') == Markup('<p class="&quot;">&lt;</p>')
+    assert SolutionStatus.OPTIMAL.value in html_report(INSTANCE, Result(**OPTIMAL))

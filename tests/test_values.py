@@ -1,0 +1,59 @@
+import json
+import math
+import sys
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.errors import BackendUnavailable
+from sdpbb.values import finite_or_none, json_text, pandas_series, percent, rounded_down
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
+def test_a_bound_in_print_is_never_above_itself(value, digits):
+    printed = Decimal(rounded_down(value, digits))
+    assert printed <= Decimal(value)
+    assert abs(printed - Decimal(value)) <= abs(Decimal(value)) * Decimal(10) ** (1 - digits)
+
+
+def test_bounds_that_are_not_finite():
+    assert [rounded_down(value, 8) for value in (math.inf, -math.inf)] == ["inf", "-inf"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0.0000%"),
+        (0.25, "25.0000%"),
+        (1e-6, "0.0001%"),
+        (2e-9, "2.0e-07%"),
+        (-0.5, "-50.0000%"),
+        (math.inf, "-"),
+    ],
+)
+def test_percent(share, text):
+    assert percent(share) == text
+
+
+def test_json_has_no_numbers_that_are_not_finite():
+    values = {"a": math.inf, "b": {"c": -math.inf, "d": 1.5}, "e": [1, "x"], "f": None}
+    plain = finite_or_none(values)
+    assert plain == {"a": None, "b": {"c": None, "d": 1.5}, "e": [1, "x"], "f": None}
+    text = json_text(plain)
+    assert json.loads(text) == plain
+    assert len(text.splitlines()) == len(plain) + 2
+
+
+def test_a_row_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    series = pandas_series({"status": "optimal", "gap": None, "n": 3})
+    assert isinstance(series, pandas.Series)
+    assert series.to_dict() == {"status": "optimal", "gap": None, "n": 3}
+
+
+def test_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(BackendUnavailable, match=r"^pandas is not installed; .*'sdpbb\[pandas\]'"):
+        pandas_series({})

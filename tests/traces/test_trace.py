@@ -1,0 +1,362 @@
+"""What a run did, as an observer of it has it, and its file."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.bounds.bound import SafeBound
+from sdpbb.errors import InstanceError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import InfeasibilityKind, Instance, Origin
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.events import (
+    Branched,
+    Child,
+    Compiling,
+    Finished,
+    NodeEnd,
+    NodeLeft,
+    Progress,
+    Started,
+    WorkerLost,
+    all_of,
+)
+from sdpbb.search.node import Fixings, Node
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree, with_fixings
+from sdpbb.solver import resume, solve
+from sdpbb.traces.file import read_trace
+from sdpbb.traces.trace import MOST_POINTS, Trace, TracedNode
+from tests.test_engines import HIDDEN
+from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
+from tests.trees import HASTY, SMALL
+
+# 33 nodes.
+BRANCHING = replace(HASTY, bounding="sdp")
+
+PAIR = (3, 5)
+INF = math.inf
+CLOSED, INFEASIBLE_NODE, OPEN = NodeEnd.CLOSED, NodeEnd.INFEASIBLE, NodeEnd.OPEN
+
+
+@pytest.fixture
+def tree() -> Tree:
+    tree = Tree(Node(), Tolerances(gap=0.1, zero=0.0))
+    tree.offer(np.array([0, 1]), 100.0, "given")
+    return tree
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[Trace, Result]:
+    trace = Trace()
+    return trace, solve(SMALL, BRANCHING, observer=trace)
+
+
+def traced(*events) -> Trace:
+    trace = Trace()
+    for event in events:
+        trace(event)
+    return trace
+
+
+def progress(seconds: float, source: str = "") -> Progress:
+    return Progress(seconds, 1, 1, 70.0, 80.0, 0.125, 0, source)
+
+
+# -- what the tree tells ---------------------------------------------------------------------
+
+
+def test_a_split_tells_of_both_children(tree):
+    tree.next_node()
+    tree.split(0, PAIR, SafeBound(50.0), SafeBound(60.0))
+    assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(1, 50.0), Child(2, 60.0))]
+    assert tree.take_news() == []
+
+
+def test_children_that_are_finished_at_once_have_no_number(tree):
+    tree.next_node()
+    tree.split(0, PAIR, SafeBound(95.0), None)
+    assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(None, 95.0), Child(None, INF))]
+
+
+def test_fixed_pairs_limit_what_a_child_without_clusterings_proves(tree):
+    root = tree.next_node()
+    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
+    tree.split(0, PAIR, None, None)
+    assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(None, 93.0), Child(None, 93.0))]
+
+
+def test_every_way_to_leave_a_node_is_told(tree):
+    tree.next_node()
+    tree.split(0, PAIR, SafeBound(50.0), SafeBound(60.0))
+    tree.take_news()
+    tree.next_node()
+    tree.close(1, SafeBound(95.0))
+    tree.next_node()
+    tree.split(2, PAIR, SafeBound(61.0), SafeBound(62.0))
+    tree.next_node()
+    tree.drop(3)
+    tree.next_node()
+    tree.abandon(4)
+    assert [event for event in tree.take_news() if isinstance(event, NodeLeft)] == [
+        NodeLeft(1, 95.0, CLOSED),
+        NodeLeft(3, INF, INFEASIBLE_NODE),
+        NodeLeft(4, 62.0, NodeEnd.LOST),
+    ]
+
+
+def test_a_dropped_node_with_fixings_is_closed_and_not_infeasible(tree):
+    root = tree.next_node()
+    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
+    tree.drop(0)
+    assert tree.take_news() == [NodeLeft(0, 93.0, CLOSED)]
+
+
+def test_an_incumbent_closes_open_nodes(tree):
+    tree.next_node()
+    tree.split(0, PAIR, SafeBound(50.0), SafeBound(60.0))
+    tree.take_news()
+    tree.offer(np.array([0, 1]), 61.0, "better")
+    assert tree.take_news() == [NodeLeft(2, 60.0, CLOSED)]
+    assert tree.open_nodes() == [NodeLeft(1, 50.0, OPEN)]
+
+
+# -- what an observer makes of it ------------------------------------------------------------
+
+
+def test_the_tree_of_a_run_is_whole(run):
+    trace, _ = run
+    ends = [node.end for node in trace.nodes]
+    n_branched = ends.count(NodeEnd.BRANCHED)
+    assert n_branched > 5
+    assert len(trace.nodes) == 2 * n_branched + 1
+    assert set(ends) == {NodeEnd.BRANCHED, CLOSED}
+    assert trace.nodes[0].parent is None
+    children: dict[int, list[TracedNode]] = {}
+    for position, node in enumerate(trace.nodes[1:], start=1):
+        assert node.parent is not None
+        assert node.parent < position
+        assert node.lower >= trace.nodes[node.parent].lower
+        children.setdefault(node.parent, []).append(node)
+    assert {p for p, node in enumerate(trace.nodes) if node.end is NodeEnd.BRANCHED} == set(
+        children
+    )
+    for together, apart in children.values():
+        assert (together.together, apart.together) == (True, False)
+        assert together.rows == apart.rows
+    assert trace.n_open == 0
+
+
+def test_the_leaves_prove_what_the_result_says(run):
+    trace, result = run
+    least = min(node.lower for node in trace.nodes if node.end is not NodeEnd.BRANCHED)
+    assert result.lower_bound == min(least, result.objective)
+
+
+def test_bounds_only_get_better(run):
+    trace, result = run
+    lower = [point.lower for point in trace.points]
+    upper = [point.upper for point in trace.points]
+    seconds = [point.seconds for point in trace.points]
+    assert lower == sorted(lower)
+    assert upper == sorted(upper, reverse=True)
+    assert seconds == sorted(seconds)
+    last = trace.points[-1]
+    assert (last.lower, last.upper) == (result.lower_bound, result.objective)
+    assert (last.seconds, last.n_nodes, last.n_open) == (
+        result.statistics.wall_seconds,
+        result.statistics.n_nodes,
+        0,
+    )
+    assert (trace.name, trace.status) == ("small", "optimal")
+
+
+def test_being_watched_changes_nothing(run):
+    _, watched = run
+    alone = solve(SMALL, BRANCHING)
+    assert alone.partition == watched.partition
+    assert alone.lower_bound == watched.lower_bound
+    assert alone.statistics.n_nodes == watched.statistics.n_nodes
+
+
+def test_a_limit_leaves_open_nodes_and_a_resumed_run_begins_with_them(tmp_path):
+    first, second = Trace(), Trace()
+    path = tmp_path / "run"
+    left = solve(SMALL, replace(BRANCHING, node_limit=4), observer=first, checkpoint=path)
+    assert left.termination is Termination.NODE_LIMIT
+    assert first.n_open == first.points[-1].n_open > 1
+    least = min(node.lower for node in first.nodes if node.end is OPEN)
+    assert left.lower_bound == least
+    resume(path, observer=second, node_limit=None)
+    roots = [node for node in second.nodes if node.parent is None]
+    assert len(roots) == first.n_open
+    assert second.n_open == 0
+
+
+def test_a_run_that_is_closed_at_the_root_has_one_node():
+    trace = Trace()
+    solve(Instance([[0.0], [0.1], [5.0], [5.1]], 2), observer=trace)
+    assert [(node.parent, node.end) for node in trace.nodes] == [(None, CLOSED)]
+
+
+def test_an_infeasible_instance_has_neither_bounds_nor_nodes():
+    trace = Trace()
+    result = solve(Instance([[0.0], [1.0]], 2, must_link=[(0, 1)]), observer=trace)
+    assert result.status is SolutionStatus.INFEASIBLE
+    assert (trace.points, trace.nodes, trace.status) == ([], [], "infeasible")
+
+
+def test_a_search_that_looks_everywhere_leaves_infeasible_nodes():
+    trace = Trace()
+    result = solve(HIDDEN["fano"], SolverParameters(bounding="colgen"), observer=trace)
+    assert result.infeasibility.kind is InfeasibilityKind.EXHAUSTED
+    ends = {node.end for node in trace.nodes}
+    assert ends <= {NodeEnd.BRANCHED, INFEASIBLE_NODE}
+    assert all(node.lower == INF for node in trace.nodes if node.end is INFEASIBLE_NODE)
+
+
+def test_rows_have_the_names_of_their_user():
+    started = Started("x", 6, 1, 2, 0, 0, 6, 0, origin=Origin(row_names=tuple("abcdef")))
+    trace = traced(started, Branched(0, 1.0, PAIR, Child(1, 2.0), Child(None, INF)))
+    assert trace.nodes == [
+        TracedNode(None, None, None, 1.0, NodeEnd.BRANCHED),
+        TracedNode(0, True, ("d", "f"), 2.0, OPEN),
+        TracedNode(0, False, ("d", "f"), INF, INFEASIBLE_NODE),
+    ]
+
+
+def test_other_events_leave_no_trace():
+    assert traced(Compiling(), WorkerLost(3)).to_dict() == Trace().to_dict()
+
+
+def test_a_run_without_a_clustering_ends_without_an_upper_bound():
+    last = traced(Finished(Result(**UNKNOWN))).points[-1]
+    assert (last.lower, last.upper) == (1.9999, INF)
+    assert traced(Finished(Result(**INFEASIBLE))).points == []
+
+
+def test_a_long_run_is_thinned_but_keeps_its_incumbents():
+    trace = Trace()
+    n = 3 * MOST_POINTS
+    for i in range(n):
+        trace(progress(float(i), "sdp" if i % 1000 == 1 else ""))
+    trace(Finished(Result(**OPTIMAL)))
+    assert len(trace.points) <= MOST_POINTS + 1
+    assert sum(bool(point.source) for point in trace.points) == n // 1000
+    assert trace.points[-1].upper == 2.0
+    seconds = [point.seconds for point in trace.points[:-1]]
+    assert max(np.diff(seconds)) <= 4.0
+
+
+def test_all_of_tells_every_observer_in_order():
+    told = []
+    tell = all_of(lambda event: told.append((1, event)), lambda event: told.append((2, event)))
+    tell(Compiling())
+    assert told == [(1, Compiling()), (2, Compiling())]
+
+
+# -- the file --------------------------------------------------------------------------------
+
+
+def test_a_trace_is_read_as_it_was_written(run, tmp_path):
+    trace, _ = run
+    trace.write(tmp_path / "trace.json")
+    again = sdpbb.read_trace(tmp_path / "trace.json")
+    assert again.to_dict() == trace.to_dict()
+    assert (again.points, again.nodes) == (trace.points, trace.nodes)
+
+
+def test_infinite_bounds_are_null_in_the_file(tmp_path):
+    trace = traced(Progress(1.0, 0, 1, 3.0, INF, INF, 0), NodeLeft(0, INF, INFEASIBLE_NODE))
+    trace.write(tmp_path / "trace.json")
+    values = json.loads((tmp_path / "trace.json").read_text())
+    assert values["points"]["upper"] == [None]
+    assert values["nodes"]["lower"] == [None]
+    assert read_trace(tmp_path / "trace.json").points == trace.points
+    assert read_trace(tmp_path / "trace.json").nodes == trace.nodes
+
+
+def changed(**changes) -> str:
+    """A good trace with other values in one place, key__column=values."""
+    values = traced(
+        progress(1.0), Branched(0, 1.0, PAIR, Child(1, 2.0), Child(None, INF))
+    ).to_dict()
+    for place, value in changes.items():
+        *outer, key = place.split("__")
+        table = values[outer[0]] if outer else values
+        table[key] = value
+    return json.dumps(values)
+
+
+WRONG = {
+    "empty": ("", ""),
+    "no JSON": ("ML 1 2\n", ""),
+    "a list": ("[]", ""),
+    "nested too deep": ("[" * 100_000, ""),
+    "a result": (json.dumps(Result(**OPTIMAL).to_dict()), ""),
+    "another kind": (changed(kind="x"), ""),
+    "no name": (changed(name=None), "a value in 'name' that cannot be there"),
+    "no points": (changed(points=None), "no table 'points'"),
+    "a column less": (changed(points={}), "no table 'points'"),
+    "a text for a number": (
+        changed(points__seconds=["1"]),
+        "a value in 'points.seconds' that cannot be there",
+    ),
+    "a truth for a number": (
+        changed(points__lower=[True]),
+        "a value in 'points.lower' that cannot be there",
+    ),
+    "infinity": (changed(points__lower=[INF]), "a value in 'points.lower' that cannot be there"),
+    "an enormous number": (changed(points__lower=[10**400]), ""),
+    "a negative count": (
+        changed(points__n_open=[-1]),
+        "a value in 'points.n_open' that cannot be there",
+    ),
+    "a longer column": (
+        changed(points__seconds=[1.0, 2.0]),
+        "columns of 'points' differ in length",
+    ),
+    "a strange end": (
+        changed(nodes__end=["branched", "open", "x"]),
+        "a value in 'nodes.end' that cannot be there",
+    ),
+    "three rows": (
+        changed(nodes__rows=[None, ["3", "5"], ["3", "5", "6"]]),
+        "a value in 'nodes.rows' that cannot be there",
+    ),
+    "a node before its parent": (
+        changed(nodes__parent=[None, 2, 0]),
+        "a node before its parent",
+    ),
+    "half of a decision": (
+        changed(nodes__together=[None, True, None]),
+        "a node with half of a decision",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_file_is_told_in_one_line(name, tmp_path):
+    text, reason = WRONG[name]
+    path = tmp_path / "trace.json"
+    path.write_text(text)
+    in_brackets = f" ({reason})" if reason else ""
+    with pytest.raises(InstanceError) as raised:
+        read_trace(path)
+    assert str(raised.value) == (
+        f"{path}: is no trace{in_brackets}; expected a file that 'sdpbb solve --trace' has written"
+    )
+
+
+def test_the_unchanged_file_is_right(tmp_path):
+    (tmp_path / "trace.json").write_text(changed())
+    assert len(read_trace(tmp_path / "trace.json").nodes) == 3
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(InstanceError, match="there is no such file"):
+        read_trace(tmp_path / "trace.json")
