@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb import price_tasks
 from sdpbb.cli import ExitCode, main
+from sdpbb.prices import tasks as price_tasks
 from sdpbb.problem.formats import write_points
 
 CONSTRAINTS = "ML 0 3\nML 10 14\n# wrong\nML 5 15\nCL 0 12\nCL 3 12\nCL 1 17\nCL 7 8\n"
