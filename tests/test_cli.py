@@ -42,20 +42,6 @@ def data(tmp_path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
-
-
-@pytest.fixture
 def engine(monkeypatch):
     """Replace the engine by one that remembers what it was asked and returns `engine.result`."""
 

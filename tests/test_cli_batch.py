@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 
 from sdpbb import cli
 from sdpbb.batch import BatchResult
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import BATCH_EXIT_CODES, batch_exit_code
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, write_constraints, write_points
@@ -28,6 +29,12 @@ SDPBB = (sys.executable, "-m", "sdpbb", "batch")
 POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [1.5, 1.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.5]])
 CANNOT_LINK = np.array([[0, 1], [4, 5]])
 ODD = np.array([[0, 1], [1, 2], [0, 2]])
+
+
+@pytest.fixture
+def run(run):
+    """Run the command in this process: its exit status, standard output and standard error."""
+    return partial(run, "batch")
 
 
 @pytest.fixture
@@ -50,20 +57,6 @@ def folder(tmp_path):
         """
     )
     return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["sdpbb", "batch", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
 
 
 def rows(out):

@@ -1,16 +1,22 @@
 import json
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.explanation import check
 from sdpbb.explanation.colourability import Verdict
 from sdpbb.explanation.explain import Diagnosis
 from sdpbb.problem.formats import write_points
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
+
+
+@pytest.fixture
+def run(run):
+    """Run the command in this process: its exit status, standard output and standard error."""
+    return partial(run, "check")
 
 
 @pytest.fixture
@@ -28,20 +34,6 @@ def constraints(tmp_path):
         return tmp_path / "constraints.txt"
 
     return write
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sdpbb", "check", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
 
 
 def test_a_conflict_is_told_by_its_lines(run, data, constraints):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import EXIT_CODES, GAP_EXIT_CODES
 from sdpbb.gaps.report import Verdict
 from sdpbb.problem.formats import read_labels, write_points
@@ -19,20 +19,6 @@ ROOT = Path(__file__).parents[1]
 IRIS = ROOT / "instances" / "iris.txt"
 IRIS_CONSTRAINTS = ROOT / "instances" / "iris_ml_19_cl_19.txt"
 POINTS = np.array([[0.0, 0.0], [5.0, 0.0], [5.0, 1.0], [5.0, 2.0]])
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
 
 
 @pytest.fixture

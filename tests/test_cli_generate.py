@@ -2,12 +2,13 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import GENERATE_EXIT_CODES
 from sdpbb.constraint_sets.drawing import Drawing
 from sdpbb.problem.constraints_file import READERS, read_constraints
@@ -16,24 +17,16 @@ LABELS = np.repeat([0, 1, 2], 10)
 
 
 @pytest.fixture
+def run(run):
+    """Run the command in this process: its exit status, standard output and standard error."""
+    return partial(run, "generate")
+
+
+@pytest.fixture
 def labels(tmp_path) -> Path:
     path = tmp_path / "labels.txt"
     path.write_text("".join(f"{label}\n" for label in LABELS))
     return path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sdpbb", "generate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
 
 
 def test_what_is_drawn_is_written_and_told(run, labels, tmp_path):

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -81,17 +82,9 @@ def data(tmp_path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(run):
     """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sdpbb", "heuristic", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
+    return partial(run, "heuristic")
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.problem.formats import write_points
 from sdpbb.result import Result
 from sdpbb.search.events import Finished, NodeEnd, NodeLeft
@@ -23,19 +23,10 @@ POINTS = np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.1], [5.0, 1.0, 0.2], [5.0, 2.0,
 KINDS = ("bounds", "tree", "clusters", "matrix", "profile")
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run the command in this process: its exit status, standard output and standard error."""
+@pytest.fixture(autouse=True)
+def in_its_folder(monkeypatch, tmp_path):
+    """Commands run in the folder of the test."""
     monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
 
 
 @pytest.fixture

@@ -2,17 +2,22 @@ import csv
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.prices import tasks as price_tasks
 from sdpbb.problem.formats import write_points
 
 CONSTRAINTS = "ML 0 3\nML 10 14\n# wrong\nML 5 15\nCL 0 12\nCL 3 12\nCL 1 17\nCL 7 8\n"
+
+
+@pytest.fixture
+def run(run):
+    """Run the command in this process: its exit status, standard output and standard error."""
+    return lambda *arguments: run("price", *arguments, "--workers", "1")
 
 
 @pytest.fixture
@@ -27,21 +32,6 @@ def data(tmp_path) -> Path:
 def constraints(tmp_path) -> Path:
     (tmp_path / "c.txt").write_text(CONSTRAINTS)
     return tmp_path / "c.txt"
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: its exit status, standard output and standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        words = ["sdpbb", "price", *map(str, arguments), "--workers", "1"]
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as exited:
-            main()
-        out, err = capsys.readouterr()
-        return int(exited.value.code or 0), out, err
-
-    return run
 
 
 def test_the_wrong_constraints_are_on_top(run, data, constraints):
