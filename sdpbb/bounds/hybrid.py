@@ -35,12 +35,14 @@ class HybridWarmStart:
     columns : None if the parent generated none
     enumerates : whether that is worth another try
     is_easy : whether column generation alone is
+    generates : whether column generation is where clusters are large
     """
 
     sdp: SdpWarmStart
     columns: GenerationWarmStart | None
     enumerates: bool
     is_easy: bool
+    generates: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,7 @@ class HybridState:
     bound: SafeBound
     enumerates: bool
     is_easy: bool
+    generates: bool
 
 
 STATE_TYPES = (HybridWarmStart, HybridState)
@@ -69,7 +72,8 @@ class HybridBounding:
     2. Elsewhere the semidefinite bound, until the node is closed or the bound has stalled.
     3. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
        clusters that a better clustering can have are enumerated at these, if they are few.
-    4. Where clusters are small, column generation goes on from these dual values.
+    4. Column generation goes on from these dual values: to its end where clusters are small, and
+       for a while (`HybridParameters.tried_steps`) elsewhere.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class HybridBounding:
         inherited = None if warm_start is None else warm_start.columns
         run = HybridRun(contraction, self, sdp, inherited, known)
         run.enumerates = warm_start is None or warm_start.enumerates
+        run.generates = warm_start is None or warm_start.generates
         if warm_start is None or warm_start.is_easy:
             run.begin_with_columns_if_easy()
         return run
@@ -123,8 +128,9 @@ class HybridRun:
         self._columns: ColgenRun | None = None
         self._bound = SafeBound(0.0)
         self.enumerates = True
+        self.generates = True
         self._is_easy = False
-        self._generates = contraction.n_blocks <= bounding.hybrid.small * contraction.k
+        self._is_small = contraction.n_blocks <= bounding.hybrid.small * contraction.k
 
     def begin_with_columns_if_easy(self) -> None:
         """Generate columns without the semidefinite bound, where pricing looks easy."""
@@ -139,31 +145,39 @@ class HybridRun:
 
     def advance(self, cutoff: float) -> BoundProgress:
         """A step of the part that is under way."""
-        if self._columns is not None and self._turned_out_hard():
-            self._inherited, self._columns = self._columns.warm_start(), None
-            self._is_easy = False
         if self._columns is not None:
-            return self._told(self._columns.advance(cutoff))
+            if not self._turned_out_hard(self._columns):
+                return self._told(self._columns.advance(cutoff))
+            self._inherited, self._columns = self._columns.warm_start(), None
+            if not self._is_easy:
+                self.generates = False
+                return self._told(self._step(self._bound, stalled=True))
+            self._is_easy = False
         if self._enumeration is not None:
             self._enumeration.advance()
             bound = self._enumeration.bound
             self.enumerates = not self._enumeration.is_out_of_reach
             if not self._enumeration.is_finished or bound.value >= cutoff:
                 return self._told(self._step(bound, stalled=False))
-            if self._generates:
-                self._generate(self._duals())
-            return self._told(self._step(bound, stalled=not self._generates))
+            return self._told(self._step(bound, stalled=not self._goes_on()))
         progress = self._sdp.advance(cutoff)
         if not progress.stalled or progress.bound.value >= cutoff:
             return self._told(progress)
-        more = self._enumerate(cutoff)
-        if not more and self._generates:
-            self._generate(self._duals())
-        return self._told(self._step(progress.bound, stalled=not (more or self._generates)))
+        more = self._enumerate(cutoff) or self._goes_on()
+        return self._told(self._step(progress.bound, stalled=not more))
 
-    def _turned_out_hard(self) -> bool:
-        assert self._columns is not None
-        return self._is_easy and self._columns.n_iterations >= self._bounding.hybrid.easy_steps
+    def _turned_out_hard(self, columns: ColgenRun) -> bool:
+        if self._is_easy:
+            return columns.n_iterations >= self._bounding.hybrid.easy_steps
+        return not self._is_small and columns.n_iterations >= self._bounding.hybrid.tried_steps
+
+    def _goes_on(self) -> bool:
+        """Begin to generate columns from the dual values of the semidefinite bound, if that is
+        worth it."""
+        worth = self._is_small or (self.generates and self._bounding.hybrid.tried_steps > 0)
+        if worth:
+            self._generate(self._duals())
+        return worth
 
     def _enumerate(self, cutoff: float) -> bool:
         """Begin to, unless there is no clustering to be better than."""
@@ -211,7 +225,9 @@ class HybridRun:
 
     def warm_start(self) -> HybridWarmStart:
         columns = None if self._columns is None else self._columns.warm_start()
-        return HybridWarmStart(self._sdp.warm_start(), columns, self.enumerates, self._is_easy)
+        return HybridWarmStart(
+            self._sdp.warm_start(), columns, self.enumerates, self._is_easy, self.generates
+        )
 
     def state(self) -> HybridState:
         return HybridState(
@@ -224,13 +240,14 @@ class HybridRun:
             self._bound,
             self.enumerates,
             self._is_easy,
+            self.generates,
         )
 
     def restore(self, state: HybridState) -> None:
         """Go on from the state of a run on the same contraction."""
         colgen = self._bounding.colgen
         self._bound, self.enumerates = state.bound, state.enumerates
-        self._is_easy = state.is_easy
+        self._is_easy, self.generates = state.is_easy, state.generates
         self._pricer.restore(state.pricer)
         if state.enumeration is not None:
             self._enumeration = Enumeration.resumed(

@@ -50,12 +50,17 @@ HYBRIDS = {
     "columns, then all": HybridBounding(
         HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, easy_steps=3)
     ),
-    "relaxation alone": HybridBounding(HASTY, replace(PLAIN, centre=HARD), HybridParameters(0.0)),
+    "relaxation alone": HybridBounding(
+        HASTY, replace(PLAIN, centre=HARD), HybridParameters(0.0, tried_steps=0)
+    ),
     "relaxation, enumeration": HybridBounding(
-        HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0)
+        HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0, tried_steps=0)
     ),
     "relaxation, columns": HybridBounding(
         HASTY, replace(PLAIN, centre=HARD), HybridParameters(100.0)
+    ),
+    "relaxation, a few columns": HybridBounding(
+        HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0, tried_steps=4)
     ),
     "all of them": HybridBounding(
         HASTY,
@@ -64,7 +69,12 @@ HYBRIDS = {
     ),
 }
 # Those with an enumeration that always ends a node with a cutoff.
-EXACT = ("columns alone", "columns, then all", "relaxation, enumeration")
+EXACT = (
+    "columns alone",
+    "columns, then all",
+    "relaxation, enumeration",
+    "relaxation, a few columns",
+)
 GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all of them")
 
 
@@ -156,6 +166,25 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     assert child.state().columns is None
 
 
+def test_large_clusters_are_tried_for_a_while_and_once_a_tree():
+    points = np.random.default_rng(1).normal(size=(40, 2))
+    contraction = contract(Instance(points, 4))
+    assert isinstance(contraction, Contraction)
+    bounding = HybridBounding(
+        SdpParameters(max_iterations=60),
+        replace(PLAIN, centre=HARD),
+        HybridParameters(0.0, tried_steps=3),
+    )
+    run, n_steps = bounding.start(contraction, None), 0
+    while not run.advance(math.inf).stalled:
+        n_steps += run.state().columns is not None
+    assert n_steps == 4  # and the one that begins
+    assert run.state().columns is None
+    child = bounding.start(contraction, run.warm_start())
+    while not child.advance(math.inf).stalled:
+        assert child.state().columns is None
+
+
 def test_states_go_into_archives(tmp_path):
     points = np.random.default_rng(0).normal(size=(16, 2))
     contraction = contract(Instance(points, 4))
@@ -187,6 +216,6 @@ def test_states_go_into_archives(tmp_path):
 
 
 def test_what_parameters_are_refused():
-    for wrong in ({"small": -1.0}, {"small": math.nan}, {"easy_steps": -1}):
+    for wrong in ({"small": -1.0}, {"small": math.nan}, {"easy_steps": -1}, {"tried_steps": -1}):
         with pytest.raises(ParameterError):
             HybridParameters(**wrong)
