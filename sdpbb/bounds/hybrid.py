@@ -21,6 +21,7 @@ from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState
+from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_coordinates
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
@@ -110,6 +111,14 @@ class HybridBounding:
         return run
 
 
+def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
+    """Whether clusters are so small, in so few dimensions, that column generation ends."""
+    if contraction.n_blocks > parameters.small * contraction.k:
+        return False
+    coordinates = principal_coordinates(contraction.means, contraction.sizes)
+    return effective_dimension(coordinates, contraction.sizes) <= parameters.high
+
+
 class HybridRun:
     """The bounding of one node."""
 
@@ -130,11 +139,12 @@ class HybridRun:
         self.enumerates = True
         self.generates = True
         self._is_easy = False
-        self._is_small = contraction.n_blocks <= bounding.hybrid.small * contraction.k
+        self._is_small = is_small(contraction, bounding.hybrid)
 
     def begin_with_columns_if_easy(self) -> None:
         """Generate columns without the semidefinite bound, where pricing looks easy."""
-        self._is_easy = is_easy_to_price(self._contraction, self._bounding.colgen.centre)
+        easy = is_easy_to_price(self._contraction, self._bounding.colgen.centre)
+        self._is_easy = easy and self._is_small
         if self._is_easy:
             self._generate(None)
 

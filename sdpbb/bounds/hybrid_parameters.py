@@ -11,24 +11,28 @@ from sdpbb.errors import ParameterError
 class HybridParameters:
     """How the two are combined.
 
-    small : with at most so many blocks per cluster, columns are generated where the semidefinite
-        bound has stalled
-    easy_steps : where pricing looks easy, column generation comes first; after so many steps it did
-        not turn out to be, and the semidefinite bound goes on. 100 to 500 points in the plane, and
-        those in 4 and 8 dimensions that column generation is faster on, take 27 to 185 steps
-    tried_steps : where clusters are larger, columns are generated for so many steps at most where
+    small, high : with at most so many blocks per cluster, in at most so many effective dimensions,
+        columns are generated to the end: where the semidefinite bound has stalled, or first where
+        pricing looks easy besides (`CentreParameters`). Ratio of the semidefinite bound's seconds
+        to those of column generation, 100 to 500 points, k = n / 8 to n / 4, median: 6.5 in 2
+        dimensions, 2.5 in 4, 0.7 in 8 (docs/colgen_benchmark.md)
+    easy_steps : after so many steps pricing was not easy, and the semidefinite bound goes on. The
+        instances in 2 and 4 dimensions take 27 to 117
+    tried_steps : elsewhere columns are generated for so many steps at most where
         the semidefinite bound has stalled, and not again in the rest of the tree if that has not
         ended. Wine with k = 5 and 340 constraints (68 blocks) ends after 100, and takes 9 seconds
         for 23; in vain they take 1 second on glass and 4 on accent (164 and 254 blocks, k = 6)
     """
 
     small: float = 8.5
-    easy_steps: int = 250
+    high: float = 5.0
+    easy_steps: int = 150
     tried_steps: int = 120
 
     def __post_init__(self) -> None:
-        if not self.small >= 0.0:
-            raise ParameterError(f"small = {self.small}: expected a number >= 0")
+        for name in ("small", "high"):
+            if not getattr(self, name) >= 0.0:
+                raise ParameterError(f"{name} = {getattr(self, name)}: expected a number >= 0")
         for name in ("easy_steps", "tried_steps"):
             if getattr(self, name) < 0:
                 raise ParameterError(f"{name} = {getattr(self, name)}: expected an integer >= 0")

@@ -46,9 +46,11 @@ EASY, HARD = CentreParameters(small=100.0), CentreParameters(0.0, 0.0, 0.0)
 # Which parts come into play, one after the other.
 HYBRIDS = {
     "as it is": HybridBounding(),
-    "columns alone": HybridBounding(HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0)),
+    "columns alone": HybridBounding(
+        HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, high=100.0)
+    ),
     "columns, then all": HybridBounding(
-        HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, easy_steps=3)
+        HASTY, replace(SHORT, centre=EASY), HybridParameters(100.0, high=100.0, easy_steps=3)
     ),
     "relaxation alone": HybridBounding(
         HASTY, replace(PLAIN, centre=HARD), HybridParameters(0.0, tried_steps=0)
@@ -57,7 +59,7 @@ HYBRIDS = {
         HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0, tried_steps=0)
     ),
     "relaxation, columns": HybridBounding(
-        HASTY, replace(PLAIN, centre=HARD), HybridParameters(100.0)
+        HASTY, replace(PLAIN, centre=HARD), HybridParameters(100.0, high=100.0)
     ),
     "relaxation, a few columns": HybridBounding(
         HASTY, replace(SHORT, centre=HARD), HybridParameters(0.0, tried_steps=4)
@@ -65,7 +67,7 @@ HYBRIDS = {
     "all of them": HybridBounding(
         HASTY,
         ColgenParameters(enumeration=EnumerationParameters(max_gap=1e-3), centre=HARD),
-        HybridParameters(100.0),
+        HybridParameters(100.0, high=100.0),
     ),
 }
 # Those with an enumeration that always ends a node with a cutoff.
@@ -135,7 +137,9 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     contraction = contract(Instance(points, 8))
     assert isinstance(contraction, Contraction)
     run = HybridBounding(
-        SdpParameters(max_iterations=200), replace(PLAIN, centre=HARD), HybridParameters(100.0)
+        SdpParameters(max_iterations=200),
+        replace(PLAIN, centre=HARD),
+        HybridParameters(100.0, high=100.0),
     ).start(contraction, None)
     while run.state().columns is None:
         relaxed = run.advance(math.inf).bound.value
@@ -192,7 +196,7 @@ def test_states_go_into_archives(tmp_path):
     hybrid = HybridBounding(
         HASTY,
         ColgenParameters(enumeration=EnumerationParameters(max_gap=1e-6), centre=HARD),
-        HybridParameters(100.0),
+        HybridParameters(100.0, high=100.0),
     )
     types = (
         *(SafeBound, SdpWarmStart, SdpState, AdmmState, CutSet, DualPoint, Subspace),
@@ -216,6 +220,12 @@ def test_states_go_into_archives(tmp_path):
 
 
 def test_what_parameters_are_refused():
-    for wrong in ({"small": -1.0}, {"small": math.nan}, {"easy_steps": -1}, {"tried_steps": -1}):
+    for wrong in (
+        {"small": -1.0},
+        {"small": math.nan},
+        {"high": -1.0},
+        {"easy_steps": -1},
+        {"tried_steps": -1},
+    ):
         with pytest.raises(ParameterError):
             HybridParameters(**wrong)
