@@ -29,15 +29,15 @@ def prepare_kernels(
     version, and loaded in a fraction of a second afterwards.
 
     begins_with_columns : whether the hybrid bounding is expected to need those of column generation
-        from the beginning. If not, they are loaded, or compiled the first time, when they are
-        needed: most runs do without
+        from the beginning. If not, they are loaded when they are needed, but compiled at once
     """
-    needs_columns = bounding == "colgen" or (bounding == "hybrid" and begins_with_columns)
-    if not (_is_cached() and (not needs_columns or _are_columns_cached())):
+    may_need_columns = bounding != "sdp"
+    are_columns_cached = may_need_columns and _are_columns_cached()
+    if not _is_cached() or (may_need_columns and not are_columns_cached):
         on_compile()
     if bounding != "colgen":
         _exercise_relaxation()
-    if needs_columns:
+    if may_need_columns and (begins_with_columns or not are_columns_cached):
         _exercise_columns()
     _exercise_heuristics()
 

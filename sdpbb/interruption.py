@@ -68,7 +68,8 @@ def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Eve
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is finish:  # nobody else has installed theirs meanwhile
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _leave(signum: int, frame: object) -> None:

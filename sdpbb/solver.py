@@ -205,6 +205,7 @@ def _run(
     ):
         # Of blocks there are at most as many as of points.
         small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
+        small = small or parameters.bounding == "colgen"
         prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
         limits = Limits(
             time_limit=parameters.time_limit,

@@ -33,7 +33,7 @@ from sdpbb.problem import Contraction
 class HybridWarmStart:
     """What a child starts from.
 
-    columns : None if the parent generated none
+    columns : of the parent, or of those before it; None if none of them generated any
     enumerates : whether that is worth another try
     is_easy : whether column generation alone is
     generates : whether column generation is where clusters are large
@@ -48,7 +48,10 @@ class HybridWarmStart:
 
 @dataclass(frozen=True, eq=False)
 class HybridState:
-    """Where the bounding of a node was left: the parts that have begun, and the best bound."""
+    """Where the bounding of a node was left: the parts that have begun, and the best bound.
+
+    n_dropped : steps of column generation that was given up
+    """
 
     sdp: SdpState
     pricer: PricerState
@@ -60,6 +63,7 @@ class HybridState:
     enumerates: bool
     is_easy: bool
     generates: bool
+    n_dropped: int
 
 
 STATE_TYPES = (HybridWarmStart, HybridState)
@@ -139,6 +143,7 @@ class HybridRun:
         self.enumerates = True
         self.generates = True
         self._is_easy = False
+        self._n_dropped = 0
         self._is_small = is_small(contraction, bounding.hybrid)
 
     def begin_with_columns_if_easy(self) -> None:
@@ -151,13 +156,14 @@ class HybridRun:
     @property
     def n_iterations(self) -> int:
         generated = 0 if self._columns is None else self._columns.n_iterations
-        return self._sdp.n_iterations + generated
+        return self._sdp.n_iterations + self._n_dropped + generated
 
     def advance(self, cutoff: float) -> BoundProgress:
         """A step of the part that is under way."""
         if self._columns is not None:
             if not self._turned_out_hard(self._columns):
                 return self._told(self._columns.advance(cutoff))
+            self._n_dropped += self._columns.n_iterations
             self._inherited, self._columns = self._columns.warm_start(), None
             if not self._is_easy:
                 self.generates = False
@@ -177,6 +183,8 @@ class HybridRun:
         return self._told(self._step(progress.bound, stalled=not more))
 
     def _turned_out_hard(self, columns: ColgenRun) -> bool:
+        if columns.is_enumerating:  # which has an end of its own
+            return False
         if self._is_easy:
             return columns.n_iterations >= self._bounding.hybrid.easy_steps
         return not self._is_small and columns.n_iterations >= self._bounding.hybrid.tried_steps
@@ -234,7 +242,7 @@ class HybridRun:
         return self._sdp.fixings(cutoff)
 
     def warm_start(self) -> HybridWarmStart:
-        columns = None if self._columns is None else self._columns.warm_start()
+        columns = self._inherited if self._columns is None else self._columns.warm_start()
         return HybridWarmStart(
             self._sdp.warm_start(), columns, self.enumerates, self._is_easy, self.generates
         )
@@ -251,6 +259,7 @@ class HybridRun:
             self.enumerates,
             self._is_easy,
             self.generates,
+            self._n_dropped,
         )
 
     def restore(self, state: HybridState) -> None:
@@ -258,6 +267,7 @@ class HybridRun:
         colgen = self._bounding.colgen
         self._bound, self.enumerates = state.bound, state.enumerates
         self._is_easy, self.generates = state.is_easy, state.generates
+        self._n_dropped = state.n_dropped
         self._pricer.restore(state.pricer)
         if state.enumeration is not None:
             self._enumeration = Enumeration.resumed(

@@ -165,6 +165,8 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     state = run.state()
     assert state.columns is None
     assert len(state.inherited.columns.members()) > contraction.n_blocks
+    assert run.n_iterations == 3 + state.sdp.admm.n_iterations
+    assert run.warm_start().columns is state.inherited
     assert not run.warm_start().is_easy
     child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
     assert child.state().columns is None

@@ -142,6 +142,11 @@ class ColgenRun:
         """Steps of the generation."""
         return 0 if self._generation is None else self._generation.n_steps
 
+    @property
+    def is_enumerating(self) -> bool:
+        """Whether generation has ended, and all clusters are being enumerated."""
+        return self._enumeration is not None
+
     def advance(self, cutoff: float) -> BoundProgress:
         """A master programme with its pricing, or a slice of what comes before or after."""
         if self._generation is None:
