@@ -20,11 +20,20 @@ def check_compatibility(
     Raises
     ------
     InstanceError
-        If the instance has soft constraints.
+        If the instance is none, or has soft constraints.
     ParameterError
-        If its constraints on clusters are more than the bounding knows of, have no place in a
-        checkpoint, or cannot be sent to other processes.
+        If the parameters are none. If the instance's constraints on clusters are more than the
+        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes.
     """
+    if not isinstance(instance, Instance):
+        raise InstanceError(
+            f"instance: of type {type(instance).__name__}; expected an sdpbb.Instance(points, k)"
+        )
+    if not isinstance(parameters, SolverParameters):
+        kind = type(parameters).__name__
+        raise ParameterError(
+            f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
+        )
     if instance.has_soft_constraints:
         raise InstanceError(
             "soft constraints: only hard ones can be solved exactly; give them as must-links and "

@@ -92,7 +92,7 @@ def solve(
         If the integer programming solver fails, or no worker process can be had. A checkpoint is
         written first.
     """
-    parameters = parameters or SolverParameters()
+    parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
     _require(None if checkpoint is None else new_file_problem(checkpoint))
     first = None if start is None else _first_clustering(start, instance)
@@ -103,7 +103,7 @@ def solve(
 def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
     try:
         partition = Partition(np.asarray(start))
-    except InstanceError:
+    except (InstanceError, ValueError):
         raise ParameterError("start = ...: expected a one-dimensional array of integers") from None
     if len(partition.labels) != instance.n_points:
         expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"

@@ -130,3 +130,14 @@ def test_soft_constraints_are_refused():
 def test_without_constraints_everything_goes(tmp_path):
     for bounding in ("sdp", "colgen", "hybrid"):
         check(Instance(POINTS, 3), tmp_path / "run", bounding=bounding, workers=2)
+
+
+@pytest.mark.parametrize("wrong", [None, POINTS, "points.txt"])
+def test_what_is_no_instance(wrong):
+    with pytest.raises(InstanceError, match=r"^instance: of type \w+; expected an sdpbb.Instance"):
+        sdpbb.solve(wrong)
+
+
+def test_what_are_no_parameters():
+    with pytest.raises(ParameterError, match=r"of type dict; expected an sdpbb.SolverParameters$"):
+        sdpbb.solve(sdpbb.Instance(POINTS, 2), {"gap": 1e-6})

@@ -117,7 +117,7 @@ def test_time_counts_on(path):
 def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     """To the last bit, however often it is left."""
     monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
-    parameters = SolverParameters(gap=1e-12, sdp=LONG.sdp, search=HASTY.search, node_limit=1)
+    parameters = replace(LONG, gap=1e-12, node_limit=1)
     whole = solve(LARGE, parameters)
     interrupt = threading.Event()
 

@@ -72,6 +72,7 @@ def pools(monkeypatch):
 
 def variant(fixing, n_candidates, stars, **more):
     return SolverParameters(
+        bounding="sdp",
         sdp=SdpParameters(
             max_iterations=20,
             separation=SeparationParameters(stars_per_block=3 if stars else 0),

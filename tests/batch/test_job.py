@@ -73,7 +73,7 @@ def test_the_key_is_that_of_what_is_solved(job, tmp_path):
     others = (
         *({"name": "b"}, {"k": 1}, {"constraints": None}, {"constraints_format": "pc-sos-sdp"}),
         *({"one_based": True}, {"index_column": "x"}, {"drop": ("x",)}),
-        *({"gap": 1e-6}, {"seed": 1}, {"bounding": "hybrid"}),
+        *({"gap": 1e-6}, {"seed": 1}, {"bounding": "colgen"}),
     )
     keys = {replace(job, **other).key() for other in others}
     assert len(keys) == len(others)
