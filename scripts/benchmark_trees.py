@@ -12,6 +12,7 @@ import argparse
 import csv
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
@@ -28,11 +29,13 @@ INSTANCES = [
     (110, 12, 6, 1),
     (100, 10, 6, 1),
 ]
+# The bound that leaves the largest trees.
+SDP = sdpbb.SolverParameters(bounding="sdp")
 SETTINGS = {
-    "one worker": sdpbb.SolverParameters(),
-    "two workers": sdpbb.SolverParameters(workers=2),
-    "no fixing": sdpbb.SolverParameters(search=SearchParameters(fixing=False)),
-    "strong branching": sdpbb.SolverParameters(search=SearchParameters(branching=STRONG_BRANCHING)),
+    "one worker": SDP,
+    "two workers": replace(SDP, workers=2),
+    "no fixing": replace(SDP, search=SearchParameters(fixing=False)),
+    "strong branching": replace(SDP, search=SearchParameters(branching=STRONG_BRANCHING)),
 }
 FIELDS = ["n", "d", "k", "seed", "setting", "status", "objective", "gap", "nodes", "seconds"]
 

@@ -162,7 +162,7 @@ def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
         compared["colgen, no enumeration"] = replace(limited, bounding="colgen", colgen=without)
         compared["colgen"] = replace(limited, bounding="colgen")
     if case.suite in ("trees", "public", "grids"):
-        compared["sdp"] = limited
+        compared["sdp"] = replace(limited, bounding="sdp")
         compared["hybrid"] = replace(limited, bounding="hybrid")
     instance = points_of(case) if case.suite in ("trees", "grids") else instance_of(case)
     for name, parameters in compared.items():
