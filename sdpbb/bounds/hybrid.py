@@ -192,7 +192,9 @@ class HybridRun:
     def _goes_on(self) -> bool:
         """Begin to generate columns from the dual values of the semidefinite bound, if that is
         worth it."""
-        worth = self._is_small or (self.generates and self._bounding.hybrid.tried_steps > 0)
+        # Where exact pricing has not ended at these prices, it will hardly at others.
+        tried = self.generates and self.enumerates and self._bounding.hybrid.tried_steps > 0
+        worth = self._is_small or tried
         if worth:
             self._generate(self._duals())
         return worth
