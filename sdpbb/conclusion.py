@@ -7,7 +7,7 @@ from typing import Any
 
 from sdpbb.checkpoint import Checkpoint
 from sdpbb.errors import BackendFailure
-from sdpbb.explanation.colourability import Verdict
+from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.explain import diagnose
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
@@ -52,7 +52,7 @@ def _conflict(proof: Infeasibility, begin: Checkpoint, seconds: float) -> Confli
     """The constraints that cannot hold together, if they are found in a few seconds."""
     left = begin.parameters.time_limit - seconds
     found = diagnose(begin.instance, min(EXPLANATION, max(LEAST_EXPLANATION, left)))
-    if found.verdict is Verdict.YES:
+    if found.verdict is Colourability.YES:
         raise BackendFailure(f"{proof}: that is not so, as a clustering has been found")
     return found.conflict
 

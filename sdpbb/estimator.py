@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
-from sdpbb.problem.frames import is_frame
+from sdpbb.problem.frames import check_numbers, checked_columns, distinct_columns, is_frame
 from sdpbb.report import STOPPED_BY, ProgressTable
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import ignore
 from sdpbb.solver import solve
-from sdpbb.values import percent
+from sdpbb.values import percent_up
 
+NAMING = ", or to give it as index_column if it names the rows"
 # Constraints that the message on an infeasible instance names.
 SHOWN_MEMBERS = 8
 
@@ -138,6 +139,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             (Also a RuntimeError.) If the time limit came before any clustering.
         """
         parameters = self._parameters()
+        if is_frame(X):
+            with _as_value_errors():
+                checked_columns(distinct_columns(X), self.index_column, ())
         points = validate_data(self, self._features(X), dtype=np.float64)
         if self.n_clusters > len(points):
             raise InvalidInstance(
@@ -188,15 +192,20 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             )
 
     def _features(self, X: Any) -> Any:
-        """X without the column that names the rows."""
+        """X without the column that names the rows; of a data frame, none of the others may hold
+        anything but numbers."""
         name = self.index_column
-        if name is None:
-            return X
         if not is_frame(X):
+            if name is None:
+                return X
             raise InvalidInstance(
                 f"index_column = {name!r}: X is of type {type(X).__name__}; expected a data frame"
             )
-        return X[[column for column in X.columns if column != name]]
+        remedy = "to leave the column out" + (NAMING if name is None else "")
+        with _as_value_errors():
+            columns = [column for column in distinct_columns(X) if column != name]
+            check_numbers(X, columns, remedy)
+        return X if name is None else X[columns]
 
     def _keep(self, result: Result, points: NDArray[np.float64]) -> None:
         assert result.partition is not None
@@ -212,7 +221,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         if result.status is SolutionStatus.FEASIBLE:
             warnings.warn(
                 f"stopped by {STOPPED_BY[result.termination]} with a clustering that is not proven "
-                f"optimal (gap {percent(result.gap or 0.0)})",
+                f"optimal (gap {percent_up(result.gap)})",
                 ConvergenceWarning,
                 stacklevel=3,
             )

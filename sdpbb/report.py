@@ -18,17 +18,17 @@ from sdpbb.search.events import (
     Started,
     WorkerLost,
 )
-from sdpbb.values import json_text, percent, rounded_down
+from sdpbb.values import json_text, percent_up, rounded_down
 from sdpbb.version import installed_version
 
 # Seconds between two lines that tell of no new clustering.
 INTERVAL = 0.5
 
 # Where a new clustering came from: the letter in the first column.
-SOURCES = {"k-means++": "K", "sdp": "S", "bounding": "B"}
+SOURCES = {"start": "L", "k-means++": "K", "sdp": "S", "bounding": "B"}
 OTHER_SOURCE = "H"
 
-LEGEND = "New clusterings: K k-means++, S sdp, B bounding, H other heuristics"
+LEGEND = "New clusterings: L given labels, K k-means++, S sdp, B bounding, H other heuristics"
 HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
@@ -106,8 +106,8 @@ def progress_line(progress: Progress) -> str:
     """One row of the table under HEADING."""
     letter = SOURCES.get(progress.source, OTHER_SOURCE) if progress.source else " "
     return (
-        f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_number(progress.lower):>14} "
-        f"{_number(progress.upper):>14} {percent(progress.gap):>9} {progress.n_cuts:8d} "
+        f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_lower(progress.lower):>14} "
+        f"{_upper(progress.upper):>14} {percent_up(progress.gap):>9} {progress.n_cuts:8d} "
         f"{progress.seconds:8.1f}s"
     )
 
@@ -121,13 +121,13 @@ def summary(result: Result) -> str:
     if result.lower_bound is not None:
         lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
     if result.gap is not None:
-        lines.append(("Gap", percent(result.gap)))
+        lines.append(("Gap", percent_up(result.gap)))
     lines += [
         ("Nodes", str(statistics.n_nodes)),
         ("Time", f"{statistics.wall_seconds:.2f} s"),
     ]
     if statistics.root_seconds is not None:
-        gap = "" if statistics.root_gap is None else f", gap {percent(statistics.root_gap)}"
+        gap = "" if statistics.root_gap is None else f", gap {percent_up(statistics.root_gap)}"
         lines.append(("Root", f"{statistics.root_seconds:.2f} s{gap}"))
     text = "\n".join(f"{name:<15} {text}" for name, text in lines)
     return text if result.conflict is None else f"{text}\n\n{result.conflict}"
@@ -188,5 +188,9 @@ def _status(result: Result) -> str:
             return f"stopped by {stopped} without a clustering, nor a proof that there is none"
 
 
-def _number(value: float) -> str:
-    return f"{value:.8g}" if math.isfinite(value) else "-"
+def _lower(bound: float) -> str:
+    return rounded_down(bound, 8) if math.isfinite(bound) else "-"
+
+
+def _upper(cost: float) -> str:
+    return f"{cost:.8g}" if math.isfinite(cost) else "-"

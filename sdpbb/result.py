@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.problem import Infeasibility, Partition
-from sdpbb.values import finite_or_none, json_text, pandas_series, rounded_down
+from sdpbb.values import finite_or_none, json_text, pandas_series, percent_up, rounded_down
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,7 +194,7 @@ class Result:
             return f"unknown: {bound} ({taken})"
         return (
             f"{self.status.value}: sum of squares {self.objective:.10g}, "
-            f"{bound}, gap {self.gap:.2e} ({taken})"
+            f"{bound}, gap {percent_up(self.gap)} ({taken})"
         )
 
     def __repr__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import BackendUnavailable
@@ -13,20 +13,41 @@ from sdpbb.errors import BackendUnavailable
 if TYPE_CHECKING:
     import pandas as pd
 
+# Enough digits for the largest of floats in per cent, with four decimals.
+_UP = Context(prec=320, rounding=ROUND_CEILING)
+
 
 def rounded_down(value: float, digits: int) -> str:
     """value at so many significant digits, never above it: a proven bound stays one in print."""
     if not math.isfinite(value):
         return str(value)
-    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value))
-    return f"{rounded.normalize():.{digits}g}"
+    rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value)).normalize()
+    # "g" would make 1.2e+2 of 120.
+    return f"{rounded:f}" if 0 < rounded.adjusted() < digits else f"{rounded:.{digits}g}"
 
 
 def percent(share: float) -> str:
-    """A gap, or another share of 1, in per cent; "-" if it is not finite."""
+    """A share of 1 in per cent, rounded to nearest; "-" if it is not finite. Gaps are proven: see
+    `percent_up`."""
     if not math.isfinite(share):
         return "-"
-    return f"{100 * share:.4f}%" if abs(share) >= 1e-6 or share == 0 else f"{100 * share:.1e}%"
+    return f"{100 * share:.4f}%" if _is_large(share) else f"{100 * share:.1e}%"
+
+
+def percent_up(share: float | None) -> str:
+    """A gap in per cent, never below it: no more is said than is proven; "-" if it is not finite,
+    or if there is none."""
+    if share is None or not math.isfinite(share):
+        return "-"
+    in_percent = _UP.multiply(Decimal(share), Decimal(100))
+    if _is_large(share):
+        return f"{in_percent.quantize(Decimal('0.0001'), context=_UP):f}%"
+    return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
+
+
+def _is_large(share: float) -> bool:
+    """Whether four decimals show it."""
+    return abs(share) >= 1e-6 or share == 0
 
 
 def finite_or_none(value: Any) -> Any:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
-from sdpbb import cli
+from sdpbb import __version__, cli
 from sdpbb.cli import ExitCode, exit_code, main
+from sdpbb.cli.app import app
 from sdpbb.cli.options import usable_cores
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
@@ -244,15 +246,32 @@ def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
     )
 
 
-def test_a_cluster_that_is_not_there_is_a_usage_error(run, data, monkeypatch):
+def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
     monkeypatch.setattr("sdpbb.solver.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
     monkeypatch.setattr("sdpbb.solver.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
-    assert (status, out) == (ExitCode.USAGE, "")
-    expected = "error: --dask 'tcp://127.0.0.1:9': expected the address of a Dask scheduler ("
-    assert err.startswith(expected)
+    assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
+    assert err.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (")
+    assert err.count("\n") == 1
+
+
+def test_what_is_no_address_of_a_cluster_is_a_usage_error(run, data):
+    pytest.importorskip("distributed")
+    assert run("solve", data, "--dask", "x") == (
+        ExitCode.USAGE,
+        "",
+        "error: --dask 'x': expected the address of a Dask scheduler, such as tcp://host:8786 "
+        "(missing port number in address 'x')\n",
+    )
+
+
+def test_a_cluster_without_the_package_for_it(run, data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
+    assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
+    assert err.startswith("error: Dask is not installed; ")
     assert err.count("\n") == 1
 
 
@@ -265,13 +284,93 @@ def test_a_backend_that_fails(run, engine, data, error):
     )
 
 
+SEE = "; see 'sdpbb solve --help'"
+WRONG_COMMAND_LINES = {
+    ("solve", "x", "-k", "x"): "-k 'x': expected an integer",
+    ("solve", "x", "-k", "1.5"): "-k '1.5': expected an integer",
+    ("solve", "x", "-k", "1\n\x1b[31m"): r"-k '1\n\x1b[31m': expected an integer",
+    ("solve", "x", "-k", "1" * 5000): f"-k '{'1' * 5000}': expected an integer",
+    ("solve", "x", "--gap", "wide"): "--gap 'wide': expected a number",
+    ("solve", "x", "--bounding", "b"): "--bounding 'b': expected one of 'sdp', 'colgen', 'hybrid'",
+    ("solve",): f"DATA: is missing{SEE}",
+    ("plot", "profile"): "RESULTS: is missing; see 'sdpbb plot profile --help'",
+    ("batch", "x"): "--out: is missing; see 'sdpbb batch --help'",
+    ("solve", "x", "-k"): "option '-k' requires an argument",
+    ("solve", "x", "--quiet=1"): "option '--quiet' does not take a value",
+    ("solve", "x", "--loud"): f"no such option: --loud (Possible options: --bounding){SEE}",
+    ("solve", "x", "y", "z"): f"got unexpected extra argument(s) (y z){SEE}",
+    ("--loud",): "no such option: --loud; see 'sdpbb --help'",
+    ("resolve",): "no such command 'resolve'; did you mean 'solve', 'resume'?",
+    ("plot", "x\ny"): r"no such command 'x\ny'; see 'sdpbb plot --help'",
+    ("solve", "x", "-k", "2", "-k", "2"): "-k: given twice; expected once",
+    ("solve", "x", "-k2", "-k", "2", "-k", "3"): "-k: given 3 times; expected once",
+    ("plot", "tree", "x", "--out", "a", "--out=b"): "--out: given twice; expected once",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG_COMMAND_LINES)
+def test_a_wrong_command_line_is_a_usage_error_of_one_line(run, engine, arguments):
+    message = WRONG_COMMAND_LINES[arguments]
+    assert run(*arguments) == (ExitCode.USAGE, "", f"error: {message}\n")
+    assert engine.calls == ()
+
+
+CHOICES = {
+    "--bounding": "sdp",
+    "--branching": "strong",
+    "--constraints-format": "cccg",
+    "--format": "cccg",
+}
+
+
+def options_given_twice(command, path=()):
+    """Command lines of all commands, each with one more of its options that hold one value."""
+    for name, child in getattr(command, "commands", {}).items():
+        yield from options_given_twice(child, (*path, name))
+    arguments = ["x" for param in command.params if param.param_type_name == "argument"]
+    options = [param for param in command.params if param.param_type_name == "option"]
+    for option in options:
+        if option.is_flag or option.multiple:
+            continue
+        name = max(option.opts, key=len)
+        needed = [other.opts[0] for other in options if other.required and other is not option]
+        twice = [name, CHOICES.get(name, "1")] * 2
+        yield (
+            name,
+            [*path, *arguments, *(text for other in needed for text in (other, "1")), *twice],
+        )
+
+
 @pytest.mark.parametrize(
-    "arguments", [["solve"], ["solve", "x", "--gap", "wide"], ["resolve"], ["solve", "x", "--loud"]]
+    ("option", "arguments"), list(options_given_twice(typer.main.get_command(app))), ids=str
 )
-def test_a_wrong_command_line_is_a_usage_error(run, arguments):
+def test_an_option_that_holds_one_value_is_given_once(run, option, arguments):
+    """The first of two files of constraints must not be dropped without a word."""
+    expected = (ExitCode.USAGE, "", f"error: {option}: given twice; expected once\n")
+    assert run(*arguments) == expected
+
+
+def test_flags_and_options_that_hold_several_values_may_be_repeated(run, engine, tmp_path):
+    (tmp_path / "points.csv").write_text("a,b,c\n0,1,2\n3,4,5\n")
+    arguments = ["-q", "--quiet", "--drop", "a", "--drop", "b"]
+    assert run("solve", tmp_path / "points.csv", "-k", 1, *arguments) == (0, "", "")
+    ((instance, _),) = engine.calls
+    assert instance.points.tolist() == [[2.0], [5.0]]
+
+
+@pytest.mark.parametrize("arguments", [[], ["plot"]])
+def test_no_command_shows_the_help(run, arguments):
     status, out, err = run(*arguments)
     assert (status, out) == (ExitCode.USAGE, "")
-    assert "Error: " in err
+    assert err.startswith("Usage: sdpbb")
+    assert "Commands:" in err
+
+
+def test_help_and_version(run):
+    assert run("--version") == (0, f"sdpbb {__version__}\n", "")
+    status, out, err = run("solve", "x", "-k", "x", "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith("Usage: sdpbb solve ")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import errno
 import json
 import os
 import signal
@@ -104,18 +105,30 @@ def test_what_is_wrong_costs_its_own_row_only(folder, run):
 
 
 def test_a_limit_is_told_by_the_exit_status(folder, run):
-    write_points(folder / "plain.txt", np.random.default_rng(0).normal(size=(60, 2)), 7)
+    write_points(folder / "plain.txt", np.random.default_rng(0).normal(size=(200, 4)), 12)
     out = folder / "out"
-    arguments = ("--out", out, "--workers", 1, "--gap", 0)
-    code, text, _ = run(folder / "m.toml", *arguments, "--time-limit", 0.05)
+    arguments = (folder / "m.toml", "--out", out, "--workers", 1)
+    short = ("--gap", 0, "--time-limit", 0.05)
+    code, text, _ = run(*arguments, *short)
     assert code == ExitCode.LIMIT
     assert "plain: feasible, time limit after" in text
-    code, text, _ = run(folder / "m.toml", *arguments, "--time-limit", 0.05, "--resume")
+    code, text, _ = run(*arguments, *short, "--resume")
     assert "3 of them done before" in text
-    code, text, _ = run(
-        folder / "m.toml", *arguments, "--time-limit", 600, "--gap", 0.5, "--resume"
-    )
+    code, text, _ = run(*arguments, "--gap", 0.5, "--time-limit", 600, "--resume")
     assert code == ExitCode.OPTIMAL
+
+
+def test_workers_that_the_system_refuses_are_told(folder, run, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("sdpbb.batch.process.subprocess.Popen", refuse)
+    code, text, error = run(folder / "m.toml", "--out", folder / "out", "--quiet")
+    assert (code, text) == (ExitCode.BACKEND_FAILURE, "")
+    assert error.startswith(
+        "error: worker processes cannot start: Resource temporarily unavailable; "
+    )
+    assert error.count("\n") == 1
 
 
 WRONG = [
@@ -241,7 +254,7 @@ def test_a_killed_coordinator_loses_what_was_running(folder, long_batch, run):
 @posix
 def test_a_killed_worker_costs_an_attempt(folder, long_batch):
     out = folder / "out"
-    arguments = (long_batch, "--out", out, "--workers", 1, "--time-limit", 3)
+    arguments = (long_batch, "--out", out, "--workers", 1, "--time-limit", 2)
     with started(*arguments) as process:
         wait_until(lambda: n_lines(out) == 1)
         time.sleep(0.5)  # for the next one to begin
@@ -261,7 +274,7 @@ def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
     out = folder / "out"
     with started(long_batch, "--out", out, "--workers", 1) as process:
         wait_until(lambda: n_lines(out) == 1)
-        time.sleep(1.0)
+        time.sleep(0.5)  # for the next one to begin
         process.send_signal(signal.SIGINT)
         text, error = process.communicate(timeout=120)
         assert process.returncode == ExitCode.INTERRUPTED

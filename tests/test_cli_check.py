@@ -7,7 +7,7 @@ import pytest
 
 from sdpbb.cli import ExitCode
 from sdpbb.explanation import check
-from sdpbb.explanation.colourability import Verdict
+from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.explain import Diagnosis
 from sdpbb.problem.formats import write_points
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS
@@ -92,7 +92,7 @@ def test_json_holds_it_all(run, data, constraints, tmp_path):
 
 
 def test_what_was_not_found_out_has_its_own_status(run, data, monkeypatch):
-    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Verdict.UNKNOWN))
+    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
     code, out, _ = run(data)
     assert code == ExitCode.LIMIT_WITHOUT_CLUSTERING
     assert "not known" in out

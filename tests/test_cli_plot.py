@@ -93,6 +93,14 @@ def test_several_tables_have_a_curve_each(run, files):
     assert "more (3 of 5)" in svg
 
 
+def test_the_folder_of_a_batch_stands_for_its_table(run, files):
+    (files / "out").mkdir()
+    (files / "out" / "results.csv").write_text(CSV)
+    assert run("plot", "profile", "out", "--by", "bounding", "--out", "x.svg") == (0, "", "")
+    assert run("plot", *COMMANDS["profile"], "--out", "y.svg") == (0, "", "")
+    assert (files / "x.svg").read_text() == (files / "y.svg").read_text()
+
+
 WRONG = {
     "another ending": (
         ["bounds", "bounds.json", "--out", "x.pdf"],
@@ -159,6 +167,11 @@ WRONG = {
         ExitCode.BAD_INPUT,
         "points.txt:2: no column 'status'",
     ),
+    "a folder without a table": (
+        ["profile", "..", "--out", "x.png"],
+        ExitCode.BAD_INPUT,
+        "..: is a folder without results.csv; expected one that 'sdpbb batch' has written",
+    ),
     "an unknown column": (
         ["profile", "results.csv", "--by", "bonding", "--out", "x.png"],
         ExitCode.BAD_INPUT,
@@ -182,7 +195,7 @@ def test_what_is_wrong_is_told_in_one_line(run, files, case):
 def test_a_picture_needs_a_name(run, files, kind):
     status, _, err = run("plot", kind, "bounds.json")
     assert status == ExitCode.USAGE
-    assert "Missing option '--out'" in err
+    assert err == f"error: --out: is missing; see 'sdpbb plot {kind} --help'\n"
 
 
 def test_the_kinds_and_exit_statuses_are_documented(run):

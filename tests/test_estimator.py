@@ -187,7 +187,7 @@ def test_interrupts(ends_as):
         "partition": Partition(np.array([0, 0, 1, 1])),
     }
     ends_as(**OPTIMAL | interrupted)
-    with pytest.warns(ConvergenceWarning, match="^stopped by an interrupt with a clustering"):
+    with pytest.warns(ConvergenceWarning, match=r"^stopped by an interrupt .*\(gap 0\.0050%\)$"):
         model = ExactConstrainedKMeans(2).fit(POINTS)
     assert model.labels_.tolist() == [0, 0, 1, 1]
 
@@ -284,6 +284,36 @@ def test_the_index_names_the_rows():
     drawn = frame.set_axis([7, 3, 5, 0])
     model = ExactConstrainedKMeans(2).fit(drawn, must_link=[(7, 0)], cannot_link=[(3, 7)])
     assert model.labels_.tolist() == [0, 1, 0, 0]
+
+
+def test_an_index_that_repeats_is_in_the_way_of_constraints_only():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": POINTS[:, 0]}, index=[0, 1, 0, 1])
+    model = ExactConstrainedKMeans(2).fit(frame)
+    assert model.labels_.tolist() == [0, 0, 1, 1]
+    assert model.fit(frame, must_link=[]).labels_.tolist() == [0, 0, 1, 1]
+    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 2 are both called"):
+        model.fit(frame, must_link=[(0, 1)])
+
+
+def test_columns_that_are_no_features_are_named(library):
+    frame = library.DataFrame({"x": POINTS[:, 0], "id": NAMES})
+    nope = "index_column = 'nope': there is no such column; expected one of 'x', 'id'"
+    text = "points: column 'id' holds 'ann' in row 0; expected numbers, or to leave the column out"
+    naming = f"{text}, or to give it as index_column if it names the rows"
+    for index_column, message in (("nope", nope), (None, naming), ("x", text)):
+        for kind in (InstanceError, ValueError):
+            with pytest.raises(kind, match=f"^{re.escape(message)}$"):
+                ExactConstrainedKMeans(2, index_column=index_column).fit(frame)
+    with pytest.raises(InstanceError, match=f"^{re.escape(naming)}$"):
+        ExactConstrainedKMeans(2).fit(frame[["x"]]).predict(frame)
+
+
+def test_columns_have_names_that_differ():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([[0, 1], [2, 3]], columns=["x", "x"])
+    with pytest.raises(InstanceError, match=r"^points: two columns are called 'x'; expected diff"):
+        ExactConstrainedKMeans(2).fit(frame)
 
 
 def test_an_array_has_no_columns_with_names():

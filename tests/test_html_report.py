@@ -1,6 +1,7 @@
 """The page on a run."""
 
 import re
+from colorsys import rgb_to_hsv
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -10,6 +11,7 @@ import pytest
 from sdpbb.html_report import html_report, write_html_report
 from sdpbb.html_report.markup import Markup, element, markup
 from sdpbb.html_report.words import gap_text
+from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.solver import solve
@@ -137,7 +139,7 @@ def test_no_more_is_told_than_is_proven():
 
 @pytest.mark.parametrize(
     ("gap", "text"),
-    [(0.0, "0.0000%"), (1e-12, "0.0001%"), (0.0123456, "1.2346%"), (1.0, "100.0000%")],
+    [(0.0, "0.0000%"), (1e-12, "1.0e-10%"), (0.0123451, "1.2346%"), (1.0, "100.0000%")],
 )
 def test_a_gap_is_rounded_up(gap, text):
     result = replace(Result(**FEASIBLE), gap=gap)
@@ -155,6 +157,18 @@ def test_an_infeasible_instance_is_explained():
     assert page.tags.count("svg") == 1
     assert "conflicting must-link (2)" in page.texts
     assert "Lower bound" not in page.text
+
+
+def test_what_is_said_to_be_red_is_red():
+    instance = Instance(INSTANCE.points, 2, [(0, 1), (1, 2)], [(0, 2)])
+    page = html_report(instance, solve(instance))
+    assert "those that cannot hold together are red" in page
+    assert "stroke: var(--red)" in page
+    colours = [RED, *re.findall(r"--red: (#\w{6});", page)]
+    assert len(colours) == 4  # of the picture alone; on a light and a dark screen, on paper
+    for colour in colours:
+        hue = rgb_to_hsv(*(int(colour[i : i + 2], 16) for i in (1, 3, 5)))[0]
+        assert min(hue, 1.0 - hue) <= 15 / 360
 
 
 def test_an_infeasible_result_without_a_conflict_has_its_proof():

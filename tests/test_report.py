@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.report import HEADING, ProgressTable, progress_line, result_json, rounded_down, summary
-from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.report import HEADING, LEGEND, ProgressTable, progress_line, result_json, summary
+from sdpbb.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.events import (
     CheckpointFailed,
     Compiling,
@@ -19,6 +19,7 @@ from sdpbb.search.events import (
     Started,
     WorkerLost,
 )
+from sdpbb.values import rounded_down
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 STARTED = Started("iris", 150, 4, 3, 19, 18, 131, 17)
@@ -72,10 +73,27 @@ def test_a_name_of_two_lines_is_shown_on_one():
 
 @pytest.mark.parametrize(
     ("source", "letter"),
-    [("", " "), ("k-means++", "K"), ("sdp", "S"), ("bounding", "B"), ("colouring", "H")],
+    [
+        ("", " "),
+        ("start", "L"),
+        ("k-means++", "K"),
+        ("sdp", "S"),
+        ("bounding", "B"),
+        ("colouring", "H"),
+    ],
 )
 def test_the_first_column_names_where_a_clustering_came_from(source, letter):
     assert progress_line(progress(1.0, source))[0] == letter
+    assert source == "" or f"{letter} " in LEGEND
+
+
+def test_no_more_is_printed_than_is_proven():
+    line = progress_line(progress(1.0, lower=78.123456789, upper=79.1, gap=0.01234561))
+    assert line.split()[2:5] == ["78.123456", "79.1", "1.2346%"]
+    statistics = Statistics(0.5, 3, root_gap=1.23e-6, root_seconds=0.2)
+    lines = summary(Result(**OPTIMAL | {"gap": 4.91e-5, "statistics": statistics})).splitlines()
+    assert "Gap             0.0050%" in lines
+    assert "Root            0.20 s, gap 0.0002%" in lines
 
 
 def test_columns_stand_under_their_headings():
@@ -87,7 +105,7 @@ def test_columns_stand_under_their_headings():
     start = progress_line(progress(0.0, lower=-math.inf, upper=math.inf, gap=math.inf))
     assert len(start) == len(HEADING)
     assert start.split() == ["1", "1", "-", "-", "-", "12", "0.0s"]
-    assert "5.0e-08%" in progress_line(progress(1.0, gap=5e-10))
+    assert "5.0e-08%" in progress_line(progress(1.0, gap=4.99e-10))
 
 
 def test_at_most_two_lines_a_second_and_every_new_clustering():

@@ -15,7 +15,7 @@ OPTIMAL = {
     "partition": PARTITION,
     "objective": 2.0,
     "lower_bound": 1.9999,
-    "gap": 5e-5,
+    "gap": 4.99e-5,
     "statistics": Statistics(wall_seconds=0.5, n_nodes=3),
     "parameters": {"gap": 1e-4},
 }
@@ -41,15 +41,15 @@ INFEASIBLE = UNKNOWN | {
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        (OPTIMAL, "optimal: sum of squares 2, lower bound 1.9999, gap 5.00e-05 (0.50 s, 3 nodes)"),
+        (OPTIMAL, "optimal: sum of squares 2, lower bound 1.9999, gap 0.0050% (0.50 s, 3 nodes)"),
         (
             OPTIMAL
             | {"statistics": Statistics(wall_seconds=2.0, n_nodes=1), "lower_bound": 1.9375},
-            "optimal: sum of squares 2, lower bound 1.9375, gap 5.00e-05 (2.00 s, 1 node)",
+            "optimal: sum of squares 2, lower bound 1.9375, gap 0.0050% (2.00 s, 1 node)",
         ),
         (
             FEASIBLE,
-            "feasible: sum of squares 2, lower bound 1.9999, gap 5.00e-05 (0.50 s, 3 nodes, "
+            "feasible: sum of squares 2, lower bound 1.9999, gap 0.0050% (0.50 s, 3 nodes, "
             "stopped: node limit)",
         ),
         (UNKNOWN, "unknown: lower bound 1.9999 (0.50 s, 3 nodes, stopped: time limit)"),
@@ -67,9 +67,9 @@ def test_what_a_result_says_of_itself(fields, text):
     assert "\n" not in repr(result)
 
 
-def test_a_bound_is_printed_rounded_down():
-    result = Result(**OPTIMAL | {"lower_bound": 1.99999999999, "gap": 5e-12})
-    assert "lower bound 1.999999999," in str(result)
+def test_no_more_is_printed_than_is_proven():
+    result = Result(**OPTIMAL | {"lower_bound": 1.99999999999, "gap": 5.01e-12})
+    assert "lower bound 1.999999999, gap 5.1e-10% " in str(result)
 
 
 def test_json_and_rows():

@@ -331,6 +331,7 @@ def test_start_is_the_first_incumbent_and_is_never_lost():
         ([0, 0, 0, 0], "start = 1 clusters: expected a clustering into exactly k = 2"),
         ([0, 0, 1, 1], "start = 2 clusters: expected a clustering into exactly k = 2"),
         ([[0, 1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
+        ([[0], [1, 1, 1]], "start = ...: expected a one-dimensional array of integers"),
         ([0.5, 1.0, 1.0, 1.0], "start = ...: expected a one-dimensional array of integers"),
     ],
 )

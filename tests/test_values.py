@@ -2,13 +2,14 @@ import json
 import math
 import sys
 from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.errors import BackendUnavailable
-from sdpbb.values import finite_or_none, json_text, pandas_series, percent, rounded_down
+from sdpbb.values import finite_or_none, json_text, pandas_series, percent, percent_up, rounded_down
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
@@ -16,6 +17,21 @@ def test_a_bound_in_print_is_never_above_itself(value, digits):
     printed = Decimal(rounded_down(value, digits))
     assert printed <= Decimal(value)
     assert abs(printed - Decimal(value)) <= abs(Decimal(value)) * Decimal(10) ** (1 - digits)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (78.123456789, "78.123456"),
+        (120.0, "120"),
+        (99999999.0, "99999999"),
+        (1e8, "1e+8"),
+        (-120.0, "-120"),
+        (0.0, "0"),
+    ],
+)
+def test_a_bound_reads_well(value, text):
+    assert rounded_down(value, 8) == text
 
 
 def test_bounds_that_are_not_finite():
@@ -35,6 +51,33 @@ def test_bounds_that_are_not_finite():
 )
 def test_percent(share, text):
     assert percent(share) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_a_gap_in_print_is_never_below_itself(share):
+    printed, exact = Fraction(percent_up(share).removesuffix("%")), 100 * Fraction(share)
+    unit = Fraction(1, 10_000) if abs(share) >= 1e-6 else abs(exact) / 10
+    assert exact <= printed <= exact + unit
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0.0000%"),
+        (0.25, "25.0000%"),
+        (0.2500001, "25.0001%"),
+        (1.0, "100.0000%"),
+        (7.1e-6, "0.0008%"),
+        (9.999999e-5, "0.0100%"),
+        (1.01e-6, "0.0002%"),
+        (2.01e-9, "2.1e-07%"),
+        (9.99e-9, "1.0e-06%"),
+        (math.inf, "-"),
+        (None, "-"),
+    ],
+)
+def test_percent_up(share, text):
+    assert percent_up(share) == text
 
 
 def test_json_has_no_numbers_that_are_not_finite():

@@ -207,8 +207,6 @@ class _Batch:
 
     def _next(self) -> _Task | None:
         """What to begin with now; suspects when there is nothing else to do."""
-        if any(task.attempts > 1 for task in self.running.values()):
-            return None
         if self.waiting:
             return self.waiting.popleft()
         if self.suspects and not self.running:

@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from typing import Any
+from typing import Any, BinaryIO
 
+from sdpbb.errors import BackendFailure
 from sdpbb.executors.processes import ONE_THREAD
 
 # Run with the parent's search path: a worker imports what its parent does.
@@ -39,19 +40,28 @@ class WorkerProcess:
         module : what `sdpbb.batch.worker.Work` describes
         setting : what its `prepare` is called with
         inbox : where the messages of this worker arrive
+
+        Raises
+        ------
+        BackendFailure
+            If the system refuses what it needs.
         """
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._heard = 0  # what was said before a task was sent is not about that task
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _BEGIN, json.dumps(sys.path), module, setting],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            env={**os.environ, **ONE_THREAD},
-            process_group=0 if os.name == "posix" else None,
-        )
-        self._reader = threading.Thread(target=self._read, args=(inbox,), daemon=True)
-        self._reader.start()
+        with contextlib.ExitStack() as undo:
+            try:
+                self._errors = undo.enter_context(tempfile.TemporaryFile())
+                self._process = _started(module, setting, self._errors)
+                undo.enter_context(self._process)
+                undo.callback(self._process.kill)
+                self._reader = threading.Thread(target=self._read, args=(inbox,), daemon=True)
+                self._reader.start()
+            except (OSError, RuntimeError) as error:  # the latter for a thread
+                reason = getattr(error, "strerror", None) or error
+                raise BackendFailure(
+                    f"worker processes cannot start: {reason}; expected memory, processes and "
+                    "temporary files for them (fewer workers need less)"
+                ) from None
+            undo.pop_all()
 
     def send(self, message: dict[str, Any]) -> None:
         """If it has ended, that is told by the inbox, and not here."""
@@ -87,6 +97,17 @@ class WorkerProcess:
                 with contextlib.suppress(ValueError):
                     inbox.put((self, json.loads(line)))
         inbox.put((self, None))
+
+
+def _started(module: str, setting: str, errors: BinaryIO) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _BEGIN, json.dumps(sys.path), module, setting],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        env={**os.environ, **ONE_THREAD},
+        process_group=0 if os.name == "posix" else None,
+    )
 
 
 def _manner(status: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sdpbb.batch.outcome import NODES_SHIFT, SECONDS_SHIFT, BatchResult, Means
 from sdpbb.batch.row import Row, RowStatus
 from sdpbb.files import shown_path
-from sdpbb.report import rounded_down
+from sdpbb.values import percent_up, rounded_down
 from sdpbb.version import installed_version
 
 MEANINGS = {
@@ -75,7 +75,7 @@ def _answer(row: Row) -> str:
     note = f" ({shown_path(row.message)})" if row.message else ""
     if row.objective is None:
         return f"{row.status.value}{note}, {took}"
-    return f"{row.status.value} {row.objective:.12g}, gap {_gap(row)}, {took}{note}"
+    return f"{row.status.value} {row.objective:.12g}, gap {percent_up(row.gap)}, {took}{note}"
 
 
 def _stopped(row: Row) -> str:
@@ -83,7 +83,7 @@ def _stopped(row: Row) -> str:
     if row.objective is None:
         found = "without a clustering"
     else:
-        found = f"sum of squares {row.objective:.12g}, gap {_gap(row)}"
+        found = f"sum of squares {row.objective:.12g}, gap {percent_up(row.gap)}"
     bound = "" if row.lower_bound is None else f", lower bound {rounded_down(row.lower_bound, 12)}"
     name = shown_path(row.name)
     return f"{name}: {row.status.value}, {by} after {_seconds(row)}, {found}{bound}"
@@ -92,12 +92,6 @@ def _stopped(row: Row) -> str:
 def _failed(row: Row) -> str:
     tries = f" (tried {row.attempts} times)" if row.attempts > 1 else ""
     return f"{shown_path(row.name)}: {row.status.value}: {shown_path(row.message)}{tries}"
-
-
-def _gap(row: Row) -> str:
-    if row.gap is None:
-        return "-"
-    return f"{100 * row.gap:.4f}%" if row.gap >= 1e-6 or row.gap == 0 else f"{100 * row.gap:.1e}%"
 
 
 def _seconds(row: Row) -> str:

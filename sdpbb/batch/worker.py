@@ -70,14 +70,16 @@ def _take_streams() -> tuple[TextIO, TextIO]:
     return source, channel
 
 
-def _listen(source: TextIO, tasks: queue.SimpleQueue[Any], interrupt: threading.Event) -> None:
-    for line in source:
-        message = json.loads(line)
-        if "task" in message:
-            tasks.put(message["task"])
-        else:
-            interrupt.set()
-    os._exit(LOST_PARENT)
+def _listen(source: TextIO, tasks: queue.SimpleQueue[Any], interrupt: threading.Event) -> NoReturn:
+    try:
+        for line in source:
+            message = json.loads(line)
+            if "task" in message:
+                tasks.put(message["task"])
+            else:
+                interrupt.set()
+    finally:  # a parent that dies while it writes leaves a part of a line
+        os._exit(LOST_PARENT)
 
 
 def _send(channel: TextIO, message: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ inputs.py            the instance
 engine.py            the parameters of the engine
 exit_codes.py        the exit status, and errors as one line
 outputs.py           the files asked for
+usage.py             what is wrong with a command line
 streams.py           standard streams, whose failure does not cost the result
 """
 

@@ -31,6 +31,8 @@ from sdpbb.cli.price import price
 from sdpbb.cli.resume import resume
 from sdpbb.cli.solve import solve
 from sdpbb.cli.streams import discard
+from sdpbb.cli.usage import UsageError, in_one_line, is_help, with_one_line_errors
+from sdpbb.errors import ParameterError
 
 EPILOG = epilog(EXIT_CODES)
 
@@ -51,7 +53,16 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        app(prog_name="sdpbb")
+        sys.exit(app(prog_name="sdpbb", standalone_mode=False))
+    except ParameterError as error:
+        fail(ExitCode.USAGE, str(error))
+    except UsageError as error:
+        if is_help(error):
+            error.show()
+            sys.exit(error.exit_code)
+        fail(ExitCode.USAGE, in_one_line(error))
+    except typer.Abort:
+        fail(ExitCode.INTERRUPTED, "interrupted")
     except OSError as error:  # of a help text: everything else is caught where it happens
         discard(sys.stdout)
         fail(ExitCode.BAD_INPUT, f"standard output: {error.strerror}")
@@ -84,3 +95,4 @@ app.command(epilog=epilog(CHECK_EXIT_CODES))(check)
 app.command(epilog=epilog(PRICE_EXIT_CODES))(price)
 app.command(epilog=epilog(GENERATE_EXIT_CODES))(generate)
 app.add_typer(plot, name="plot")
+with_one_line_errors(app)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -160,7 +161,8 @@ def profile(
         typer.Argument(
             metavar="RESULTS...",
             show_default=False,
-            help="What 'sdpbb batch' has written: results.csv or results.jsonl, one or several.",
+            help="What 'sdpbb batch' has written, one or several: its folder, or results.csv or "
+            "results.jsonl in it.",
         ),
     ],
     out: Out,
@@ -180,7 +182,8 @@ def profile(
         from sdpbb.plots import plot_profile
         from sdpbb.plots.results_table import read_solved_runs
 
-        _save(plot_profile(read_solved_runs(results, by)), out, title)
+        tables = [_table(path) for path in results]
+        _save(plot_profile(read_solved_runs(tables, by)), out, title)
 
 
 @contextmanager
@@ -218,6 +221,21 @@ def _read_labels(path: str | None, instance: Instance) -> NDArray[np.intp] | Non
     from sdpbb.problem.formats import read_labels
 
     return read_labels(path, instance.n_points)
+
+
+def _table(path: str) -> str:
+    """The table of results that is meant: that of a folder's batch, or the file itself."""
+    if not os.path.isdir(path):
+        return path
+    from sdpbb.batch.folder import TABLE
+
+    table = os.path.join(path, TABLE)
+    if not os.path.isfile(table):
+        raise InstanceError(
+            f"{shown_path(path)}: is a folder without {TABLE}; expected one that 'sdpbb batch' has "
+            "written, or a table of results"
+        )
+    return table
 
 
 def _save(ax: Axes, out: str, title: str | None) -> None:

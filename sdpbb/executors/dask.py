@@ -15,7 +15,7 @@ from concurrent.futures import wait as wait_for_futures
 from importlib.metadata import version
 from typing import Any
 
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
 from sdpbb.executors.packing import pack, unpack, unpack_into
 
@@ -62,7 +62,11 @@ class DaskCluster(TaskExecutor):
         Raises
         ------
         ParameterError
-            If there is no package for Dask, no scheduler at this address, or no worker there.
+            If the address is none.
+        BackendUnavailable
+            If there is no package for Dask.
+        BackendFailure
+            If there is no scheduler at this address, or no worker there.
         """
         self._address = address
         self._patience = patience_seconds
@@ -77,9 +81,7 @@ class DaskCluster(TaskExecutor):
         while self._count() == 0:  # they may be starting, too
             if time.monotonic() > deadline:
                 self.kill()
-                raise ParameterError(
-                    f"dask = {address!r}: expected a cluster with workers, it has none"
-                )
+                raise BackendFailure(f"the Dask cluster at {address} has no workers")
             time.sleep(0.05)
 
     @property
@@ -179,9 +181,10 @@ def _connect(address: str, seconds: float) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ParameterError(
-            f"dask = {address!r}: expected Dask to be installed; pip install 'sdpbb[dask]'"
+        raise BackendUnavailable(
+            "Dask is not installed; expected dask.distributed; pip install 'sdpbb[dask]'"
         ) from None
+    _require_address(address)
     if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that
         for name in LOGGERS:
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -190,10 +193,29 @@ def _connect(address: str, seconds: float) -> Any:
             warnings.simplefilter("ignore")  # tables of differing versions
             return Client(address, timeout=seconds, set_as_default=False)
     except Exception as error:
-        raise ParameterError(
-            f"dask = {address!r}: expected the address of a Dask scheduler "
-            f"({' '.join(str(error).split())})"
+        reason = " ".join(str(error).split())
+        raise BackendFailure(
+            f"the Dask scheduler at {address} cannot be reached ({reason})"
         ) from error
+
+
+def _require_address(address: str) -> None:
+    """Here, because a client that fails over it waits for itself when it is collected."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+
+    try:
+        scheme, location = parse_address(address)
+        get_backend(scheme)
+        if scheme in ("tcp", "tls"):
+            host, port = parse_host_port(location)
+            if not host or not 1 <= port <= 65535:
+                raise ValueError("expected a host and a port from 1 to 65535")
+    except ValueError as error:
+        raise ParameterError(
+            f"dask = {address!r}: expected the address of a Dask scheduler, such as "
+            f"tcp://host:8786 ({' '.join(str(error).split())})"
+        ) from None
 
 
 # What follows runs in the workers.

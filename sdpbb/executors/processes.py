@@ -118,8 +118,8 @@ class _Worker:
 
         self.is_dead = False
         self._tasks: list[Future[Any]] = []
+        _start_trackers()
         with _born_deaf_to_interrupts():
-            _start_tracker()
             self._loky = ProcessPoolExecutor(
                 1, env=ONE_THREAD, initializer=_depend_on, initargs=(os.getpid(),)
             )
@@ -184,14 +184,22 @@ def _leave_pipes_to_worker(loky: Any) -> None:
     loky._call_queue._reader.close()
 
 
-def _start_tracker() -> None:
-    """Start loky's process that removes semaphores when this one has been killed, without a word:
-    to people who have pressed Ctrl-C its warning that there were any says nothing."""
-    from joblib.externals.loky.backend import resource_tracker
+def _start_trackers() -> None:
+    """Start the processes, loky's and Python's own, that remove semaphores when this one has been
+    killed, without a word: to people who have pressed Ctrl-C their warning that there were any says
+    nothing.
 
-    sys.warnoptions.append("ignore:resource_tracker")  # is handed on to the process
+    Loky would start them together with its first process. They ignore SIGINT by themselves, but
+    starting Python's may unblock it here, so that the process would be born without the mask.
+    """
+    from multiprocessing import resource_tracker as of_python
+
+    from joblib.externals.loky.backend import resource_tracker as of_loky
+
+    sys.warnoptions.append("ignore:resource_tracker")  # is handed on to the processes
     try:
-        resource_tracker.ensure_running()
+        of_loky.ensure_running()
+        of_python.ensure_running()
     finally:
         sys.warnoptions.pop()
 

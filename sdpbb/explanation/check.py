@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.explanation.colourability import Verdict
+from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.explain import diagnose
 from sdpbb.explanation.implications import ForcedPair, forced_pair, forced_pairs, redundant
 from sdpbb.explanation.oracle import Deadline
@@ -40,7 +40,9 @@ def check_constraints(instance: Instance, time_limit: float = 60.0) -> Constrain
     """
     deadline = Deadline(time_limit)
     diagnosis = diagnose(instance, time_limit)
-    known = {Verdict.YES: True, Verdict.NO: False, Verdict.UNKNOWN: None}[diagnosis.verdict]
+    known = {Colourability.YES: True, Colourability.NO: False, Colourability.UNKNOWN: None}[
+        diagnosis.verdict
+    ]
     contraction = contract(instance) if known is not False else None
     groups: Groups | None = None
     forced: tuple[ForcedPair, ...] = ()

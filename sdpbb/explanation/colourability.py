@@ -12,7 +12,7 @@ Graph = list[set[int]]
 Fits = Callable[[Sequence[int]], bool]
 
 
-class Verdict(Enum):
+class Colourability(Enum):
     """Whether something can be, as far as a limited search could tell."""
 
     YES = "yes"
@@ -22,7 +22,7 @@ class Verdict(Enum):
 
 def colourable(
     graph: Graph, k: int, budget: int, fits: Fits | None = None
-) -> tuple[Verdict, NDArray[np.intp] | None]:
+) -> tuple[Colourability, NDArray[np.intp] | None]:
     """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR) with
     backtracking.
 
@@ -61,9 +61,9 @@ class _Search:
         self._left: list[list[int]] = []
         self._used: list[int] = [0]  # colours in use before each vertex of the path, and now
 
-    def run(self, budget: int) -> tuple[Verdict, NDArray[np.intp] | None]:
+    def run(self, budget: int) -> tuple[Colourability, NDArray[np.intp] | None]:
         if not self._graph:
-            return Verdict.YES, self._colour
+            return Colourability.YES, self._colour
         self._enter()
         while self._path:
             vertex = self._path[-1]
@@ -73,13 +73,13 @@ class _Search:
                 self._leave()
                 continue
             if budget <= 0:
-                return Verdict.UNKNOWN, None
+                return Colourability.UNKNOWN, None
             budget -= 1
             self._give(vertex, self._left[-1].pop())
             if len(self._path) == len(self._graph):
-                return Verdict.YES, self._colour
+                return Colourability.YES, self._colour
             self._enter()
-        return Verdict.NO, None
+        return Colourability.NO, None
 
     def _enter(self) -> None:
         """Go on to the vertex whose neighbours show the most colours."""

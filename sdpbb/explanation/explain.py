@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
-from sdpbb.explanation.colourability import Verdict, components, core, find_clique, induced
+from sdpbb.explanation.colourability import Colourability, components, core, find_clique, induced
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.headings import described
 from sdpbb.explanation.oracle import Deadline, Oracle, minimise
@@ -35,7 +35,7 @@ CLIQUE_BUDGET = 200_000
 class Diagnosis:
     """Whether the constraints can hold together, and if not, why."""
 
-    verdict: Verdict
+    verdict: Colourability
     conflict: Conflict | None = None
 
 
@@ -82,7 +82,7 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
     is_exact = oracle.confirm(kept)
     kind, heading = described(catalogue, kept)
     members = tuple(catalogue.statement(number) for number in kept)
-    return Diagnosis(Verdict.NO, Conflict(kind, heading, members, is_minimal, is_exact))
+    return Diagnosis(Colourability.NO, Conflict(kind, heading, members, is_minimal, is_exact))
 
 
 def _checked(time_limit: object) -> float:
@@ -96,20 +96,20 @@ def _are_must_links(catalogue: Catalogue, candidate: list[int]) -> bool:
     return all(number < len(catalogue.must_link) for number in candidate)
 
 
-Candidate = tuple[Verdict, list[int] | None]
+Candidate = tuple[Colourability, list[int] | None]
 
 
 def _candidate(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
     """The verdict on all constraints; if it is NO, those that a proof rests on."""
     found = _walk(catalogue, deadline)
     if found is not None:
-        return Verdict.NO, found
+        return Colourability.NO, found
     verdict, found = _groups(catalogue, oracle, deadline)
     if found is not None or not catalogue.on_clusters:
         return verdict, found
     every = list(range(len(catalogue)))
     verdict = oracle.verdict(every)
-    return verdict, every if verdict is Verdict.NO else None
+    return verdict, every if verdict is Colourability.NO else None
 
 
 def _walk(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
@@ -137,15 +137,18 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
         verdicts = []
         for members in components(inner):
             verdicts.append(oracle.colour(induced(inner, members)))
-            if verdicts[-1] is Verdict.NO:
+            if verdicts[-1] is Colourability.NO:
                 chosen, _ = minimise(
                     members, lambda some: oracle.colour(induced(inner, some)), deadline
                 )
                 break
         else:
-            return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts else Verdict.YES, None
+            return (
+                Colourability.UNKNOWN if Colourability.UNKNOWN in verdicts else Colourability.YES,
+                None,
+            )
     blocks = [vertices[position] for position in chosen]
-    return Verdict.NO, _between(catalogue, block_of, blocks)
+    return Colourability.NO, _between(catalogue, block_of, blocks)
 
 
 def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:

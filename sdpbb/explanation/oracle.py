@@ -13,8 +13,9 @@ from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import MilpStatus
 from sdpbb.errors import BackendFailure
 from sdpbb.explanation.colourability import (
+    Colourability,
+    Fits,
     Graph,
-    Verdict,
     colourable,
     components,
     core,
@@ -84,16 +85,16 @@ class Oracle:
         self._deadline = deadline
         self.relied_on_solver = False
 
-    def verdict(self, numbers: Sequence[int]) -> Verdict:
+    def verdict(self, numbers: Sequence[int]) -> Colourability:
         """Whether these constraints can hold together."""
-        must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
-        if on_clusters:
-            return self._on_clusters(numbers)
-        instance = self._catalogue.instance
-        graph = quotient(instance.n_points, instance.k, must_link, cannot_link)
-        return Verdict.NO if graph is None else self.colour(graph)
+        graph, fits = self._over_blocks(numbers)
+        if graph is None:
+            return Colourability.NO
+        if fits is None:
+            return self.colour(graph)
+        return colourable(graph, self._catalogue.instance.k, NODES_ON_CLUSTERS, fits)[0]
 
-    def colour(self, graph: Graph) -> Verdict:
+    def colour(self, graph: Graph) -> Colourability:
         """Whether the vertices of a graph can be put into k clusters.
 
         Exactly, where that ends soon; else an integer programming solver is asked.
@@ -102,9 +103,9 @@ class Oracle:
         verdicts = []
         for vertices in components(inner):
             verdicts.append(self._colour_component(induced(inner, vertices)))
-            if verdicts[-1] is Verdict.NO:
-                return Verdict.NO
-        return Verdict.UNKNOWN if Verdict.UNKNOWN in verdicts else Verdict.YES
+            if verdicts[-1] is Colourability.NO:
+                return Colourability.NO
+        return Colourability.UNKNOWN if Colourability.UNKNOWN in verdicts else Colourability.YES
 
     def confirm(self, numbers: Sequence[int]) -> bool:
         """Whether it is exact that these constraints, which were refuted, cannot hold together.
@@ -116,61 +117,67 @@ class Oracle:
         """
         if not self.relied_on_solver:
             return True
-        must_link, cannot_link, _ = self._catalogue.split(numbers)
-        instance = self._catalogue.instance
-        graph = quotient(instance.n_points, instance.k, must_link, cannot_link)
+        graph, fits = self._over_blocks(numbers)
         if graph is None:
             return True
-        verdict, _ = colourable(graph, instance.k, FINAL_NODES)
-        if verdict is Verdict.YES:
+        if fits is not None:
+            return False
+        verdict, _ = colourable(graph, self._catalogue.instance.k, FINAL_NODES)
+        if verdict is Colourability.YES:
             raise BackendFailure(
                 "the integer programming solver says that constraints cannot hold together, and "
                 "there is a clustering that keeps them"
             )
-        return verdict is Verdict.NO
+        return verdict is Colourability.NO
 
-    def _colour_component(self, graph: Graph) -> Verdict:
+    def _colour_component(self, graph: Graph) -> Colourability:
         k = self._catalogue.instance.k
         verdict, _ = colourable(graph, k, NODES)
-        if verdict is not Verdict.UNKNOWN or self._deadline.is_over:
+        if verdict is not Colourability.UNKNOWN or self._deadline.is_over:
             return verdict
         return self._ask_solver(graph)
 
-    def _ask_solver(self, graph: Graph) -> Verdict:
+    def _ask_solver(self, graph: Graph) -> Colourability:
         k, m = self._catalogue.instance.k, len(graph)
         adjacency = np.zeros((m, m), dtype=bool)
         for vertex, adjacent in enumerate(graph):
             adjacency[vertex, list(adjacent)] = True
         clique = greedy_clique(adjacency)
         if len(clique) > k:
-            return Verdict.NO
+            return Colourability.NO
         programme = colouring_programme(adjacency, k, np.zeros((m, k)), fixed=clique)
         solution = solve_binary_programme(replace(programme, time_limit=self._deadline.left))
         if solution.status is MilpStatus.INFEASIBLE:
             self.relied_on_solver = True
-            return Verdict.NO
+            return Colourability.NO
         if solution.x is None:
-            return Verdict.UNKNOWN
+            return Colourability.UNKNOWN
         labels = np.argmax(solution.x.reshape(-1, k), axis=1)
         proper = not (adjacency & (labels[:, None] == labels)).any()
-        return Verdict.YES if proper else Verdict.UNKNOWN
+        return Colourability.YES if proper else Colourability.UNKNOWN
 
-    def _on_clusters(self, numbers: Sequence[int]) -> Verdict:
+    def _over_blocks(self, numbers: Sequence[int]) -> tuple[Graph | None, Fits | None]:
+        """The cannot-link graph over the blocks that these constraints make, None if that refutes
+        them; and which blocks may share a cluster, None where the graph says all."""
+        must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
+        instance = self._catalogue.instance
+        if not on_clusters:
+            return quotient(instance.n_points, instance.k, must_link, cannot_link), None
         contraction = contract(self._catalogue.restricted(numbers))
         if isinstance(contraction, Infeasibility):
-            return Verdict.NO
+            return None, None
         graph = neighbour_sets(contraction.n_blocks, contraction.cannot_link)
         if contraction.instance is None:  # they come to cannot-links
-            return self.colour(graph)
+            return graph, None
 
         def fits(blocks: Sequence[int]) -> bool:
             return contraction.allows(np.asarray(blocks, np.intp))
 
-        return colourable(graph, contraction.k, NODES_ON_CLUSTERS, fits)[0]
+        return graph, fits
 
 
 def minimise(
-    items: Sequence[int], verdict: Callable[[list[int]], Verdict], deadline: Deadline
+    items: Sequence[int], verdict: Callable[[list[int]], Colourability], deadline: Deadline
 ) -> tuple[list[int], bool]:
     """A subset of items, for which the verdict is NO, with none to spare; whether that is proven.
 
@@ -185,10 +192,10 @@ def minimise(
                 return kept, False
             rest = kept[:position] + kept[position + size :]
             found = verdict(rest)
-            if found is Verdict.NO:
+            if found is Colourability.NO:
                 kept = rest
                 continue
-            proven = proven and found is Verdict.YES
+            proven = proven and found is Colourability.YES
             position += size
         if size == 1:
             return kept, proven

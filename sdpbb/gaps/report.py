@@ -10,13 +10,15 @@ from sdpbb.gaps.labelling import Violation
 from sdpbb.problem import Partition
 from sdpbb.report import STOPPED_BY
 from sdpbb.result import PRECISION, Result, SolutionStatus
-from sdpbb.values import finite_or_none, json_text, pandas_series, percent, rounded_down
+from sdpbb.values import finite_or_none, json_text, pandas_series, percent, percent_up, rounded_down
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # Violated constraints that are printed; all of them are in the report itself.
 SHOWN_VIOLATIONS = 5
+
+OF_COST = "of their sum of squares"
 
 
 class Verdict(Enum):
@@ -147,7 +149,7 @@ class GapReport:
         if self.lower_bound is not None:
             lines.append(("Lower bound", rounded_down(self.lower_bound, 12)))
         if self.gap is not None:
-            lines.append(("Gap", percent(self.gap)))
+            lines.append(("Gap", percent_up(self.gap)))
         elif self.difference is not None:
             lines.append(("Difference", f"{self.difference:.6g} from the lower bound, no gap"))
         if self.result.objective is not None:
@@ -159,7 +161,7 @@ class GapReport:
         return text if conflict is None else f"{text}\n\n{conflict}"
 
     def __repr__(self) -> str:
-        gap = "" if self.gap is None else f", gap {percent(self.gap)}"
+        gap = "" if self.gap is None else f", gap {percent_up(self.gap)}"
         return f"GapReport({self.verdict.value}: sum of squares {self.sum_of_squares:.10g}{gap})"
 
 
@@ -171,21 +173,18 @@ def _sentence(report: GapReport) -> str:
         return f"proven that no clustering keeps the constraints{proof}"
     if report.gap is None or report.saving is None:
         return f"no gap, as the labels {_why_not_comparable(report)}"
+    gap = percent_up(report.gap)
     if report.proven_optimal:
         within = f"within a relative gap of {result.gap_asked:g}"
-        return f"proven optimal {within}: no clustering saves more than {_of_cost(report.gap)}"
-    at_most = f"none saves more than {percent(report.gap)}"
+        return f"proven optimal {within}: no clustering saves more than {gap} {OF_COST}"
     if report.verdict is Verdict.NOT_OPTIMAL:
-        found = f"not optimal: the best clustering found saves {_of_cost(report.saving)}"
+        found = f"not optimal: the best clustering found saves {percent(report.saving)} {OF_COST}"
     else:
         found = "not proven optimal, and no better clustering was found"
     if result.status is SolutionStatus.OPTIMAL:
-        return f"{found}, and {at_most}"
-    return f"{found}; stopped by {STOPPED_BY[result.termination]} when it was proven that {at_most}"
-
-
-def _of_cost(share: float) -> str:
-    return f"{percent(share)} of their sum of squares"
+        return f"{found}, and none saves more than {gap}"
+    stopped = f"stopped by {STOPPED_BY[result.termination]} when it was proven"
+    return f"{found}; {stopped} that none saves more than {gap}"
 
 
 def _why_not_comparable(report: GapReport) -> str:

@@ -7,13 +7,13 @@ CSS = """
   color-scheme: light dark;
   --ink: #1b2430; --soft: #566270; --pale: #7d8794; --rule: #d9dee4; --paper: #fefefe;
   --panel: #f3f5f8; --good: #00694c; --fair: #8a5a00; --bad: #a83a00;
-  --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #d55e00;
+  --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #e6eaef; --soft: #a9b4c0; --pale: #7d8794; --rule: #38424d; --paper: #14191f;
     --panel: #1d242c; --good: #4fd0a8; --fair: #f0b64a; --bad: #ff8f57;
-    --blue: #2f8fd8; --sky: #a3dcff; --green: #27bd92; --red: #f07c2c;
+    --blue: #2f8fd8; --sky: #a3dcff; --green: #27bd92; --red: #ff4d3d;
   }
 }
 * { box-sizing: border-box; }
@@ -83,7 +83,7 @@ footer { margin-top: 3rem; color: var(--soft); font-size: .9rem; }
   :root {
     --ink: #000; --soft: #444; --rule: #ccc; --paper: #fff; --panel: #f4f4f4;
     --good: #00694c; --fair: #8a5a00; --bad: #a83a00;
-    --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #d55e00;
+    --blue: #0072b2; --sky: #56b4e9; --green: #009e73; --red: #cc3311;
   }
   body { max-width: none; padding: 0; font-size: 10.5pt; }
   figure, table, .verdict { break-inside: avoid; }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from sdpbb.report import STOPPED_BY
 from sdpbb.result import Result, SolutionStatus
-from sdpbb.values import rounded_down
+from sdpbb.values import percent_up, rounded_down
 
 VERDICTS = {
     SolutionStatus.OPTIMAL: "Proven optimal",
@@ -52,8 +50,7 @@ def _bound(result: Result) -> str:
 
 def gap_text(result: Result) -> str:
     """The gap in per cent, rounded up: what is proven is not more than what is said."""
-    assert result.gap is not None
-    return f"{math.ceil(result.gap * 1e6) / 1e4:.4f}%"
+    return percent_up(result.gap)
 
 
 def _stopped_by(result: Result) -> str:

@@ -14,13 +14,17 @@ from sdpbb.traces.trace import Trace
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# The curves are drawn on to this multiple of the run's time, so that those of a run that ended with
+# its first bound can be seen.
+LONGER = 1.05
 # Bounds below this share of the best cost, and costs above this multiple, are let go out of view.
 LOW, HIGH = 0.5, 1.5
 
 
 def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
     """The incumbent's cost and the proven lower bound as steps over the seconds of the run, with
-    the gap between them shaded; a dot marks each new incumbent.
+    the gap between them shaded; a dot marks each new incumbent. What holds at the end of the run
+    is drawn on a little.
 
     Bounds far below the best cost, and costs far above, which the beginning of a run may have, are
     out of view.
@@ -41,13 +45,17 @@ def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
     )
     lower[~np.isfinite(lower)] = np.nan
     upper[~np.isfinite(upper)] = np.nan
+    found = _improvements(upper)
+    dots = seconds[found], upper[found]
+    end = LONGER * seconds[-1] or 1.0
+    seconds = np.append(seconds, end)
+    lower, upper = (np.append(bound, bound[-1]) for bound in (lower, upper))
     ax.fill_between(
         seconds, lower, upper, step="post", color=BLUE, alpha=0.14, linewidth=0, label="Gap"
     )
     ax.step(seconds, upper, where="post", color=RED, linewidth=1.8, label="Best clustering found")
     ax.step(seconds, lower, where="post", color=BLUE, linewidth=1.8, label="Proven lower bound")
-    found = _improvements(upper)
-    ax.plot(seconds[found], upper[found], "o", color=RED, markersize=4)
+    ax.plot(*dots, "o", color=RED, markersize=4)
     ax.set_xlabel("Time (s)")
     ax.set_ylabel("Sum of squares")
     ax.set_xlim(left=0.0)

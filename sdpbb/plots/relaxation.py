@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem.origin import Origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,19 +53,25 @@ def solved_relaxation(
     found = find_feasible(contraction, time_limit if math.isfinite(time_limit) else None)
     if found is None or isinstance(found, Infeasibility):
         return found
-    chosen = _heuristic_labels(contraction) if labels is None else _of_blocks(contraction, labels)
+    if labels is None:
+        chosen = _heuristic_labels(contraction)
+    else:
+        chosen = _of_blocks(contraction, labels, instance.origin)
     *_, affinity = RootRelaxation(time_limit)(contraction)
     return SolvedRelaxation(affinity, chosen)
 
 
-def _of_blocks(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+def _of_blocks(
+    contraction: Contraction, labels: NDArray[np.intp], origin: Origin
+) -> NDArray[np.intp]:
     of_blocks = labels[contraction.representatives]
     parted = np.flatnonzero(contraction.lift(of_blocks) != labels)
     if len(parted):
-        first = int(contraction.representatives[contraction.block_of[parted[0]]])
+        other = int(parted[0])
+        first = int(contraction.representatives[contraction.block_of[other]])
         raise ParameterError(
-            f"labels: rows {first} and {parted[0]} have different labels, and must-links keep them "
-            "together; expected labels that keep the must-links"
+            f"labels: rows {origin.row(first)} and {origin.row(other)} have different labels, "
+            "and must-links keep them together; expected labels that keep the must-links"
         )
     return of_blocks
 

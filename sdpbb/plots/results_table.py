@@ -23,7 +23,8 @@ SECONDS = ("wall_seconds", "seconds")
 
 def read_solved_runs(paths: Sequence[FilePath], by: str | None = None) -> list[SolvedRuns]:
     """The runs in tables of results, as `sdpbb batch` writes them: CSV with a heading, or one JSON
-    object per line in files whose names end in `.jsonl`.
+    object per line in files whose names end in `.jsonl`, where the last row of a name takes the
+    place of those before.
 
     Parameters
     ----------
@@ -59,8 +60,9 @@ def _names(paths: Sequence[FilePath]) -> list[str]:
 def _rows(path: FilePath) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """The rows with their lines; at least one."""
     n_rows = 0
+    is_json = Path(path).suffix.lower() == ".jsonl"
     with open_text(path) as file:
-        lines = _of_json(file, path) if Path(path).suffix.lower() == ".jsonl" else _of_csv(file)
+        lines = _last_of_names(_of_json(file, path)) if is_json else _of_csv(file)
         try:
             for number, row in lines:
                 n_rows += 1
@@ -88,6 +90,17 @@ def _of_json(file: Iterator[str], path: FilePath) -> Iterator[tuple[int, Mapping
                 f"{shown_path(path)}:{number}: {shown(line.strip())}; expected a JSON object"
             )
         yield number, row
+
+
+def _last_of_names(
+    rows: Iterator[tuple[int, Mapping[str, Any]]],
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The last row of each name, and those without one."""
+    last: dict[str | int, tuple[int, Mapping[str, Any]]] = {}
+    for number, row in rows:
+        name = row.get("name")
+        last[name if isinstance(name, str) else number] = number, row
+    yield from last.values()
 
 
 def _field(row: Mapping[str, Any], name: str, path: FilePath, number: int) -> Any:

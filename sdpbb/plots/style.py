@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 # Text and axes, what is less important, lines behind everything, the ground.
 INK, PALE, RULE, PAPER = "#1b2430", "#7d8794", "#d9dee4", "#fefefe"
 # Told apart by all kinds of colour vision: M. Okabe, K. Ito, Color Universal Design (2008); without
-# black, and with a darker yellow that can be seen on white.
+# black, with a darker yellow that can be seen on white, and, as their vermilion is called orange by
+# many, the red of P. Tol's "vibrant" scheme.
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = (
     "#0072b2",
     "#e69f00",
     "#009e73",
     "#cc79a7",
     "#56b4e9",
-    "#d55e00",
+    "#cc3311",
     "#b8a800",
 )
 COLOURS = (BLUE, ORANGE, GREEN, PINK, SKY, YELLOW)

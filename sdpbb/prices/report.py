@@ -13,7 +13,7 @@ from typing import Any
 from sdpbb.explanation.headings import counted
 from sdpbb.explanation.statements import Statement
 from sdpbb.result import Result, SolutionStatus
-from sdpbb.values import finite_or_none, json_text, percent, rounded_down
+from sdpbb.values import finite_or_none, json_text, percent_up, rounded_down
 
 # Rows that `str` shows.
 SHOWN = 20
@@ -204,9 +204,8 @@ def _summary(report: PriceReport) -> list[str]:
 
 
 def _how_certain(result: Result) -> str:
-    gap = 0.0 if result.gap is None else result.gap
     optimal = result.status is SolutionStatus.OPTIMAL
-    return f"{'proven optimal' if optimal else 'not proven optimal'}, gap {percent(gap)}"
+    return f"{'proven optimal' if optimal else 'not proven optimal'}, gap {percent_up(result.gap)}"
 
 
 def _table(prices: Sequence[Price], total: int) -> list[str]:

@@ -98,10 +98,11 @@ def _places(
     line: int,
     key: str,
 ) -> PairLines:
-    stated = np.sort(pairs, axis=1)
+    # None of those that are not from a file is stated anywhere.
+    stated = np.sort(pairs, axis=1)[: len(lines)]
     if derived is None:
-        return PairLines(stated, lines, key)
+        return PairLines(stated, lines, len(stated), key)
     # There may be millions, and 32 bits hold every row number and line.
     all_pairs = np.concatenate([stated, derived], dtype=np.int32, casting="same_kind")
     all_lines = np.concatenate([lines, np.full(len(derived), line)], dtype=np.int32)
-    return PairLines(all_pairs, all_lines, key)
+    return PairLines(all_pairs, all_lines, len(stated), key)

@@ -40,8 +40,9 @@ Constraints
     called by the names in the column index_column of the points.
 
 Labels
-    One per line, in the order of the points: integers as written, any words without blanks and
-    commas as read. A name that ends in `.npy`: an array (n,) of integers, as numpy.save writes it.
+    One per line, in the order of the points: integers as written; as read, whole numbers (1 and 1.0
+    are one label), and any other words without blanks and commas. A name that ends in `.npy`: an
+    array (n,) of whole numbers or of words, as numpy.save writes it.
 
 Blank lines are skipped; files are UTF-8.
 """

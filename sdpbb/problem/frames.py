@@ -26,11 +26,14 @@ class FrameTable:
         check
     feature_names : (d,)
     row_names : (n,) different hashable values; None where the rows are merely numbered from 0
+    name_problem : why the index of the frame, whose labels repeat or are missing, names no rows;
+        "" if it does, or has not to
     """
 
     points: NDArray[np.float64]
     feature_names: tuple[str, ...]
     row_names: tuple[Hashable, ...] | None
+    name_problem: str = ""
 
     @classmethod
     def of(
@@ -50,8 +53,8 @@ class FrameTable:
         InstanceError
             Naming the column and row at fault.
         """
-        columns = _distinct_columns(frame)
-        row_names = _row_names(frame, index_column, columns)
+        columns = distinct_columns(frame)
+        row_names, name_problem = _row_names(frame, index_column, columns)
         left_out = checked_columns(columns, index_column, drop)
         features = [column for column in columns if column not in left_out]
         if not features:
@@ -59,18 +62,40 @@ class FrameTable:
         points = np.empty((len(frame), len(features)))
         for j, column in enumerate(features):
             points[:, j] = _floats(frame[column], column)
-        return cls(points, tuple(map(str, features)), row_names)
+        return cls(points, tuple(map(str, features)), row_names, name_problem)
 
     @property
     def shown_names(self) -> tuple[str, ...] | None:
         """The names as messages show them: for `Origin.row_names`."""
         return None if self.row_names is None else tuple(map(str, self.row_names))
 
+    def numbered(self, entries: Iterable[Any] | None, argument: str) -> Any:
+        """Constraints on rows of the frame as constraints on row numbers: see `numbered`.
+
+        Raises
+        ------
+        InstanceError
+            Also if there are any, and the index of the frame does not name its rows.
+        """
+        if self.name_problem and isinstance(entries, Iterable):
+            for _ in _rows_of(entries):
+                raise InstanceError(self.name_problem)
+        return numbered(entries, self.row_names, argument)
+
 
 def is_frame(values: object) -> bool:
     """Whether values are a data frame of pandas or polars, neither of which is imported for it."""
     kind = type(values)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] in ("pandas", "polars")
+
+
+def check_numbers(frame: Any, columns: Iterable[Hashable], remedy: str) -> None:
+    """Raise the InstanceError for the first value that is there and no number.
+
+    remedy : what would be right, besides numbers
+    """
+    for column in columns:
+        _floats(frame[column], column, remedy)
 
 
 def checked_columns(
@@ -172,7 +197,8 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
     return tuple(names)
 
 
-def _distinct_columns(frame: Any) -> list[Hashable]:
+def distinct_columns(frame: Any) -> list[Hashable]:
+    """The names of the columns, all of them different, or an InstanceError."""
     columns = list(getattr(frame, "column_names", frame.columns))
     for position, column in enumerate(columns):
         if column in columns[:position]:
@@ -182,14 +208,19 @@ def _distinct_columns(frame: Any) -> list[Hashable]:
 
 def _row_names(
     frame: Any, index_column: str | None, columns: list[Hashable]
-) -> tuple[Hashable, ...] | None:
+) -> tuple[tuple[Hashable, ...] | None, str]:
+    """What the rows are called, and why the index does not say so."""
     if index_column is not None:
         checked_columns(columns, index_column, ())
-        return checked_names(_values(frame[index_column]), f"index_column = {index_column!r}")
+        names = _values(frame[index_column])
+        return checked_names(names, f"index_column = {index_column!r}"), ""
     index = getattr(frame, "index", None)
     if index is None or _merely_counts(index):
-        return None
-    return checked_names(index.tolist(), "points: the index of the frame")
+        return None, ""
+    try:
+        return checked_names(index.tolist(), "points: the index of the frame"), ""
+    except InstanceError as error:
+        return None, f"{error}, or to number the rows: reset_index(drop=True)"
 
 
 def _merely_counts(index: Any) -> bool:
@@ -205,7 +236,9 @@ def _values(series: Any) -> list[Any]:
     return series.to_pylist()
 
 
-def _floats(series: Any, column: Hashable) -> NDArray[np.float64]:
+def _floats(
+    series: Any, column: Hashable, remedy: str = "to leave the column out (drop)"
+) -> NDArray[np.float64]:
     """A column as floats (n,); missing values are nan."""
     array = np.asarray(series.to_numpy())
     if array.dtype.kind in "biuf":
@@ -219,7 +252,7 @@ def _floats(series: Any, column: Hashable) -> NDArray[np.float64]:
         else:
             raise InstanceError(
                 f"points: column {column!r} holds {_quoted(value)} in row {row}; expected numbers, "
-                "or to leave the column out (drop)"
+                f"or {remedy}"
             )
     return result
 

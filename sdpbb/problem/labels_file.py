@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,9 @@ def read_labels(
 ) -> NDArray[np.intp]:
     """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
 
+    Labels are words, or whole numbers, which are the same label however they are written: 1, 01 and
+    1.0.
+
     Parameters
     ----------
     n_points : how many there have to be; None for any number
@@ -35,9 +39,10 @@ def read_labels(
         If pyarrow, which reads Parquet, is not installed.
     """
     suffix = Path(path).suffix.lower()
-    labels: Sequence[str]
+    labels: Sequence[Hashable]
     if column is not None:
-        labels = (read_parquet_column if suffix == ".parquet" else read_column)(path, column)
+        fields = (read_parquet_column if suffix == ".parquet" else read_column)(path, column)
+        labels = _labels(fields, f"{shown_path(path)}: column {shown(column)}: label")
     elif suffix == ".parquet":
         raise InstanceError(
             f"{shown_path(path)}: is a Parquet file; expected to be told its column with the labels"
@@ -51,7 +56,7 @@ def read_labels(
             f"{shown_path(path)}: {len(labels)} labels for {n_points} points; expected one per "
             "line and point, without a heading"
         )
-    numbers: dict[str, int] = {}
+    numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
 
 
@@ -65,14 +70,40 @@ def labels_text(labels: NDArray[np.intp]) -> str:
     return "".join(f"{label}\n" for label in labels.tolist())
 
 
-def _of_array(path: FilePath) -> list[str]:
+def _label(field: str, where: str) -> Hashable:
+    """What two fields have in common if they are the same label."""
+    if not is_number(field):
+        return field
+    try:
+        number = Decimal(field)
+    except InvalidOperation:  # of an exponent of twenty digits
+        number = Decimal("nan")
+    if not number.is_finite() or number != number.to_integral_value():
+        raise InstanceError(f"{where}: {shown(field)}; expected a whole number or a word as label")
+    return number
+
+
+def _labels(fields: Iterable[str], where: str) -> list[Hashable]:
+    return [_label(field, f"{where} {position}") for position, field in enumerate(fields)]
+
+
+def _of_array(path: FilePath) -> list[Hashable]:
     array = read_array(path)
-    if array.ndim != 1 or array.dtype.kind not in "iuUb" or not _is_text(array):
+    if array.ndim != 1 or array.dtype.kind not in "iufUb" or not _is_text(array):
         raise InstanceError(
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
             "labels (n,), integers or words"
         )
-    return [str(label) for label in array.tolist()]
+    where = f"{shown_path(path)}: label"
+    if array.dtype.kind == "U":
+        return _labels(array.tolist(), where)
+    if array.dtype.kind == "f":
+        whole = np.isfinite(array) & (np.trunc(array) == array)
+        for position in np.flatnonzero(~whole).tolist():
+            raise InstanceError(
+                f"{where} {position} is {array[position]}; expected labels (n,), integers or words"
+            )
+    return list(array.tolist())
 
 
 def _is_text(array: NDArray) -> bool:
@@ -83,8 +114,8 @@ def _is_text(array: NDArray) -> bool:
     return int(codes.max()) <= sys.maxunicode
 
 
-def _of_lines(path: FilePath, may_have_heading: bool) -> list[str]:
-    labels = []
+def _of_lines(path: FilePath, may_have_heading: bool) -> list[Hashable]:
+    labels: list[Hashable] = []
     hint = ", or to be told the column of a CSV file" if may_have_heading else ""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
@@ -96,10 +127,10 @@ def _of_lines(path: FilePath, may_have_heading: bool) -> list[str]:
                     f"{shown_path(path)}:{number}: {shown(line.strip())}; expected one label, "
                     f"without blanks and commas{hint}"
                 )
-            labels.append(fields[0])
+            labels.append(_label(fields[0], f"{shown_path(path)}:{number}"))
     # Where the number of points is not known, one label too many would not be noticed.
-    others_are_numbers = len(labels) > 1 and all(map(is_number, labels[1:]))
-    if may_have_heading and others_are_numbers and not is_number(labels[0]):
+    others_are_numbers = len(labels) > 1 and not any(isinstance(one, str) for one in labels[1:])
+    if may_have_heading and others_are_numbers and isinstance(labels[0], str):
         raise InstanceError(
             f"{shown_path(path)}: the first label is {shown(labels[0])}, and the others are "
             "numbers; expected labels without a heading"

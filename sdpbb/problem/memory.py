@@ -13,7 +13,7 @@ from sdpbb.problem.checks import checked_points, number_of_clusters
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.constrained import constrained_instance
 from sdpbb.problem.constraints_file import read_constraints
-from sdpbb.problem.frames import FrameTable, is_frame, numbered
+from sdpbb.problem.frames import FrameTable, is_frame
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.textfile import FilePath
@@ -34,6 +34,8 @@ def instance_of_points(
     row_names = None
     if is_frame(points):
         table = finite_table(points, index_column, drop)
+        if table.name_problem:
+            raise InstanceError(table.name_problem)
         points, row_names = table.points, table.shown_names
     elif index_column is not None or drop:
         argument = "drop" if index_column is None else "index_column"
@@ -64,8 +66,7 @@ def instance_of_frame(
         )
     table = finite_table(frame, index_column, drop)
     constraints: dict[str, Any] = {
-        argument: numbered(entries, table.row_names, argument)
-        for argument, entries in pairs.items()
+        argument: table.numbered(entries, argument) for argument, entries in pairs.items()
     }
     return Instance(
         table.points,

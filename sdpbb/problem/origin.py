@@ -9,7 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
+
+# At most so many, so that 64 bits hold a pair of row numbers as one.
+MAX_ROWS = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,17 +23,37 @@ class PairLines:
     pairs : (p, 2) row numbers i < j from 0; where several places state a pair, the first one is
         meant
     lines : (p,) of their file, from 1; with a key, positions in its list, from 0
+    n_stated : so many of the pairs, the first ones, are stated one by one; a distance (GAMMA,
+        DELTA) amounts to the others, which have its line
     key : of a file that is no list of lines, what holds the pairs, such as "ml"; "" for lines
+
+    Raises
+    ------
+    InstanceError
+        If these are not arrays of integers of such shapes, a row number is below 0 or not below
+        MAX_ROWS, or n_stated is not 0, ..., p.
     """
 
-    pairs: NDArray[np.integer] = field(default_factory=lambda: np.empty((0, 2), np.intp))
-    lines: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.intp))
+    pairs: NDArray[np.integer]
+    lines: NDArray[np.integer]
+    n_stated: int
     key: str = ""
 
-    def line_of(self, i: int, j: int) -> int | None:
-        """The first line that states the pair; None if none does, or the file has a key."""
-        position = self._position_of(i, j)
-        return None if position is None or self.key else int(self.lines[position])
+    def __post_init__(self) -> None:
+        for name, expected in (("pairs", (len(self.lines), 2)), ("lines", (len(self.lines),))):
+            array = getattr(self, name)
+            if array.shape != expected or array.dtype.kind not in "iu":
+                raise InstanceError(
+                    f"{name}: an array of {array.dtype} of shape {array.shape}; expected integers "
+                    f"of shape {expected}"
+                )
+        if self.pairs.min(initial=0) < 0 or self.pairs.max(initial=0) >= MAX_ROWS:
+            raise InstanceError(f"pairs: expected row numbers from 0 to below {MAX_ROWS}")
+        if type(self.n_stated) is not int or not 0 <= self.n_stated <= len(self.lines):
+            raise InstanceError(
+                f"n_stated = {self.n_stated!r}: expected 0 <= n_stated <= {len(self.lines)}, the "
+                "number of pairs"
+            )
 
     def place_of(self, i: int, j: int) -> str:
         """What follows the name of the file in the place that states the pair, ":17" or
@@ -59,6 +83,10 @@ class PairLines:
         return base, keys[order], order
 
 
+def _nowhere() -> PairLines:
+    return PairLines(np.empty((0, 2), np.intp), np.empty(0, np.intp), 0)
+
+
 @dataclass(frozen=True, eq=False)
 class Origin:
     """Where an instance is from, so that messages speak of it as its user does.
@@ -78,8 +106,8 @@ class Origin:
     first_row: int = 0
     row_names: tuple[str, ...] | None = None
     constraints_path: str = ""
-    must_link: PairLines = field(default_factory=PairLines)
-    cannot_link: PairLines = field(default_factory=PairLines)
+    must_link: PairLines = field(default_factory=_nowhere)
+    cannot_link: PairLines = field(default_factory=_nowhere)
 
     def row(self, i: int) -> str:
         """What the user calls row i."""

@@ -149,6 +149,8 @@ class _Coordinator:
 
     def run(self) -> Termination | None:
         """Until every node is finished or a limit is reached."""
+        if self._tree.source == "start" and not self._statistics.n_nodes:
+            self._report(improved=True)
         while True:
             if self._limit is None and self._tree.n_open:
                 self._limit = self._limits.reached(self._statistics.n_nodes)

@@ -109,7 +109,7 @@ def hang(task, interrupt, tell):
 
 def steps(task, interrupt, tell):
     """Longer than its time, but with steps in between that are not."""
-    for _ in range(6):
+    for _ in range(4):
         time.sleep(0.2)
         tell()
     return dict(RESULT)

@@ -216,7 +216,7 @@ def test_an_interrupt_keeps_what_was_found(run, tmp_path):
     thread = threading.Thread(target=stop)
     thread.start()
     jobs = ("fine", "waits", "hang", "fine-later")
-    result, _ = run(*jobs, workers=2, interrupt=interrupt, observer=events.append, grace=2.0)
+    result, _ = run(*jobs, workers=2, interrupt=interrupt, observer=events.append, grace=1.0)
     thread.join()
     assert result.interrupted
     assert statuses(result) == {"fine": "optimal", "waits": "feasible"}

@@ -1,5 +1,7 @@
 """Workers, whatever they do."""
 
+import errno
+import json
 import os
 import signal
 import subprocess
@@ -11,6 +13,8 @@ import psutil
 import pytest
 
 from sdpbb.batch.crew import FAILED_STARTS, Completion, Ending, crew
+from sdpbb.batch.process import _BEGIN
+from sdpbb.batch.worker import LOST_PARENT
 from sdpbb.errors import BackendFailure
 from tests.batch.misbehaving import INTERRUPTED, RESULT
 
@@ -71,25 +75,26 @@ def test_the_first_worker_shows_that_it_can_work_before_others_are_started(tmp_p
         wait_until(lambda: len(list(tmp_path.iterdir())) == 3)  # all at the same time
 
 
-@pytest.mark.parametrize(
-    ("action", "reason"),
-    [
-        ("exits", "ended with exit status 3: the reason"),
-        ("segfault", "was ended by SIGSEGV"),
-        ("once", "was ended by SIGKILL (by somebody, or by the system if memory ran out)"),
-    ],
-)
-def test_a_death_is_told_of_its_own_task_only(tmp_path, action, reason):
+def test_a_death_is_told_of_its_own_task_only(tmp_path):
+    reasons = {
+        "exits": "ended with exit status 3: the reason",
+        "segfault": "was ended by SIGSEGV",
+        "once": "was ended by SIGKILL (by somebody, or by the system if memory ran out)",
+    }
     with crew(2, WORK, "", 1.0) as workers:
         workers.submit(0, task("echo"))
         wait_for(workers)
         workers.submit(1, task(tmp_path / "waits"))
         wait_until((tmp_path / "waits").exists)
-        workers.submit(2, task(tmp_path / action))
-        assert wait_for(workers) == [Completion(2, Ending.DIED, None, reason)]
-        workers.submit(3, task("echo"))
+        for number, action in enumerate(reasons, start=2):
+            workers.submit(-number, task("echo"))  # its worker has said something before
+            (done,) = wait_for(workers)
+            assert (done.key, done.ending) == (-number, Ending.DONE)
+            workers.submit(number, task(tmp_path / action))
+            assert wait_for(workers) == [Completion(number, Ending.DIED, None, reasons[action])]
+        workers.submit(0, task("echo"))
         (done,) = wait_for(workers)
-        assert (done.key, done.ending) == (3, Ending.DONE)
+        assert (done.key, done.ending) == (0, Ending.DONE)
         assert workers.running == [1]
 
 
@@ -129,7 +134,7 @@ def test_a_task_without_a_limit_may_take_as_long_as_it_likes(tmp_path):
 
 
 def test_an_interrupt_ends_what_heeds_it_and_kills_what_does_not(tmp_path):
-    with crew(2, WORK, "", 2.0) as workers:
+    with crew(2, WORK, "", 1.0) as workers:
         workers.submit(0, task("echo"))
         wait_for(workers)
         workers.submit(1, task(tmp_path / "waits"))
@@ -161,6 +166,35 @@ def test_workers_that_cannot_start_are_given_up():
             start(workers, FAILED_STARTS)
     assert str(caught.value) == (
         "worker processes die while they start: ended with exit status 1: works"
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("subprocess.Popen", BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")),
+        ("tempfile.TemporaryFile", OSError(errno.ENOSPC, "Resource temporarily unavailable")),
+        ("threading.Thread.start", RuntimeError("Resource temporarily unavailable")),
+    ],
+)
+def test_what_the_system_refuses_a_worker_is_told(monkeypatch, place, error):
+    def refuse(*args, **kwargs):
+        raise error
+
+    def n_open():
+        return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+
+    before = n_open(), len(psutil.Process().children())
+    with crew(1, WORK, "", 1.0) as workers:
+        monkeypatch.setattr(f"sdpbb.batch.process.{place}", refuse)
+        with pytest.raises(BackendFailure) as caught:
+            workers.submit(0, task("echo"))
+        monkeypatch.undo()
+        assert (n_open(), len(psutil.Process().children())) == before
+        assert workers.running == []
+    assert str(caught.value) == (
+        "worker processes cannot start: Resource temporarily unavailable; expected memory, "
+        "processes and temporary files for them (fewer workers need less)"
     )
 
 
@@ -209,6 +243,18 @@ def test_workers_end_with_their_parent(tmp_path):
         (worker,) = filter(is_worker, psutil.Process(parent.pid).children())
         parent.kill()
     wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, 10.0)
+
+
+def test_a_torn_message_is_the_end_of_the_parent():
+    command = [sys.executable, "-c", _BEGIN, json.dumps(sys.path), WORK, ""]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        try:
+            assert json.loads(worker.stdout.readline()) == {"ready": True}
+            worker.stdin.write(b'{"task": {"da')
+            worker.stdin.close()
+            assert worker.wait(timeout=20) == LOST_PARENT
+        finally:
+            worker.kill()
 
 
 def is_worker(process):

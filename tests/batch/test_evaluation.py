@@ -79,7 +79,7 @@ def test_what_cannot_be_solved_as_asked_is_bad_input(files):
         ("soft.txt", "soft.txt: soft constraints"),
         ("size.txt", "'sdp': expected"),
     ):
-        value, _ = run(files, constraints=constraints)
+        value, _ = run(files, constraints=constraints, bounding="sdp")
         assert value["status"] == "bad_input"
         assert message in value["message"]
     value, _ = run(files, constraints="size.txt", bounding="colgen")

@@ -88,7 +88,7 @@ def test_the_summary_says_it_all():
     assert "(shifts: 1 s, 10 nodes)" in lines
     stopped, failures = lines.index("Stopped:"), lines.index("Failed:")
     assert lines[stopped + 1 : failures - 1] == [
-        "  c: feasible, time limit after 15.00 s, sum of squares 1, gap 33.3333%, "
+        "  c: feasible, time limit after 15.00 s, sum of squares 1, gap 33.3334%, "
         "lower bound 0.666666666666"  # rounded down
     ]
     assert lines[failures + 1 :] == ["  d: crashed: its process died (tried 2 times)"]

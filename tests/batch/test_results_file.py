@@ -52,13 +52,21 @@ def test_a_row_is_there_as_soon_as_it_is_appended(path):
 @given(st.integers(0, 10**6))
 def test_a_file_that_was_cut_off_holds_its_whole_lines(tmp_path_factory, cut):
     path = tmp_path_factory.mktemp("cut") / "results.jsonl"
-    write(path, ROWS)
-    whole = path.read_bytes()
+    whole = "".join(one.to_line() for one in ROWS).encode()
     part = whole[: cut % (len(whole) + 1)]
     path.write_bytes(part)
     n_left = part.count(b"\n")
     write(path, [row(name="next")], resume=True)
     assert read(path) == [*ROWS[:n_left], row(name="next")]
+
+
+def test_what_was_cut_off_leaves_nothing_after_a_shorter_row(path):
+    write(path, ROWS[:1])
+    with open(path, "ab") as file:
+        file.write(failed(name="b", message="x" * 10_000).to_line().encode()[:-1])
+    write(path, ROWS[1:2], resume=True)
+    with open(path, encoding="utf-8") as file:
+        assert file.read() == "".join(one.to_line() for one in ROWS[:2])
 
 
 def test_rows_are_not_overwritten(path):

@@ -188,6 +188,37 @@ def test_a_worker_that_is_not_up_yet_leaves_interrupts_to_its_parent(pool):
     assert pool.n_deaths == 0
 
 
+FIRST_WORKERS = """
+import os, signal
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from tests.executors import tasks
+
+# Not SIG_IGN, which others inherit.
+signal.signal(signal.SIGINT, lambda number, frame: None)
+with TaskPool(LocalProcesses(2)) as pool:
+    for key in range(2):
+        pool.submit(key, tasks.square, key)
+    while pool.n_under_way:
+        pool.wait(0.01)
+        os.killpg(0, signal.SIGINT)
+    print(pool.n_deaths)
+"""
+
+
+def test_the_first_workers_of_a_process_leave_interrupts_to_it():
+    """The processes that loky starts besides them must not take their mask away."""
+    coordinator = subprocess.run(
+        [sys.executable, "-c", FIRST_WORKERS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        timeout=60,
+    )
+    assert (coordinator.stdout, coordinator.stderr) == ("0\n", "")
+
+
 def test_a_worker_that_dies_once_costs_no_task(pool, tmp_path):
     pool.submit(0, tasks.die_unless_marked, tmp_path / "marker", "value")
     pool.submit(1, tasks.nap, 0.5, "other")

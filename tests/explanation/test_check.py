@@ -10,7 +10,7 @@ import sdpbb
 from sdpbb.errors import ParameterError
 from sdpbb.explanation import check, suspicions
 from sdpbb.explanation.check import check_constraints
-from sdpbb.explanation.colourability import Verdict
+from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.explain import Diagnosis
 from sdpbb.explanation.implications import redundant
 from sdpbb.explanation.oracle import Deadline
@@ -120,7 +120,7 @@ def test_without_time_nothing_more_is_left_out():
 
 
 def test_what_is_not_found_out_is_not_claimed(monkeypatch):
-    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Verdict.UNKNOWN))
+    monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
     report = check_constraints(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
     assert report.is_feasible is None
     assert "not known" in str(report)

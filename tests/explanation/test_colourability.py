@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.explanation.colourability import (
-    Verdict,
+    Colourability,
     colourable,
     components,
     core,
@@ -26,11 +26,11 @@ def test_the_verdict_is_that_of_enumeration(seed, m, k, density):
     graph = graph_of(adjacency)
     verdict, colours = colourable(graph, k, budget=10**6)
     if proper_colourings(adjacency, k):
-        assert verdict is Verdict.YES
+        assert verdict is Colourability.YES
         assert proper(adjacency, colours)
         assert set(colours.tolist()) <= set(range(k))
     else:
-        assert (verdict, colours) == (Verdict.NO, None)
+        assert (verdict, colours) == (Colourability.NO, None)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 4), st.floats(0, 1))
@@ -40,7 +40,7 @@ def test_the_core_decides(seed, m, k, density):
     graph = graph_of(adjacency)
     inner = induced(graph, core(graph, k))
     verdicts = {colourable(induced(inner, part), k, 10**6)[0] for part in components(inner)}
-    assert (Verdict.NO in verdicts) == (not proper_colourings(adjacency, k))
+    assert (Colourability.NO in verdicts) == (not proper_colourings(adjacency, k))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 5), st.floats(0, 1))
@@ -60,23 +60,25 @@ def test_a_clique_is_found_if_there_is_one(seed, m, order, density):
 def test_no_more_vertices_share_a_colour_than_fit():
     graph: list[set[int]] = [set() for _ in range(7)]
     verdict, colours = colourable(graph, 3, 10**6, fits=lambda some: len(some) <= 3)
-    assert verdict is Verdict.YES
+    assert verdict is Colourability.YES
     assert np.bincount(colours).max() <= 3
-    assert colourable(graph, 3, 10**6, fits=lambda some: len(some) <= 2)[0] is Verdict.NO
+    assert colourable(graph, 3, 10**6, fits=lambda some: len(some) <= 2)[0] is Colourability.NO
 
 
 def test_a_vertex_that_fits_nowhere_has_no_colour():
-    assert colourable([set(), set()], 2, 10**6, fits=lambda some: 1 not in some)[0] is Verdict.NO
+    assert (
+        colourable([set(), set()], 2, 10**6, fits=lambda some: 1 not in some)[0] is Colourability.NO
+    )
 
 
 def test_without_a_budget_nothing_is_known():
     graph = graph_of(mycielski(cycle(5)))
-    assert colourable(graph, 3, budget=5) == (Verdict.UNKNOWN, None)
-    assert colourable(graph, 3, budget=10**6)[0] is Verdict.NO
+    assert colourable(graph, 3, budget=5) == (Colourability.UNKNOWN, None)
+    assert colourable(graph, 3, budget=10**6)[0] is Colourability.NO
     assert find_clique(graph_of(complete(6)), 6, budget=0) is None
 
 
 def test_the_empty_graph_needs_no_colour():
     verdict, colours = colourable([], 1, budget=0)
-    assert verdict is Verdict.YES
+    assert verdict is Colourability.YES
     assert len(colours) == 0

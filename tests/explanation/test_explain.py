@@ -7,10 +7,11 @@ import sdpbb
 from sdpbb import conclusion
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.explanation import oracle
-from sdpbb.explanation.colourability import Graph, Verdict
+from sdpbb.explanation.colourability import Colourability, Graph
 from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
 from sdpbb.explanation.oracle import Deadline, Oracle, minimise
-from sdpbb.problem import InfeasibilityKind, Instance, MaximumDiameter, MaximumSize
+from sdpbb.explanation.statements import Catalogue
+from sdpbb.problem import AllOf, InfeasibilityKind, Instance, MaximumDiameter, MaximumSize
 from tests.explanation.cases import can_hold, contradictory, only
 from tests.graphs import cycle, mycielski
 
@@ -25,9 +26,9 @@ def test_a_conflict_is_infeasible_and_each_of_its_members_is_needed(seed):
     instance = contradictory(np.random.default_rng(seed))
     found = diagnose(instance, time_limit=60.0)
     if can_hold(instance):
-        assert (found.verdict, found.conflict) == (Verdict.YES, None)
+        assert (found.verdict, found.conflict) == (Colourability.YES, None)
         return
-    assert found.verdict is Verdict.NO
+    assert found.verdict is Colourability.NO
     members = found.conflict.members
     assert found.conflict.is_minimal
     assert found.conflict.is_exact
@@ -174,12 +175,47 @@ def test_the_integer_programming_solver_is_named_where_the_proof_is_its(monkeypa
     assert str(conflict).endswith("(by an integer programming solver in floating point)")
 
 
+def apart(adjacency: np.ndarray, wanted: float) -> tuple[np.ndarray, float]:
+    """Points of which neighbours are more than the second number apart, and others less."""
+    least = 1.0 + abs(np.linalg.eigvalsh(adjacency.astype(float))).max()
+    gram = least * np.eye(len(adjacency)) - adjacency
+    return np.linalg.cholesky(gram), float(np.sqrt(2 * least + wanted))
+
+
+@pytest.mark.parametrize(("final_nodes", "is_exact"), [(oracle.FINAL_NODES, True), (10, False)])
+def test_what_comes_to_cannot_links_is_confirmed_as_they_are(monkeypatch, final_nodes, is_exact):
+    monkeypatch.setattr(oracle, "NODES", 10)
+    monkeypatch.setattr(oracle, "FINAL_NODES", final_nodes)
+    where, distance = apart(mycielski(cycle(5)), wanted=1.0)
+    far = AllOf([MaximumDiameter(distance)])
+    # Clusters of all points may be, so that the first one is left out.
+    constraints = [MaximumSize(11), far]
+    conflict = explain_infeasibility(Instance(where, 3, cluster_constraints=constraints))
+    assert [(m.argument, m.position) for m in conflict.members] == [("cluster_constraints", 1)]
+    assert (conflict.is_minimal, conflict.is_exact) == (True, is_exact)
+
+
+def test_what_propagation_refutes_is_exact():
+    far = AllOf([MaximumDiameter(0.5)])
+    instance = Instance(np.arange(3.0)[:, None], 2, cluster_constraints=[far])
+    judge = Oracle(Catalogue(instance), Deadline(60.0))
+    judge.relied_on_solver = True
+    assert judge.confirm([0])
+
+
+def test_what_says_more_than_cannot_links_is_not_confirmed():
+    instance = Instance(points(5), 2, cluster_constraints=[MaximumSize(3)])
+    judge = Oracle(Catalogue(instance), Deadline(60.0))
+    judge.relied_on_solver = True
+    assert not judge.confirm([0])
+
+
 def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
     monkeypatch.setattr(oracle, "NODES", 0)
 
-    def wrong(self: Oracle, graph: Graph) -> Verdict:
+    def wrong(self: Oracle, graph: Graph) -> Colourability:
         self.relied_on_solver = True
-        return Verdict.NO
+        return Colourability.NO
 
     monkeypatch.setattr(Oracle, "_ask_solver", wrong)
     wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]
@@ -194,15 +230,13 @@ def test_a_time_limit_is_a_number_above_zero(time_limit):
 
 
 def test_minimise_keeps_what_it_cannot_decide():
-    def verdict(items: list[int]) -> Verdict:
-        if {3, 7} <= set(items):
-            return Verdict.NO
-        return Verdict.UNKNOWN if 5 in items else Verdict.YES
+    def verdict(items: list[int]) -> Colourability:
+        if 5 not in items:
+            return Colourability.UNKNOWN
+        return Colourability.NO if {3, 7} <= set(items) else Colourability.YES
 
-    kept, is_minimal = minimise(list(range(10)), verdict, Deadline(60.0))
-    assert set(kept) >= {3, 7}
-    assert verdict(kept) is Verdict.NO
-    assert is_minimal == (kept == [3, 7])
+    found = minimise(list(range(10)), verdict, Deadline(60.0))
+    assert found == ([3, 5, 7], False)
 
 
 def test_solve_says_why():
@@ -219,7 +253,7 @@ def test_solve_has_no_conflict_for_a_feasible_instance():
 
 
 def test_a_refuted_proof_is_no_result(monkeypatch):
-    monkeypatch.setattr(conclusion, "diagnose", lambda *arguments: Diagnosis(Verdict.YES))
+    monkeypatch.setattr(conclusion, "diagnose", lambda *arguments: Diagnosis(Colourability.YES))
     with pytest.raises(BackendFailure, match="that is not so, as a clustering has been found"):
         sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
 
@@ -229,7 +263,7 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
 
     def remember(instance: Instance, time_limit: float) -> Diagnosis:
         asked.append(time_limit)
-        return Diagnosis(Verdict.UNKNOWN)
+        return Diagnosis(Colourability.UNKNOWN)
 
     monkeypatch.setattr(conclusion, "diagnose", remember)
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,11 +80,27 @@ def test_distances_are_named_with_the_points_they_are_between(read):
     assert not Catalogue(read("CL 0 1\nCL 0 2\n")).stated_and_implied
 
 
+def test_a_pair_that_no_file_states_is_of_no_distance(read):
+    instance = read("CL 0 1\nGAMMA 8.5\n")
+    added = replace(instance, cannot_link=[*instance.cannot_link.tolist(), [1, 2]])
+    assert statements(added) == [
+        (":1", "CL 0 1"),
+        (":2", "GAMMA: 0 and 3 are 9 apart"),
+        ("cannot_link[2]", "CL 1 2"),
+    ]
+
+
 def test_the_rows_of_a_matrix_are_no_distances(read):
     matrix = "1 -1 -1 -1\n-1 1 0 0\n-1 0 1 0\n-1 0 0 1\n"
     instance = read(matrix, constraints_format="matrix")
     assert [text for _, text in statements(instance)] == ["CL 0 1", "CL 0 2", "CL 0 3"]
     assert Catalogue(instance).stated_pairs == [0, 1, 2]
+
+
+def test_the_farthest_pairs_in_the_last_row_of_a_matrix_are_no_distance(read):
+    instance = read("1 0 0 0\n0 1 0 0\n0 0 1 0\n-1 -1 0 1\n", constraints_format="matrix")
+    assert statements(instance) == [(":4", "CL 0 3"), (":4", "CL 1 3")]
+    assert Catalogue(instance).stated_pairs == [0, 1]
 
 
 def test_constraints_on_clusters_are_told_as_in_a_file():

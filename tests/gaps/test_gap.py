@@ -136,8 +136,11 @@ def test_the_run_begins_with_the_labels():
     report = optimality_gap(instance, best, observer=events.append)
     assert isinstance(events[0], Started)
     assert isinstance(events[-1], Finished)
-    first = next(event for event in events if isinstance(event, Progress))
-    assert first.upper == report.sum_of_squares
+    progress = [event for event in events if isinstance(event, Progress)]
+    # Nothing else has to be found.
+    assert [event.source for event in progress if event.source] == ["start"]
+    assert progress[0].source == "start"
+    assert progress[0].upper == report.sum_of_squares
     assert report.proven_optimal
     assert (report.gap, report.saving) == (report.result.gap, 0.0)
 
@@ -238,14 +241,14 @@ FEASIBLE = OPTIMAL | {
 VIOLATED = tuple(Violation("cannot-link", i, (i, i + 1), (str(i), str(i + 1))) for i in range(7))
 REPORTS = {
     Verdict.OPTIMAL: (
-        a_report(OPTIMAL, 2.0, 5e-5, 0.0),
+        a_report(OPTIMAL, 2.0, 4.99e-5, 0.0),
         "proven optimal within a relative gap of 0.0001: no clustering saves more than 0.0050% of "
         "their sum of squares",
     ),
     Verdict.NOT_OPTIMAL: (
-        a_report(OPTIMAL, 2.5, 0.20004, 0.2),
+        a_report(OPTIMAL, 2.5, 0.2000331, 0.2),
         "not optimal: the best clustering found saves 20.0000% of their sum of squares, and none "
-        "saves more than 20.0040%",
+        "saves more than 20.0034%",
     ),
     Verdict.UNDECIDED: (
         a_report(FEASIBLE, 2.0, 0.5, 0.0),
@@ -275,6 +278,11 @@ def test_what_a_report_says_of_itself(verdict):
     assert repr(report).startswith(f"GapReport({verdict.value}: sum of squares ")
 
 
+def test_a_gap_is_printed_rounded_up():
+    report, _ = REPORTS[Verdict.NOT_OPTIMAL]
+    assert repr(report).endswith(", gap 20.0034%)")
+
+
 def test_figures_of_reports():
     def figures(verdict: Verdict) -> list[str]:
         return str(REPORTS[verdict][0]).splitlines()[1:]
@@ -284,7 +292,7 @@ def test_figures_of_reports():
     assert figures(Verdict.NOT_OPTIMAL) == [
         "Sum of squares  2.5",
         *bound,
-        "Gap             20.0040%",
+        "Gap             20.0034%",
         "Best clustering 2, proven optimal, the labels themselves",
         *ran,
     ]

@@ -8,6 +8,7 @@ from sdpbb.plots import plot_matrix
 from sdpbb.plots.matrix import sorted_order
 from sdpbb.plots.relaxation import solved_relaxation
 from sdpbb.problem import Contraction, Infeasibility, Instance, MaximumSize, contract
+from sdpbb.problem.origin import Origin
 from tests.graphs import cycle, mycielski
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -76,6 +77,14 @@ def test_labels_that_part_must_links_are_refused():
     instance = Instance(POINTS, 2, must_link=[(3, 4)])
     with pytest.raises(ParameterError, match="rows 3 and 4 have different labels"):
         solved_relaxation(instance, np.array([1, 1, 0, 0, 1, 0]))
+
+
+def test_rows_have_the_names_that_their_user_gives_them():
+    numbered = Instance(POINTS, 2, must_link=[(3, 4)], origin=Origin(first_row=1))
+    named = Instance(POINTS, 2, must_link=[(3, 4)], origin=Origin(row_names=tuple("abcdef")))
+    for instance, rows in ((numbered, "rows 4 and 5"), (named, "rows d and e")):
+        with pytest.raises(ParameterError, match=f"{rows} have different labels"):
+            solved_relaxation(instance, np.array([1, 1, 0, 0, 1, 0]))
 
 
 def test_without_a_clustering_there_is_a_proof():

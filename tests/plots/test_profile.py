@@ -88,6 +88,23 @@ def test_lines_of_json_are_the_same(table, tmp_path):
     ]
 
 
+def test_in_lines_of_json_the_last_row_of_a_name_counts(tmp_path):
+    rows = [
+        {"name": "a", "status": "feasible", "seconds": 5},
+        {"name": "b", "status": "optimal", "seconds": 1.5},
+        {"name": "a", "status": "optimal", "seconds": 9},
+        {"name": None, "status": "crashed"},
+        {"name": None, "status": "crashed"},
+        {"status": "optimal", "seconds": 3},
+    ]
+    path = tmp_path / "results.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert read_solved_runs([path]) == [SolvedRuns("results", (9.0, 1.5, 3.0), 5)]
+    path.write_text(path.read_text().replace("9", '"late"'))
+    with pytest.raises(InstanceError, match=r"results.jsonl:3: seconds is 'late'"):
+        read_solved_runs([path])
+
+
 def test_files_of_one_name_are_told_apart_by_their_folders(table, tmp_path):
     (tmp_path / "again").mkdir()
     again = tmp_path / "again" / "results.csv"

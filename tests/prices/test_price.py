@@ -16,7 +16,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.prices import prices as price_module
 from sdpbb.prices.prices import constraint_prices, stated_constraints
 from sdpbb.prices.report import COLUMNS, Price, PriceProof, PriceReport
-from sdpbb.prices.tasks import probe, without
+from sdpbb.prices.tasks import Solved, probe, without
 from sdpbb.problem import Instance, MaximumSize
 from sdpbb.problem.formats import read_instance
 from sdpbb.result import SolutionStatus, Termination
@@ -158,6 +158,41 @@ def test_better_clusterings_of_later_runs_are_used():
     assert report.result.lower_bound == pytest.approx(1.0, rel=1e-3)
     assert report.result.lower_bound <= report.result.objective
     assert not report.is_complete
+
+
+def test_an_interval_rests_on_the_lower_bounds():
+    instance = Instance([[0.0], [1.0], [10.0], [11.0]], 2, [(0, 1)], [(0, 3)])
+    stopped = replace(
+        sdpbb.solve(instance),
+        status=SolutionStatus.FEASIBLE,
+        termination=Termination.TIME_LIMIT,
+        objective=110.0,
+        lower_bound=90.0,
+        gap=20.0 / 110.0,
+    )
+    catalogue = price_module.Catalogue(instance)
+    clock = price_module._Clock(math.inf, math.inf, threading.Event())
+    run = price_module._Run(catalogue, SolverParameters(), clock, stopped, None)
+    run._left = [0, 1]
+    run._take_solved(0, Solved(110.0, 80.0, stopped.partition.labels, False, False, 0.0))
+    run._take_solved(1, Solved(70.0, 60.0, np.array([0, 1, 1, 1]), False, False, 0.0))
+    prices = {price.statement.text: price for price in run.report().prices}
+    must_link, cannot_link = prices["ML 0 1"], prices["CL 0 3"]
+    # Without the must-link between 80 and 110, without the cannot-link between 60 and 70.
+    assert (must_link.lower, must_link.upper, must_link.difference) == (0.0, 30.0, 0.0)
+    assert (cannot_link.lower, cannot_link.upper, cannot_link.difference) == (20.0, 50.0, 40.0)
+    assert not must_link.proven
+    assert not cannot_link.proven
+
+
+def test_what_is_rounding_is_no_gap():
+    # Must-linked points that are equal but for rounding: their cost is no 0, and its bound is.
+    points = [[0.3], [0.1 + 0.2], [0.3], [0.9], [0.9], [0.3 * 3]]
+    instance = Instance(points, 2, must_link=[(0, 1)], cannot_link=[(0, 3)])
+    report = constraint_prices(instance)
+    assert 0.0 < report.result.objective < 1e-30
+    assert report.result.gap == 0.0
+    assert report.is_complete
 
 
 def test_without_time_nothing_is_priced():

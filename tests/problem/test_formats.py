@@ -286,6 +286,22 @@ def test_labels_may_be_words(tmp_path):
     assert read_labels(path, 3).tolist() == [0, 1, 0]
 
 
+def test_labels_that_are_numbers_are_compared_as_numbers(tmp_path):
+    huge = 10**20
+    lines = f"0\n0.0\n-0\n1\n+01\n1e0\n{huge}\n{huge + 1}\n1e20\n1_0\n10\n"
+    path = file(tmp_path, lines, "labels.txt")
+    assert read_labels(path).tolist() == [0, 0, 0, 1, 1, 1, 2, 3, 2, 4, 5]
+
+
+@pytest.mark.parametrize("field", ["1e-999999999", "1e99999999999999999999", "." + "1" * 9000])
+def test_numbers_of_any_length_are_read_or_told(tmp_path, field):
+    path = file(tmp_path, f"0\n{field}\n", "labels.txt")
+    with pytest.raises(InstanceError, match=r":2: .*; expected a whole number or a word as label$"):
+        read_labels(path)
+    path = file(tmp_path, "1e999999999\n" + "1" * 9000 + "\n1e999999999\n", "labels.txt")
+    assert read_labels(path).tolist() == [0, 1, 0]
+
+
 def test_constraints_on_clusters_become_those_of_the_instance(tmp_path):
     points = file(tmp_path, "4 1 2\n0\n1\n5\n6\n")
     lines = "MAXSIZE 3\nOVERLAP 1 0 1 # both\nDIFFERENCE 2 3\nMAXSIZE 2\nSOFTCL 0 0 2 3 1\n"

@@ -42,6 +42,22 @@ def test_a_range_that_does_not_begin_at_zero_names_the_rows():
     assert FrameTable.of(frame[:2]).row_names is None
 
 
+def test_an_index_with_gaps_names_no_rows():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"x": [1.0, 2.0]}, index=["a", None])
+    assert Instance.from_frame(frame, 1).origin.row(1) == "1"
+    with pytest.raises(InstanceError, match="the index of the frame: row 1 has no name; expected"):
+        Instance.from_frame(frame, 1, cannot_link=[("a", "b")])
+
+
+def test_a_file_of_constraints_needs_names_that_differ(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "constraints.txt").write_text("ML 0 1\n")
+    frame = pandas.DataFrame({"x": [1.0, 2.0]}, index=["a", "a"])
+    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 1 are both called"):
+        Instance.from_points(frame, 1, tmp_path / "constraints.txt")
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_columns_are_features_unless_they_are_left_out(library):
     frames = pytest.importorskip(library)
@@ -93,8 +109,17 @@ def test_what_is_wrong_with_a_frame_is_told(library, columns, options, message):
 def test_names_of_pandas_that_are_not_different_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1, 2]}, index=["a", "a"])
-    with pytest.raises(InstanceError, match="the index of the frame: rows 0 and 1 are both called"):
-        FrameTable.of(frame)
+    both = "points: the index of the frame: rows 0 and 1 are both called 'a'; expected names that "
+    table = FrameTable.of(frame)
+    assert table.row_names is None
+    assert table.name_problem.startswith(both)
+    assert Instance.from_frame(frame, 1).origin.rows([0, 1]) == ["0", "1"]
+    for nothing in (None, [], iter([]), np.empty((0, 2))):
+        assert len(Instance.from_frame(frame, 1, must_link=nothing).must_link) == 0
+    for argument, entry in (("must_link", (0, 1)), ("soft_cannot_link", ("a", "b", 0.5))):
+        for entries in ([entry], iter([entry])):
+            with pytest.raises(InstanceError, match=f"^{both}"):
+                Instance.from_frame(frame, 1, **{argument: entries})
     twice = pandas.DataFrame([[1, 2]], columns=["x", "x"])
     with pytest.raises(InstanceError, match="points: two columns are called 'x'"):
         FrameTable.of(twice)

@@ -7,6 +7,7 @@ import pytest
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import Instance, Origin, PairLines
+from sdpbb.problem.constraints import Constraints
 
 LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
 
@@ -20,14 +21,13 @@ def file(tmp_path, content, name="constraints.txt"):
 def test_an_instance_without_files_has_no_places():
     origin = Instance(LINE, 2, must_link=[(0, 1)]).origin
     assert origin.place("must_link", 0, 1) == ""
-    assert origin.must_link.line_of(0, 1) is None
     assert origin.rows([0, 3]) == ["0", "3"]
 
 
 def test_the_first_line_that_states_a_pair_is_its_place(tmp_path):
     path = file(tmp_path, "# first\nCL 1 0\nML 2 3\n\nCL 0 1\n")
     origin = Instance.from_points(LINE, 2, path).origin
-    assert origin.cannot_link.line_of(0, 1) == origin.cannot_link.line_of(1, 0) == 2
+    assert origin.place("cannot_link", 0, 1) == f"{path}:2"
     assert origin.place("cannot_link", 1, 0) == f"{path}:2"
     assert origin.place("must_link", 2, 3) == f"{path}:3"
     assert origin.place("must_link", 0, 1) == ""
@@ -42,8 +42,22 @@ def test_a_distance_is_the_place_of_the_pairs_that_no_line_states(tmp_path):
     assert instance.must_link.tolist() == [[0, 1], [1, 2], [2, 3]]
     places = [instance.origin.place("cannot_link", i, 3) for i in (0, 1)]
     assert places == [f"{path}:1", f"{path}:2"]
-    lines = [instance.origin.must_link.line_of(*pair) for pair in ((0, 1), (1, 2), (0, 3))]
-    assert lines == [3, 4, None]
+    places = [instance.origin.must_link.place_of(*pair) for pair in ((0, 1), (1, 2), (0, 3))]
+    assert places == [":3", ":4", ""]
+
+
+def test_it_is_known_which_pairs_are_stated_one_by_one(tmp_path):
+    texts = {
+        "GAMMA 5\nCL 0 3\nML 0 1\n": (1, 1),
+        "CL 0 3\nCL 1 3\nML 0 1\nML 0 1\n": (2, 2),
+        "GAMMA 5\nDELTA 1.5\n": (0, 0),
+        "CL 0 1\nGAMMA 99\n": (0, 1),
+    }
+    for text, (n_must, n_cannot) in texts.items():
+        origin = Instance.from_points(LINE, 2, file(tmp_path, text)).origin
+        assert (origin.must_link.n_stated, origin.cannot_link.n_stated) == (n_must, n_cannot)
+    far = file(tmp_path, '{"ml": [], "cl": [[0, 3], [1, 3]]}', "constraints.json")
+    assert Instance.from_points(LINE, 2, far).origin.cannot_link.n_stated == 2
 
 
 def test_a_pair_in_a_list_has_its_position_for_a_place(tmp_path):
@@ -51,7 +65,6 @@ def test_a_pair_in_a_list_has_its_position_for_a_place(tmp_path):
     origin = Instance.from_points(LINE, 2, path).origin
     assert origin.place("must_link", 0, 1) == f"{path}: ml[1]"
     assert origin.place("cannot_link", 0, 3) == f"{path}: cl[0]"
-    assert origin.must_link.line_of(0, 1) is None
 
 
 def test_a_pair_of_a_matrix_has_the_line_of_its_row(tmp_path):
@@ -143,5 +156,30 @@ def test_as_many_names_as_points():
 
 
 def test_no_pairs_are_nowhere():
-    assert PairLines().line_of(0, 1) is None
-    assert PairLines().place_of(0, 1) == ""
+    assert Origin().must_link.place_of(0, 1) == ""
+    without_lines = Constraints(must_link=np.array([[0, 1]]))
+    assert without_lines.must_link_places().place_of(0, 1) == ""
+
+
+PAIRS, LINES = np.array([[0, 1], [1, 3]]), np.array([4, 9])
+
+
+@pytest.mark.parametrize(
+    ("pairs", "lines", "n_stated", "message"),
+    [
+        (PAIRS, LINES[:1], 1, "pairs: an array of int64 of shape (2, 2); expected integers of"),
+        (PAIRS[:, :1], LINES, 2, "pairs: an array of int64 of shape (2, 1); expected integers of"),
+        (PAIRS[0], LINES, 2, "pairs: an array of int64 of shape (2,); expected integers of"),
+        (PAIRS * 0.5, LINES, 2, "pairs: an array of float64 of shape (2, 2); expected integers"),
+        (PAIRS, LINES * 0.5, 2, "lines: an array of float64 of shape (2,); expected integers of"),
+        (PAIRS, LINES[:, None], 2, "lines: an array of int64 of shape (2, 1); expected integers"),
+        (PAIRS - 1, LINES, 2, "pairs: expected row numbers from 0 to below 2147483648"),
+        (PAIRS << 31, LINES, 2, "pairs: expected row numbers from 0 to below 2147483648"),
+        (PAIRS, LINES, 3, "n_stated = 3: expected 0 <= n_stated <= 2, the number of pairs"),
+        (PAIRS, LINES, -1, "n_stated = -1: expected 0 <= n_stated <= 2, the number of pairs"),
+        (PAIRS, LINES, 1.0, "n_stated = 1.0: expected 0 <= n_stated <= 2, the number of pairs"),
+    ],
+)
+def test_places_fit_their_pairs(pairs, lines, n_stated, message):
+    with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
+        PairLines(pairs, lines, n_stated)

@@ -309,11 +309,41 @@ def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
         (np.array([3, 1, 3]), [0, 1, 0]),
         (np.array(["b", "a", "b"]), [0, 1, 0]),
         (np.array([True, False, True]), [0, 1, 0]),
+        (np.array([-0.0, 1.0, 0.0]), [0, 1, 0]),
+        (np.array([2.0**80, 1.0, 2.0**80], np.float32), [0, 1, 0]),
+        (np.array(["0", "1.0", "0.0"]), [0, 1, 0]),
+        (np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], np.uint64), [0, 1, 0]),
     ],
 )
 def test_labels_may_be_an_array(tmp_path, labels, expected):
     path = file(tmp_path, npy(labels), "labels.npy")
     assert read_labels(path, 3).tolist() == read_labels(path).tolist() == expected
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "0.5"])
+def test_numbers_that_are_not_whole_are_no_labels(tmp_path, value):
+    whole = "expected a whole number or a word as label"
+    cases: list[tuple[str, str | bytes, str | None, str]] = [
+        ("a.txt", f"0\n\n{value}\n", None, f":3: '{value}'; {whole}"),
+        (
+            "a.csv",
+            f"x,kind\n0,0\n1,{value}\n",
+            "kind",
+            f": column 'kind': label 1: '{value}'; {whole}",
+        ),
+        ("a.npy", npy(np.array(["0", value])), None, f": label 1: '{value}'; {whole}"),
+        (
+            "b.npy",
+            npy(np.array([0.0, float(value)])),
+            None,
+            f": label 1 is {value}; expected labels (n,), integers or words",
+        ),
+    ]
+    for name, content, column, message in cases:
+        path = file(tmp_path, content, name)
+        with pytest.raises(InstanceError) as caught:
+            read_labels(path, column=column)
+        assert str(caught.value) == f"{path}{message}"
 
 
 @pytest.mark.parametrize("labels", [np.array([0.5]), np.zeros((2, 2), int), np.array(["a"], "S1")])
@@ -331,6 +361,8 @@ def test_an_array_of_characters_that_do_not_exist_is_no_labels(tmp_path):
 
 def test_labels_may_be_a_column(tmp_path):
     assert read_labels(file(tmp_path, CSV, "a.csv"), column="class").tolist() == [0, 1]
+    numbers = file(tmp_path, "x,class\n5,1\n6,2\n7,1.0\n", "c.csv")
+    assert read_labels(numbers, column="class").tolist() == [0, 1, 0]
     unnamed = file(tmp_path, "5.1,setosa\n4.9,virginica\n", "b.csv")
     assert read_labels(unnamed, 2, column="2").tolist() == [0, 1]
 
