@@ -2,8 +2,9 @@
 
 Each instance has 30 points in two dimensions, drawn around three centres, and 20 constraints on
 random pairs that agree with the centres. Five are malformed, each in another way, two are
-infeasible, and one is too hard for its time limit. The command is run from outside, so that its
-seconds are those that a user waits for; the kernels are compiled before, unless --cold is given.
+infeasible, and one, of 300 points without clusters, is too hard for its time limit. The command is
+run from outside, so that its seconds are those that a user waits for; the kernels are compiled
+before, unless --cold is given.
 
 The exit status is 1 if the counts are not those that have to come out.
 """
@@ -27,7 +28,7 @@ from sdpbb.problem.formats import Constraints, write_constraints, write_points
 
 N_POINTS, N_CONSTRAINTS, K = 30, 20, 3
 N_MALFORMED, N_INFEASIBLE, N_HARD = 5, 2, 1
-HARD_SECONDS = 1
+HARD_POINTS, HARD_SECONDS = 300, 1
 FIELDS = ("name", "data", "constraints", "gap", "time_limit")
 BUDGET = 600.0
 """Seconds in which 1,000 instances ought to be done by two workers."""
@@ -48,7 +49,7 @@ def make_batch(folder: Path, n_instances: int) -> Path:
     for contradict in INFEASIBLE:
         contradict(folder, names[next(special)])
     hard = names[next(special)]
-    write_points(folder / f"{hard}.txt", rng.uniform(size=(N_POINTS, 1)), 12)
+    write_points(folder / f"{hard}.txt", rng.uniform(size=(HARD_POINTS, 4)), 12)
     write_constraints(folder / f"{hard}_pairs.txt", Constraints())
     manifest = folder / "manifest.csv"
     with open(manifest, "w", newline="", encoding="utf-8") as file:
@@ -149,7 +150,7 @@ def _measure(folder: Path, n_instances: int, workers: int, cold: bool) -> int:
         environment["NUMBA_CACHE_DIR"] = str(folder / "kernels")
     else:
         subprocess.run(
-            [sys.executable, "-c", "from sdpbb.compilation import load_kernels; load_kernels()"],
+            [sys.executable, "-c", "from sdpbb.compilation import load_all_kernels as f; f()"],
             check=True,
         )
     command = [sys.executable, "-m", "sdpbb", "batch", str(manifest)]

@@ -321,7 +321,8 @@ def test_an_unknown_method_is_told_which_there_are(run, data):
 def test_a_wrong_command_line_is_a_usage_error(run, arguments):
     status, out, err = run(*arguments)
     assert (status, out) == (ExitCode.USAGE, "")
-    assert "Error: " in err
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
