@@ -85,12 +85,14 @@ def solve(
         If the instance has soft constraints.
     ParameterError
         If start does not keep the constraints; if there is a checkpoint already or none can be
-        written there; if there is no such Dask cluster. Also if the instance has constraints on
-        clusters that the engine asked for cannot keep, that a checkpoint cannot hold, or that other
-        processes cannot be sent.
+        written there; if the address of the Dask cluster is none. Also if the instance has
+        constraints on clusters that the engine asked for cannot keep, that a checkpoint cannot
+        hold, or that other processes cannot be sent.
     BackendFailure
-        If the integer programming solver fails, or no worker process can be had. A checkpoint is
-        written first.
+        If the integer programming solver fails, no worker process can be had, or the Dask cluster
+        cannot be reached or has no workers. A checkpoint is written first.
+    BackendUnavailable
+        If Dask is asked for and not installed.
     """
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
@@ -148,7 +150,7 @@ def resume(
     ------
     ArchiveError
         If there is no such checkpoint.
-    ParameterError, BackendFailure
+    ParameterError, BackendFailure, BackendUnavailable
         As for `solve`.
     """
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())

@@ -153,9 +153,8 @@ def test_what_is_wrong_is_one_line(folder, run, monkeypatch, arguments, code, me
     found, text, error = run(*arguments)
     assert (found, text) == (code, "")
     assert message in error
-    if "Usage" not in error:  # of the parser of command lines
-        assert error.startswith("error: ")
-        assert error.count("\n") == 1
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
 
 
 @pytest.mark.parametrize(
