@@ -9,6 +9,7 @@ from sdpbb.files import shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.compiled_constraints import is_built_in
+from sdpbb.problem.instance import check_instance
 from sdpbb.problem.textfile import FilePath
 
 
@@ -25,10 +26,7 @@ def check_compatibility(
         If the parameters are none. If the instance's constraints on clusters are more than the
         bounding knows of, have no place in a checkpoint, or cannot be sent to other processes.
     """
-    if not isinstance(instance, Instance):
-        raise InstanceError(
-            f"instance: of type {type(instance).__name__}; expected an sdpbb.Instance(points, k)"
-        )
+    check_instance(instance)
     if not isinstance(parameters, SolverParameters):
         kind = type(parameters).__name__
         raise ParameterError(

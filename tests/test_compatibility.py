@@ -134,8 +134,13 @@ def test_without_constraints_everything_goes(tmp_path):
 
 @pytest.mark.parametrize("wrong", [None, POINTS, "points.txt"])
 def test_what_is_no_instance(wrong):
-    with pytest.raises(InstanceError, match=r"^instance: of type \w+; expected an sdpbb.Instance"):
-        sdpbb.solve(wrong)
+    functions = (
+        *(sdpbb.solve, sdpbb.explain_infeasibility, sdpbb.check_constraints),
+        sdpbb.constraint_prices,
+    )
+    for function in functions:
+        with pytest.raises(InstanceError, match=r"^instance: of type \w+; expected an sdpbb.Inst"):
+            function(wrong)
 
 
 def test_what_are_no_parameters():

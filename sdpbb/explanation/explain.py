@@ -25,6 +25,7 @@ from sdpbb.explanation.walks import (
 )
 from sdpbb.problem import Instance
 from sdpbb.problem.graph import connected_components, distinct_edges, neighbour_sets
+from sdpbb.problem.instance import check_instance
 
 # Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
 # second. Where it is not enough, other proofs are found.
@@ -70,6 +71,7 @@ def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Confl
 
 def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
     """Whether the constraints can hold together, and if not, why; see `explain_infeasibility`."""
+    check_instance(instance)
     deadline = Deadline(_checked(time_limit))
     catalogue = Catalogue(instance)
     oracle = Oracle(catalogue, deadline)

@@ -22,6 +22,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, contract
+from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.tolerances import Tolerances
@@ -81,6 +82,7 @@ def constraint_prices(
     InstanceError, BackendFailure
         As `solve` does.
     """
+    check_instance(instance)
     parameters = parameters or SolverParameters()
     _check(parameters, time_limit_each)
     catalogue = Catalogue(instance)

@@ -267,3 +267,10 @@ class Instance:
 
 def _set(instance: Instance, attribute: str, value: object) -> None:
     object.__setattr__(instance, attribute, value)
+
+
+def check_instance(value: object) -> None:
+    """InstanceError unless the value is an `Instance`: the mistake of those who pass points."""
+    if not isinstance(value, Instance):
+        kind = type(value).__name__
+        raise InstanceError(f"instance: of type {kind}; expected an sdpbb.Instance(points, k)")
