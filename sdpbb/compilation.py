@@ -29,8 +29,10 @@ def prepare_kernels(
     version, and loaded in a fraction of a second afterwards.
 
     begins_with_columns : whether the hybrid bounding is expected to need those of column generation
-        from the beginning. If not, they are loaded when they are needed, but compiled at once
+        from the beginning. If not, they are loaded when they are needed, but compiled at once. The
+        bounding by columns alone always does
     """
+    begins_with_columns = begins_with_columns or bounding == "colgen"
     may_need_columns = bounding != "sdp"
     are_columns_cached = may_need_columns and _are_columns_cached()
     if not _is_cached() or (may_need_columns and not are_columns_cached):
@@ -109,3 +111,8 @@ def load_kernels() -> None:
 def load_all_kernels() -> None:
     """The same for column generation too."""
     prepare_kernels(lambda: None, "hybrid")
+
+
+def warm_up(bounding: str) -> Callable[[], None]:
+    """What another process that bounds in this way does before its first task."""
+    return load_kernels if bounding == "sdp" else load_all_kernels

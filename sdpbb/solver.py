@@ -20,7 +20,7 @@ from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
 from sdpbb.compatibility import check_compatibility
-from sdpbb.compilation import load_all_kernels, load_kernels, prepare_kernels
+from sdpbb.compilation import prepare_kernels, warm_up
 from sdpbb.conclusion import infeasible, of_search, unknown
 from sdpbb.errors import BackendFailure, InstanceError, ParameterError
 from sdpbb.executors.dask import DaskCluster
@@ -207,7 +207,6 @@ def _run(
     ):
         # Of blocks there are at most as many as of points.
         small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
-        small = small or parameters.bounding == "colgen"
         prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
         limits = Limits(
             time_limit=parameters.time_limit,
@@ -228,15 +227,15 @@ def _workforce(parameters: SolverParameters) -> Iterator[Workforce]:
     """Who evaluates nodes. A cluster is connected to at once, so that a wrong address is told
     before the work begins; local processes are started when they are needed."""
     here = TaskPool(SerialExecutor())
-    warm_up = load_kernels if parameters.bounding == "sdp" else load_all_kernels
+    prepare = warm_up(parameters.bounding)
     if parameters.dask is not None:
-        cluster = DaskCluster(parameters.dask, warm_up)
+        cluster = DaskCluster(parameters.dask, prepare)
         try:
             yield Workforce(here, lambda: TaskPool(cluster))
         finally:
             cluster.kill()
     elif parameters.workers > 1:
-        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, warm_up)))
+        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, prepare)))
     else:
         yield Workforce(here)
 

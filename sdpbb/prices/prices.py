@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.compilation import load_all_kernels, load_kernels
+from sdpbb.compilation import warm_up
 from sdpbb.errors import ParameterError
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
@@ -207,8 +207,7 @@ class _Run:
         n_workers = min(self._parameters.workers, n_tasks)
         if n_workers <= 1:
             return TaskPool(SerialExecutor())
-        warm_up = load_kernels if self._parameters.bounding == "sdp" else load_all_kernels
-        return TaskPool(LocalProcesses(n_workers, warm_up))
+        return TaskPool(LocalProcesses(n_workers, warm_up(self._parameters.bounding)))
 
     def _each(
         self,
