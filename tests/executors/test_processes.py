@@ -67,7 +67,7 @@ def is_alive(process):
 
 
 def semaphores(pid):
-    return [path.name for path in SEMAPHORES.glob(f"sem.loky-{pid}-*")]
+    return {path.name for path in SEMAPHORES.glob(f"sem.loky-{pid}-*")}
 
 
 def eventually(holds, seconds=20):
@@ -325,7 +325,8 @@ def test_shutdown_is_prompt_and_leaves_nothing():
     pool.shutdown()
     del pool
     gc.collect()
-    assert semaphores(os.getpid()) == before
+    # What earlier tests left to the collector may go meanwhile.
+    assert semaphores(os.getpid()) <= before
 
 
 def test_shutdown_while_workers_start():
