@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from heuristics.assignment import Assignment
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
-from heuristics.starts import from_affinity, kmeans_plus_plus, smoothed_means, truncated_means
+from heuristics.starts import (
+    from_affinity,
+    from_pivots,
+    kmeans_plus_plus,
+    smoothed_means,
+    truncated_means,
+)
 from sdpbb.problem import Contraction
 
 
@@ -57,7 +63,8 @@ class MultiStart:
         rng : the only source of randomness
         affinity : (m, m) approximate solution Z of the semidefinite relaxation, with Z e = 1, or
             None. With it the starts are k-means on the rows of its rank-k truncation times the
-            data (the first) and of itself times the data (the others); without it, k-means++.
+            data (the first) and of itself times the data (the others, the second of them from
+            blocks that it sets apart); without it, k-means++.
         descent : the contraction's, where several runs share it; prepared here if None
         stop : asked after every descent; when true the best so far is returned
 
@@ -121,8 +128,11 @@ class MultiStart:
                 yield kmeans_plus_plus(contraction, rng)
             return
         yield from_affinity(contraction, truncated_means(contraction, affinity), rng)
+        if self.parameters.n_starts == 1:
+            return
         rows = smoothed_means(contraction, affinity)
-        for _ in range(self.parameters.n_starts - 1):
+        yield from_pivots(contraction, rows, affinity)
+        for _ in range(self.parameters.n_starts - 2):
             yield from_affinity(contraction, rows, rng)
 
 

@@ -12,6 +12,8 @@ from sdpbb.problem import Contraction
 # scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
 # checks around them: more than the rest of a start together. The kernels below take 0.1 ms.
 LLOYD_ITERATIONS = 100
+# Of the pivots of a projector, which are between 0 and 1.
+NEGLIGIBLE = 1e-3
 
 
 def kmeans_plus_plus(contraction: Contraction, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -27,6 +29,30 @@ def from_affinity(
     """Centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has moved
     towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
     centres = _seed(rows, contraction.sizes, contraction.k, rng)
+    _lloyd(np.ascontiguousarray(rows), contraction.sizes, centres, LLOYD_ITERATIONS)
+    return centres
+
+
+def from_pivots(
+    contraction: Contraction, rows: NDArray[np.float64], affinity: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k blocks that
+    the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
+    diag(e)^(1/2). For the Z of a clustering these are one block of each cluster, so that the
+    clustering itself is what comes of it: drawn seeds miss one of many clusters most of the time.
+    """
+    root = np.sqrt(contraction.sizes)
+    residual = root[:, None] * affinity * root
+    left = np.diag(residual).copy()
+    chosen = []
+    for _ in range(contraction.k):
+        pivot = int(np.argmax(left))
+        chosen.append(pivot)
+        row = residual[pivot] / np.sqrt(max(left[pivot], NEGLIGIBLE))
+        residual -= np.outer(row, row)
+        left = np.minimum(left, np.diag(residual))
+        left[chosen] = -np.inf
+    centres = rows[chosen]
     _lloyd(np.ascontiguousarray(rows), contraction.sizes, centres, LLOYD_ITERATIONS)
     return centres
 

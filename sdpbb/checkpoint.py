@@ -26,6 +26,7 @@ from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.bounding import SdpState, SdpWarmStart
 from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.members import Members
 from sdpbb.bounds.sdp.parameters import (
     AdmmParameters,
     Patience,
@@ -164,6 +165,7 @@ STORED_TYPES = (
     SdpState,
     AdmmState,
     CutSet,
+    Members,
     DualPoint,
     Subspace,
     *colgen.STATE_TYPES,

@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from heuristics.starts import from_affinity, kmeans_plus_plus, smoothed_means, truncated_means
+from heuristics.starts import (
+    from_affinity,
+    from_pivots,
+    kmeans_plus_plus,
+    smoothed_means,
+    truncated_means,
+)
 from tests.graphs import contraction_of
 
 
@@ -51,6 +57,28 @@ def test_the_affinity_of_a_clustering_gives_its_means(contraction, move):
     centres = from_affinity(contraction, rows, np.random.default_rng(2))
     order, expected_order = np.argsort(centres[:, 0]), np.argsort(expected[:, 0])
     assert centres[order] == pytest.approx(expected[expected_order], abs=1e-9)
+
+
+def test_pivots_of_the_affinity_of_a_clustering_are_one_block_of_each_cluster():
+    rng = np.random.default_rng(0)
+    contraction = contraction_of(np.zeros((60, 60), dtype=bool), 25, rng, r=2)
+    labels = rng.permutation(np.arange(60) % 25)
+    affinity = affinity_of(contraction, labels)
+    # Neither the rounding of the method nor what is missing from the rank matters.
+    affinity += 1e-3 * rng.random((60, 60)) / contraction.sizes.sum()
+    rows = smoothed_means(contraction, affinity)
+    found = from_pivots(contraction, rows, affinity)
+    expected = cluster_means(contraction, labels)
+    distance = np.linalg.norm(found[:, None] - expected, axis=2)
+    assert sorted(np.argmin(distance, axis=1)) == list(range(25))
+
+
+def test_pivots_of_an_affinity_of_less_rank(contraction):
+    labels = np.arange(30) % 2
+    rows = smoothed_means(contraction, affinity_of(contraction, labels))
+    centres = from_pivots(contraction, rows, affinity_of(contraction, labels))
+    assert centres.shape == (4, 3)
+    assert np.isfinite(centres).all()
 
 
 def test_starts_follow_the_seed(contraction):

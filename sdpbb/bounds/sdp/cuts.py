@@ -8,6 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.bounds.sdp.members import Family, Members, taken
+
 
 @dataclass(frozen=True, eq=False)
 class CutSet:
@@ -45,6 +47,7 @@ class CutSet:
     row, column : (number of terms,) int32
     coefficient : (number of terms,) float64
     rhs : (number of cuts,) float64
+    members : what they are made of
     """
 
     start: NDArray[np.int64]
@@ -52,11 +55,14 @@ class CutSet:
     column: NDArray[np.int32]
     coefficient: NDArray[np.float64]
     rhs: NDArray[np.float64]
+    members: Members
 
     @classmethod
     def empty(cls) -> CutSet:
         none = np.empty(0)
-        return cls(np.zeros(1, np.int64), none.astype(np.int32), none.astype(np.int32), none, none)
+        members = Members.uniform(Family.STAR, np.empty((0, 2), np.int32))
+        start, blocks = np.zeros(1, np.int64), none.astype(np.int32)
+        return cls(start, blocks, blocks, none, none, members)
 
     @classmethod
     def stars(
@@ -75,7 +81,8 @@ class CutSet:
             first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
             second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
             sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
-            cuts = cuts + cls._uniform(first, second, sign, np.zeros(len(T)))
+            members = Members.uniform(Family.STAR, np.concatenate([i[:, :1], T], axis=1))
+            cuts = cuts + cls._uniform(first, second, sign, np.zeros(len(T)), members)
         return cuts
 
     @classmethod
@@ -89,7 +96,9 @@ class CutSet:
         """The pentagon cuts with the given terms (see `kernels.pentagon_terms`)."""
         row, column = np.minimum(first, second), np.maximum(first, second)
         rhs = np.full(len(start) - 1, -2.0)
-        terms = cls(start, row.astype(np.int32), column.astype(np.int32), coefficient, rhs)
+        members = Members.uniform(Family.PENTAGON, np.empty((len(rhs), 0), np.int32))
+        rows, columns = row.astype(np.int32), column.astype(np.int32)
+        terms = cls(start, rows, columns, coefficient, rhs, members)
         # Terms that meet in one entry are added up, as when blocks are merged.
         return terms.merged(np.arange(int(column.max(initial=0)) + 1))
 
@@ -99,13 +108,15 @@ class CutSet:
         a, b = np.triu_indices(members.shape[1], 1)
         first, second = members[:, a], members[:, b]
         rhs = np.full(len(members), 1.0 / (n - k + 1))
-        return cls._uniform(first, second, np.ones(len(a)), rhs)
+        made_of = Members.uniform(Family.CLIQUE, members)
+        return cls._uniform(first, second, np.ones(len(a)), rhs, made_of)
 
     @classmethod
     def complements(cls, ijh: NDArray[np.int32]) -> CutSet:
         """The complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
         first = np.repeat(ijh[:, :1], 3, axis=1)
-        return cls._uniform(first, ijh, np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh)))
+        sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
+        return cls._uniform(first, ijh, sign, rhs, Members.uniform(Family.COMPLEMENT, ijh))
 
     @classmethod
     def triangles(cls, ijh: NDArray[np.int32]) -> CutSet:
@@ -117,12 +128,19 @@ class CutSet:
         kept = np.ones(first.shape, dtype=bool)
         kept[pair, 1] = kept[pair, 3] = False
         coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
+        n_blocks = np.where(pair, 2, 3)
+        members = Members(
+            np.full(len(ijh), Family.STAR, np.uint8),
+            np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
+            ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),
+        )
         return cls(
             start=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
             row=np.minimum(first, second)[kept].astype(np.int32),
             column=np.maximum(first, second)[kept].astype(np.int32),
             coefficient=coefficient[kept].copy(),
             rhs=np.zeros(len(ijh)),
+            members=members,
         )
 
     @classmethod
@@ -132,6 +150,7 @@ class CutSet:
         second: NDArray[np.integer],
         coefficient: NDArray[np.float64],
         rhs: NDArray[np.float64],
+        members: Members,
     ) -> CutSet:
         """Cuts with the same coefficients; the entries of cut c are first[c], second[c]."""
         count, terms = first.shape
@@ -141,6 +160,7 @@ class CutSet:
             column=np.maximum(first, second).ravel().astype(np.int32),
             coefficient=np.tile(coefficient, count),
             rhs=rhs,
+            members=members,
         )
 
     def __len__(self) -> int:
@@ -172,16 +192,14 @@ class CutSet:
     def select(self, chosen: NDArray) -> CutSet:
         """The cuts at the given positions or where the given mask holds."""
         positions = np.arange(len(self))[chosen]
-        lengths = np.diff(self.start)[positions]
-        start = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        offset = np.repeat(self.start[positions] - start[:-1], lengths)
-        terms = np.arange(start[-1]) + offset
+        start, terms = taken(self.start, positions)
         return CutSet(
             start,
             self.row[terms],
             self.column[terms],
             self.coefficient[terms],
             self.rhs[positions],
+            self.members.select(positions),
         )
 
     def __add__(self, other: CutSet) -> CutSet:
@@ -191,6 +209,7 @@ class CutSet:
             np.concatenate([self.column, other.column]),
             np.concatenate([self.coefficient, other.coefficient]),
             np.concatenate([self.rhs, other.rhs]),
+            self.members + other.members,
         )
 
     def merged(self, block_of: NDArray[np.intp]) -> CutSet:
@@ -215,6 +234,7 @@ class CutSet:
             row=(entry // width).astype(np.int32),
             column=(entry % width).astype(np.int32),
             coefficient=coefficient,
+            members=self.members.merged(block_of),
         )
 
 
