@@ -21,6 +21,7 @@ from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpState, SdpWarmStart
 from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.members import Members
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import Subspace
@@ -201,7 +202,7 @@ def test_states_go_into_archives(tmp_path):
         HybridParameters(100.0, high=100.0),
     )
     types = (
-        *(SafeBound, SdpWarmStart, SdpState, AdmmState, CutSet, DualPoint, Subspace),
+        *(SafeBound, SdpWarmStart, SdpState, AdmmState, CutSet, Members, DualPoint, Subspace),
         *colgen.STATE_TYPES,
         *STATE_TYPES,
     )

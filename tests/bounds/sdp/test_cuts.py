@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.members import Family
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from tests.bounds.sdp.problems import small_problem
 
@@ -138,3 +139,37 @@ def test_the_empty_set():
     assert len(none.values(np.eye(3))) == 0
     assert len(none + none) == 0
     assert len(none.merged(np.array([0, 0, 1]))) == 0
+
+
+def from_members(cuts: CutSet, k: int, n: int) -> CutSet:
+    """The cuts written again from what they are made of."""
+    written = CutSet.empty()
+    members = cuts.members
+    for c in range(len(cuts)):
+        blocks = members.blocks[members.start[c] : members.start[c + 1]][None, :]
+        if members.family[c] == Family.STAR:
+            size = np.array([blocks.shape[1] - 1], np.int32)
+            cut = CutSet.stars(blocks[:, 0], blocks[:, 1:], size)
+        elif members.family[c] == Family.CLIQUE:
+            cut = CutSet.cliques(blocks, n, k)
+        else:
+            cut = CutSet.complements(blocks)
+        written = written + cut
+    return written
+
+
+@given(st.integers(0, 10**6))
+def test_members_say_what_cuts_are_after_selection_and_merging(seed):
+    rng = np.random.default_rng(seed)
+    problem = small_problem(seed)
+    c = problem.contraction
+    cuts = random_cuts(rng, c.n_blocks, c.n_points, c.k)
+    if c.n_blocks > 2:
+        ijh = np.array([rng.permutation(c.n_blocks)[:3] for _ in range(3)], np.int32)
+        cuts = cuts + CutSet.complements(ijh)
+    cuts = cuts.select(rng.permutation(len(cuts))[: len(cuts) // 2 + 1])
+    block_of = np.unique(rng.integers(0, c.n_blocks, c.n_blocks), return_inverse=True)[1]
+    for these in (cuts, cuts.merged(block_of)):
+        again = from_members(these, c.k, c.n_points)
+        np.testing.assert_allclose(dense(again, c.n_blocks), dense(these, c.n_blocks))
+        np.testing.assert_allclose(again.rhs, these.rhs)
