@@ -1,0 +1,33 @@
+"""`python -m sdpbb.checker ...`, and `python FOLDER ...` for a copy of this folder."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+_COPY = "certificate_checker"
+
+
+def _package() -> str:
+    """The name of the package that this file belongs to; of a folder that was started by its path,
+    one is made."""
+    if __package__:
+        return __package__
+    folder = Path(__file__).resolve().parent
+    # Started by its path, a folder stands on the search path itself; its modules are a package's.
+    sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != folder]
+    spec = importlib.util.spec_from_file_location(
+        _COPY, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{folder}: is no package")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_COPY] = module
+    spec.loader.exec_module(module)
+    return _COPY
+
+
+if __name__ == "__main__":
+    sys.exit(importlib.import_module(f"{_package()}.command").main(sys.argv[1:]))

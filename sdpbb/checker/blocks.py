@@ -1,0 +1,171 @@
+"""What is decided in a node: points that share a cluster, blocks that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rejection import Rejected
+
+
+class _Forest:
+    """Disjoint sets of the numbers 0..size-1."""
+
+    def __init__(self, size: int) -> None:
+        self._parent = list(range(size))
+
+    def root(self, number: int) -> int:
+        parent = self._parent
+        while parent[number] != number:
+            parent[number] = parent[parent[number]]
+            number = parent[number]
+        return number
+
+    def join(self, i: int, j: int) -> None:
+        self._parent[self.root(j)] = self.root(i)
+
+    def roots(self) -> NDArray[np.intp]:
+        return np.array([self.root(i) for i in range(len(self._parent))], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The clusterings of n points into exactly k clusters that keep the blocks together and blocks
+    that are cannot-linked apart. Nothing is changed in place.
+
+    Where k = 1, all points share a block. Where k = 2, those that are an even number of
+    cannot-links apart do: they share the cluster that is left.
+
+    Attributes
+    ----------
+    k : number of clusters
+    block_of : (n,) the block of each point, 0..m-1, numbered by their first points
+    adjacency : (m, m) symmetric, whether two blocks are cannot-linked; on the diagonal, whether two
+        points of the block are
+    """
+
+    k: int
+    block_of: NDArray[np.intp]
+    adjacency: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, n: int, k: int, must_link: NDArray[np.int64], cannot_link: NDArray[np.int64]
+    ) -> Blocks:
+        """Those of pairs of points, each (p, 2) in 0..n-1."""
+        forest = _Forest(n)
+        for i, j in must_link.tolist():
+            forest.join(i, j)
+        block_of, m = _numbered(forest.roots())
+        return cls(k, block_of, np.zeros((m, m), np.bool_)).separated(cannot_link)
+
+    @property
+    def m(self) -> int:
+        return len(self.adjacency)
+
+    @cached_property
+    def contradiction(self) -> str | None:
+        """Why there is plainly no such clustering, or None."""
+        if self.adjacency.diagonal().any():
+            return "two points that share a block are cannot-linked"
+        if self.k == 1 and self.adjacency.any():
+            return "two blocks are cannot-linked, and there is one cluster"
+        if self.m < self.k:
+            return f"{self.m} blocks, and there are {self.k} clusters"
+        return None
+
+    def linked(self, pairs: NDArray[np.int64]) -> Blocks:
+        """Those in which each of the pairs (p, 2) of points shares a cluster besides."""
+        return self.changed(pairs, np.empty((0, 2), np.int64))
+
+    def separated(self, pairs: NDArray[np.int64]) -> Blocks:
+        """Those in which none of the pairs (p, 2) of points shares a cluster besides."""
+        return self.changed(np.empty((0, 2), np.int64), pairs)
+
+    def changed(self, together: NDArray[np.int64], apart: NDArray[np.int64]) -> Blocks:
+        """Both at once."""
+        adjacency = self.adjacency
+        if len(apart):
+            rows, columns = self.block_of[apart].T
+            adjacency = adjacency.copy()
+            adjacency[rows, columns] = adjacency[columns, rows] = True
+        forest = _Forest(self.m)
+        for i, j in self.block_of[together].tolist():
+            forest.join(i, j)
+        return Blocks(self.k, self.block_of, adjacency)._grouped(forest)._closed()
+
+    def merged(self, rows: NDArray[np.int64]) -> Blocks:
+        """Those left by rows (t, k + 1) of points i, j and k - 1 others, applied one after the
+        other: the blocks of the others are cannot-linked to each other and to those of i and j, so
+        that they take up k - 1 clusters, and i and j share the last one.
+
+        Raises
+        ------
+        Rejected
+            Naming the first row that is not so.
+        """
+        if self.k < 3:
+            raise Rejected("merges; expected none where k < 3")
+        forest, adjacency = _Forest(self.m), self.adjacency.copy()
+        for number, row in enumerate(self.block_of[rows].tolist()):
+            i, j, *others = (forest.root(block) for block in row)
+            if not (_is_clique(adjacency, [i, *others]) and _is_clique(adjacency, [j, *others])):
+                raise Rejected(f"row {number} of the merges is not two cliques")
+            forest.join(i, j)
+            adjacency[i] |= adjacency[j]
+            adjacency[:, i] = adjacency[i]
+        return self._grouped(forest)._closed()
+
+    def is_clique(self, points: Iterable[int]) -> bool:
+        """Whether the points are of different blocks, all of them cannot-linked to each other."""
+        return _is_clique(self.adjacency, self.block_of[list(points)].tolist())
+
+    def are_undecided(self, i: int, j: int) -> bool:
+        """Whether two points may still share a cluster or not."""
+        a, b = self.block_of[[i, j]]
+        return bool(a != b and not self.adjacency[a, b])
+
+    def _closed(self) -> Blocks:
+        if self.k > 2:
+            return self
+        forest = _Forest(self.m)
+        if self.k == 1:
+            for block in range(1, self.m):
+                forest.join(0, block)
+            return self._grouped(forest)
+        # Those next to the same block are an even number of cannot-links apart, and sharing a
+        # neighbour, passed on, reaches all that are.
+        for row in self.adjacency:
+            neighbours = np.flatnonzero(row).tolist()
+            for block in neighbours[1:]:
+                forest.join(neighbours[0], block)
+        return self._grouped(forest)
+
+    def _grouped(self, forest: _Forest) -> Blocks:
+        """Those whose blocks are the trees of a forest of these."""
+        group_of, count = _numbered(forest.roots())
+        if count == self.m:
+            return self
+        adjacency = np.zeros((count, count), np.bool_)
+        rows, columns = np.nonzero(self.adjacency)
+        adjacency[group_of[rows], group_of[columns]] = True
+        return Blocks(self.k, group_of[self.block_of], adjacency)
+
+
+def _numbered(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
+    """Names as numbers 0, 1, ... in the order in which they come first, and how many there are."""
+    _, first, which = np.unique(names, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[which], len(first)
+
+
+def _is_clique(adjacency: NDArray[np.bool_], blocks: list[int]) -> bool:
+    if len(set(blocks)) < len(blocks):
+        return False
+    others = ~np.eye(len(blocks), dtype=np.bool_)
+    return bool(adjacency[np.ix_(blocks, blocks)][others].all())

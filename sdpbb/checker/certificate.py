@@ -1,0 +1,118 @@
+"""What a certificate says, as values: its structure is checked here, and nothing is proven yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import fields
+from .container import Arrays, StoredArray, unpack
+from .document import Reader
+from .fields import References
+from .nodes import Node
+from .rejection import Rejected
+
+OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN = "optimal", "feasible", "infeasible", "unknown"
+STATUSES = (OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A claim on an instance and its proof; nodes[0] is the root.
+
+    Attributes
+    ----------
+    points, must_link, cannot_link : digests, as `digests` makes them
+    labels : (n,) int32, where status is "optimal" or "feasible"
+    cost : of labels
+    lower_bound : on the cost of every clustering; None where status is "infeasible"
+    """
+
+    written_by: str
+    n: int
+    d: int
+    k: int
+    points: str
+    must_link: str
+    cannot_link: str
+    tolerance: float
+    status: str
+    labels: StoredArray | None
+    cost: float | None
+    lower_bound: float | None
+    nodes: tuple[Node, ...]
+
+    @classmethod
+    def read(cls, data: bytes) -> Certificate:
+        """Of the bytes of a file.
+
+        Raises
+        ------
+        Rejected
+            If they are not a certificate.
+        """
+        return cls.of(*unpack(data))
+
+    @classmethod
+    def of(cls, document: dict[str, Any], arrays: Arrays) -> Certificate:
+        """Of what `container.unpack` returns.
+
+        Raises
+        ------
+        Rejected
+            Saying which value is none that a certificate may have there.
+        """
+        names = list(cls.__dataclass_fields__)
+        entry = dict(zip(names, fields.entries(document, *names), strict=True))
+        if type(entry["written_by"]) is not str:
+            raise Rejected("written_by: expected text")
+        for name in ("n", "d", "k"):
+            fields.whole(entry[name], name, 1)
+        for name in ("points", "must_link", "cannot_link"):
+            fields.digest(entry[name], name)
+        references = References(arrays)
+        reader = Reader(entry["n"], entry["k"], references)
+        certificate = cls(
+            **{
+                **entry,
+                "tolerance": fields.number(entry["tolerance"], "tolerance", 0.0),
+                "status": fields.word(entry["status"], "status", *STATUSES),
+                "labels": reader.labels(entry["labels"]),
+                "cost": fields.number_or_none(entry["cost"], "cost"),
+                "lower_bound": fields.number_or_none(entry["lower_bound"], "lower_bound"),
+                "nodes": reader.nodes(entry["nodes"]),
+            }
+        )
+        certificate._check_claim()
+        certificate._check_tree()
+        references.require_all_used()
+        return certificate
+
+    def _check_claim(self) -> None:
+        has_labels = self.status in (OPTIMAL, FEASIBLE)
+        if self.k > self.n:
+            raise Rejected(f"k: {self.k}; expected at most n = {self.n}")
+        for name, value, expected in (
+            ("labels", self.labels, has_labels),
+            ("cost", self.cost, has_labels),
+            ("lower_bound", self.lower_bound, self.status != INFEASIBLE),
+        ):
+            if (value is not None) != expected:
+                what = "a value" if expected else "null"
+                raise Rejected(f"{name}: expected {what} where the status is {self.status!r}")
+
+    def _check_tree(self) -> None:
+        seen = [False] * len(self.nodes)
+        seen[0] = True
+        for number, node in enumerate(self.nodes):
+            for child in node.children:
+                if not number < child < len(self.nodes):
+                    raise Rejected(
+                        f"node {number}: refers to node {child}; expected a number in "
+                        f"{number + 1}..{len(self.nodes) - 1}"
+                    )
+                if seen[child]:
+                    raise Rejected(f"node {number}: refers to node {child}, as another place does")
+                seen[child] = True
+        if not all(seen):
+            raise Rejected(f"node {seen.index(False)} is not referred to")

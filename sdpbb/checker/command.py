@@ -1,0 +1,67 @@
+"""The program that stands alone: it needs Python, NumPy and this folder, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from .certificate import Certificate
+from .reading import Unreadable, read_bytes, read_constraints, read_points
+from .rejection import Rejected
+from .verify import verify
+
+VERIFIED, REJECTED, UNREADABLE = 0, 1, 2
+
+_DESCRIPTION = """Check a certificate of sdpbb: prove again, without the solver and with the
+rounding of every number accounted for, that it says the truth about a clustering problem. The
+number of clusters is the certificate's; the verdict tells it."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check a certificate and tell the verdict; returns the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        data = read_bytes(options.certificate)
+        points = read_points(options.points)
+        none = np.empty((0, 2), np.int64)
+        must_link, cannot_link = none, none
+        if options.constraints is not None:
+            must_link, cannot_link = read_constraints(options.constraints, len(points))
+    except Unreadable as error:
+        print(f"error: {error}", file=sys.stderr)
+        return UNREADABLE
+    try:
+        certificate = Certificate.read(data)
+        verdict = verify(certificate, points, certificate.k, must_link, cannot_link)
+    except Rejected as error:
+        if options.json:
+            print(json.dumps({"verified": False, "reason": str(error)}))
+        print(f"{options.certificate}: rejected: {error}", file=sys.stderr)
+        return REJECTED
+    print(json.dumps(verdict.to_dict()) if options.json else verdict)
+    return VERIFIED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="checker",
+        description=_DESCRIPTION,
+        epilog="exit status: 0 verified, 1 rejected, 2 wrong usage or an unreadable file",
+    )
+    parser.add_argument("certificate", metavar="CERTIFICATE", help="the file to check")
+    parser.add_argument(
+        "points",
+        metavar="POINTS",
+        help="a NumPy array (.npy), or a line per point, numbers separated by commas or blanks",
+    )
+    parser.add_argument(
+        "--constraints",
+        metavar="FILE",
+        help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0",
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+    return parser

@@ -1,0 +1,31 @@
+"""SHA-256 digests of an instance: by them a certificate says which one it is about."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def of_points(points: ArrayLike) -> str:
+    """The digest of points (n, d), as little-endian float64 in C order; hexadecimal.
+
+    -0.0 counts as 0.0: equal points have equal digests.
+    """
+    coordinates = np.ascontiguousarray(points, dtype="<f8") + 0.0
+    return hashlib.sha256(np.ascontiguousarray(coordinates, dtype="<f8").tobytes()).hexdigest()
+
+
+def of_pairs(pairs: ArrayLike) -> str:
+    """The digest of pairs (p, 2) of row numbers, normalised, as little-endian int64 in C order.
+
+    Neither the order of the pairs matters, nor that within each, nor how often it occurs.
+    """
+    return hashlib.sha256(normalised(pairs).astype("<i8").tobytes()).hexdigest()
+
+
+def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
+    """The distinct pairs, each as i < j, in ascending order: (p, 2)."""
+    numbers = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
+    return np.unique(np.sort(numbers, axis=1), axis=0)

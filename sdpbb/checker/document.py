@@ -1,0 +1,152 @@
+"""From the nodes of a document to values: whatever is not as it should be is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from . import fields
+from .container import StoredArray
+from .fields import References
+from .nodes import (
+    APART,
+    CLIQUE,
+    COLOURING,
+    CONFLICT,
+    TOGETHER,
+    Bound,
+    Fix,
+    Infeasible,
+    LagrangianSource,
+    Merge,
+    Node,
+    Open,
+    Refuted,
+    ScatterSource,
+    SemidefiniteSource,
+    Source,
+    Split,
+)
+from .rejection import Rejected, at
+
+_REALS = ("<f8", "<f4")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Makes values of parts of a document on n points and k clusters."""
+
+    n: int
+    k: int
+    references: References
+
+    def labels(self, value: Any) -> StoredArray | None:
+        if value is None:
+            return None
+        labels = self.references.take(value, "labels", ("<i4",))
+        if labels.shape != (self.n,):
+            raise Rejected(f"labels: of {labels.shape[0]} points; expected {self.n}")
+        return labels
+
+    def nodes(self, value: Any) -> tuple[Node, ...]:
+        if not fields.items(value, "nodes"):
+            raise Rejected("nodes: none; expected at least the root")
+        return tuple(self._node(entry, f"node {number}") for number, entry in enumerate(value))
+
+    def _node(self, value: Any, place: str) -> Node:
+        with at(place):
+            steps, end = fields.entries(value, "steps", "end")
+            fields.items(steps, "steps")
+        read = []
+        for number, step in enumerate(steps):
+            with at(f"{place}, step {number}"):
+                read.append(self._step(step))
+        with at(f"{place}, end"):
+            return Node(tuple(read), self._end(end))
+
+    def _step(self, value: Any) -> Merge | Bound | Fix:
+        if not isinstance(value, dict):
+            raise Rejected(f"{fields.shown(value)}; expected merge, bound or fix")
+        if "merge" in value:
+            (rows,) = fields.entries(value, "merge")
+            return Merge(self.references.take(rows, "merge", ("<i4",), self.k + 1))
+        if "bound" in value:
+            stated, evidence = fields.entries(value, "bound", "evidence")
+            return Bound(fields.number(stated, "bound"), self._source(evidence))
+        (fix,) = fields.entries(value, "fix")
+        return self._fix(*fields.entries(fix, "below", "refuted", "excluded", "far"))
+
+    def _fix(self, below: Any, refuted: Any, excluded: Any, far: Any) -> Fix:
+        if below is None and (excluded is not None or far is not None):
+            raise Rejected("below: null; expected a number where pairs are excluded or far")
+        return Fix(
+            math.inf if below is None else fields.number(below, "below"),
+            tuple(self._refuted(entry) for entry in fields.items(refuted, "refuted")),
+            None if excluded is None else self._excluded(excluded),
+            None if far is None else self._pairs(far, "far"),
+        )
+
+    def _refuted(self, value: Any) -> Refuted:
+        i, j, link, node = fields.items(value, "refuted", 4)
+        return Refuted(
+            self._point(i),
+            self._point(j),
+            fields.word(link, "refuted", TOGETHER, APART),
+            fields.whole(node, "refuted", 0),
+        )
+
+    def _excluded(self, value: Any) -> tuple[StoredArray, SemidefiniteSource]:
+        pairs, evidence = fields.entries(value, "pairs", "evidence")
+        source = self._source(evidence)
+        if not isinstance(source, SemidefiniteSource):
+            raise Rejected("excluded: expected semidefinite evidence")
+        return self._pairs(pairs, "excluded"), source
+
+    def _pairs(self, value: Any, what: str) -> StoredArray:
+        return self.references.take(value, what, ("<i4",), 2)
+
+    def _point(self, value: Any) -> int:
+        return fields.whole(value, "a point", 0, self.n)
+
+    def _source(self, value: Any) -> Source:
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind == "scatter":
+            fields.entries(value, "kind")
+            return ScatterSource()
+        take = self.references.take
+        if kind == "lagrangian":
+            _, prices, least = fields.entries(value, "kind", "prices", "least")
+            return LagrangianSource(take(prices, "prices", ("<f8",)), fields.number(least, "least"))
+        if kind != "semidefinite":
+            raise Rejected("evidence: expected the kind semidefinite, lagrangian or scatter")
+        names = ("N", "star_start", "star_blocks", "cliques", "complements", "multipliers")
+        _, unit, *found = fields.entries(value, "kind", "unit", *names)
+        types = (_REALS, ("<i8",), ("<i4",), ("<i4",), ("<i4",), _REALS)
+        widths = (None, None, None, self.k + 1, 3, None)
+        stored = map(take, found, names, types, widths)
+        return SemidefiniteSource(fields.number(unit, "unit"), *stored)
+
+    def _end(self, value: Any) -> Open | Split | Infeasible:
+        if not isinstance(value, dict):
+            raise Rejected(f"{fields.shown(value)}; expected open, split or infeasible")
+        if "open" in value:
+            (is_open,) = fields.entries(value, "open")
+            if is_open is not True:
+                raise Rejected(f"open: {fields.shown(is_open)}; expected true")
+            return Open()
+        if "split" in value:
+            (split,) = fields.entries(value, "split")
+            i, j, together, apart = fields.items(split, "split", 4)
+            nodes = fields.whole(together, "split", 0), fields.whole(apart, "split", 0)
+            return Split(self._point(i), self._point(j), *nodes)
+        (reason,) = fields.entries(value, "infeasible")
+        if isinstance(reason, dict) and reason.get("kind") == CONFLICT:
+            fields.entries(reason, "kind")
+            return Infeasible(CONFLICT, ())
+        kind, points = fields.entries(reason, "kind", "points")
+        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING)
+        members = tuple(self._point(point) for point in fields.items(points, "points"))
+        if kind == CLIQUE and len(members) != self.k + 1:
+            raise Rejected(f"a clique of {len(members)} points; expected k + 1 = {self.k + 1}")
+        return Infeasible(kind, members)

@@ -1,0 +1,113 @@
+"""Pairs of blocks that share a cluster in no clustering that costs less than a given number.
+
+A clustering with matrix Z costs at least bound + <N, Z> (see `semidefinite.DualBound`), and
+<N, Z> is the sum over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
+part is negative, as cannot-linked blocks share no cluster. If the clustering costs less than
+cutoff, then with budget = cutoff - bound every cluster has
+
+    sum of N_pq over p, q in C < budget |C| = budget times the sum of e_p over p in C.
+
+For a C that holds i and j, dropping what N >= 0 is between two others, the left side less the right
+is at least
+
+    N_ii + N_jj + 2 N_ij - budget (e_i + e_j)
+        + sum over p of min(0, N_pp + 2 N_ip + 2 N_jp - budget e_p)
+
+with p over all other blocks that may join both. Where this is not negative there is no such C.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import TINY, gamma, sum_down, up
+from .evidence import Semidefinite
+from .geometry import Contracted
+from .rejection import Rejected
+from .semidefinite import dual_bound
+
+Matrix = NDArray[np.float64]
+Pairs = NDArray[np.bool_]
+
+_LARGEST = 2.0**250
+
+
+def excluded_pairs(
+    contracted: Contracted, k: int, adjacency: Pairs, evidence: Semidefinite, below: float
+) -> Pairs:
+    """(m, m) symmetric, False on the diagonal: pairs of blocks that share a cluster in no
+    clustering of the points into exactly k clusters that keeps the blocks together and adjacent
+    ones apart and costs less than `below`. Adjacent pairs are among them.
+
+    Pairs that are found keep blocks from joining others, so the test is repeated until none is.
+    Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
+    """
+    if np.isnan(below):
+        raise Rejected("pairs are excluded below a cost, not below nan")
+    proven = dual_bound(contracted, k, adjacency, evidence)
+    apart = adjacency.copy()
+    if below == np.inf:
+        return apart
+    budget = up(up(contracted.cutoff(below) - proven.bound) / proven.unit)
+    if budget <= 0.0:  # there is no such clustering
+        return ~np.eye(contracted.m, dtype=bool)
+    if budget > _LARGEST:  # no entry of N comes near it
+        return apart
+    _exclude(proven.N, contracted.sizes, budget, apart)
+    return apart
+
+
+def far_pairs(contracted: Contracted, below: float) -> Pairs:
+    """(m, m) symmetric: pairs of blocks that share a cluster in no clustering of the points that
+    keeps the blocks together and costs less than `below`, by their distance alone.
+
+    A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
+    |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs.
+    """
+    if np.isnan(below):
+        raise Rejected("pairs are excluded below a cost, not below nan")
+    e, c = contracted.sizes, contracted.means
+    cutoff = contracted.cutoff(below)
+    inside = sum_down(contracted.scatter.tolist())
+    accuracy = 1.0 - gamma(c.shape[1] + 12)
+    far = np.zeros((len(e), len(e)), dtype=bool)
+    for i in range(len(e)):
+        squares = np.square(c - c[i]).sum(axis=1)
+        between = e * (e[i] / (e + e[i])) * squares * accuracy
+        far[i] = (inside + between) * (1.0 - gamma(4)) - TINY >= cutoff
+    np.fill_diagonal(far, False)
+    return np.asarray(far & far.T)
+
+
+def _exclude(N: Matrix, e: NDArray[np.float64], budget: float, apart: Pairs) -> None:
+    """Add to `apart` all pairs that the test of the module finds.
+
+    Sums are off by at most gamma_(m + 16) times the absolute values of their terms: what a block p
+    takes off is at most budget e_p, and so are the parts of it that cancel.
+    """
+    m = len(e)
+    diagonal = np.diag(N)
+    own = diagonal - budget * e
+    accuracy = gamma(m + 16)
+    slack = up(4.0 * budget * float(e.sum()) * accuracy) + TINY
+    others = ~np.eye(m, dtype=bool)
+    while True:
+        found = False
+        for i in range(m):
+            pair = own[i] + own + 2.0 * N[i]
+            gained = diagonal[i] + diagonal + 2.0 * np.abs(N[i])
+            least = pair - accuracy * gained - slack
+            j = np.flatnonzero(others[i] & ~apart[i] & (least >= 0.0))
+            if not len(j):
+                continue
+            # Only blocks that gain from i alone can gain from i and j.
+            gain = own + 2.0 * N[i]
+            p = np.flatnonzero(others[i] & ~apart[i] & (gain < 0.0))
+            taken = np.minimum(gain[p] + 2.0 * N[np.ix_(j, p)], 0.0)
+            taken[apart[np.ix_(j, p)] | (j[:, None] == p)] = 0.0
+            new = j[least[j] + taken.sum(axis=1) >= 0.0]
+            apart[i, new] = apart[new, i] = True
+            found |= len(new) > 0
+        if not found:
+            return

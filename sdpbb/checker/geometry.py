@@ -1,0 +1,166 @@
+"""Points, blocks of points, and what the rounding of their coordinates can do to a sum of squares.
+
+The sum of squares of a clustering is ||(I - Pi) X||_F^2, with Pi the projector that replaces each
+point by the mean of its cluster: its root is a seminorm of X, so
+
+    | sqrt(cost of x) - sqrt(cost of x^) | <= ||x - x^||_F      for every clustering.
+
+Bounds are proven for points x^ whose block means are floating-point numbers exactly, and carried
+over to the points x by this.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import TINY, difference_and_error, down, gamma, norm_up, sum_down, sum_up, up
+from .rejection import Rejected
+
+_LARGEST = 1e110
+
+
+@dataclass(frozen=True, eq=False)
+class Contracted:
+    """Blocks of points that every clustering looked at keeps together.
+
+    There are points x^ (n, d) with ||x^ - (x - o)||_F <= error for the points x and a vector o,
+    whose block means are exactly `means` and whose sum of squares inside block b is at least
+    scatter[b]. Blocks are numbered by their first point.
+
+    Attributes
+    ----------
+    n : number of points
+    sizes : (m,) whole numbers, points per block
+    means : (m, d)
+    scatter : (m,) >= 0, 0 for blocks of one point
+    error : >= 0
+    """
+
+    n: int
+    sizes: NDArray[np.float64]
+    means: NDArray[np.float64]
+    scatter: NDArray[np.float64]
+    error: float
+
+    @property
+    def m(self) -> int:
+        """The number of blocks."""
+        return len(self.sizes)
+
+    def for_points(self, bound: float) -> float:
+        """A bound for the points from a lower bound for x^: max(0, sqrt(bound) - error)^2, rounded
+        down."""
+        if bound <= 0.0 or math.isnan(bound):
+            return 0.0
+        if self.error == 0.0 or math.isinf(bound):
+            return bound
+        root = down(down(math.sqrt(bound)) - self.error)
+        return max(0.0, down(root * root)) if root > 0.0 else 0.0
+
+    def cutoff(self, below: float) -> float:
+        """(sqrt(below) + error)^2, rounded up: what costs less than `below` for the points costs
+        less than that for x^."""
+        if self.error == 0.0:
+            return below
+        root = up(up(math.sqrt(max(below, 0.0))) + self.error)
+        return up(root * root)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The points of an instance.
+
+    points : (n, d) finite, no coordinate beyond 1e110
+    centred : (n, d) points less a vector o near their mean, rounded
+    residual : (n, d) what the rounding took off: points - o = centred + residual exactly
+    """
+
+    points: NDArray[np.float64]
+    centred: NDArray[np.float64]
+    residual: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, points: NDArray[np.float64]) -> Geometry:
+        """The geometry of points (n, d), n, d >= 1; `Rejected` if they are no such array."""
+        points = np.asarray(points)
+        if points.ndim != 2 or 0 in points.shape or points.dtype != np.float64:
+            raise Rejected(
+                f"points should be float64 (n, d), not {points.dtype} of shape {points.shape}"
+            )
+        if not (np.abs(points) <= _LARGEST).all():  # false for nan
+            raise Rejected(f"a coordinate of a point is not a number of at most {_LARGEST:g}")
+        origin = np.ascontiguousarray(np.broadcast_to(points.mean(axis=0), points.shape))
+        return cls(points, *difference_and_error(points, origin))
+
+    def contracted(self, block_of: NDArray[np.intp]) -> Contracted:
+        """The blocks {i : block_of[i] = b}, numbered by their first points; block_of (n,).
+
+        x^ is `centred`, with every block moved as a whole by the rounding of its mean. That mean
+        is a correctly rounded sum, divided by the size: off by less than 2.01 u of its value.
+        """
+        n, d = self.points.shape
+        members = _members(block_of, n)
+        sizes = np.array([len(block) for block in members], dtype=np.float64)
+        means = np.empty((len(members), d))
+        scatter = np.zeros(len(members))
+        single = sizes == 1.0
+        means[single] = self.centred[[members[b][0] for b in np.flatnonzero(single)]]
+        moved = [norm_up(self.residual)]
+        for b in np.flatnonzero(~single):
+            y, size = self.centred[members[b]], float(sizes[b])
+            if (y == y[0]).all():
+                means[b] = y[0]
+                continue
+            means[b] = [math.fsum(column) / size for column in y.T.tolist()]
+            off = up(norm_up(means[b]) * gamma(2.5) + TINY)
+            moved.append(up(off * up(math.sqrt(size))))
+            # Around its mean a block has the squares around means[b] less size * off^2.
+            squares = np.square(y - means[b]).sum(axis=1)
+            around = sum_down(squares.tolist()) * (1.0 - gamma(d + 8))
+            scatter[b] = max(0.0, down(down(around - up(up(off * off) * size)) - TINY))
+        error = norm_up(np.array(moved[1:]))
+        return Contracted(n, sizes, means, scatter, up(moved[0] + error) if moved[0] else error)
+
+    def cost_at_most(self, labels: NDArray[np.intp]) -> float:
+        """At least the sum of squares of labels (n,), and nearly equal to it; exactly 0 where the
+        points of each cluster coincide."""
+        members = _members(labels, len(self.points))
+        return sum_up(_squares_at_most(self.points[cluster]) for cluster in members)
+
+    def total(self) -> float:
+        """About the sum of squares of all points around their mean."""
+        return float(np.square(self.centred - self.centred.mean(axis=0)).sum())
+
+
+def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
+    """The points of each label, in the order of their first points."""
+    labels = np.asarray(labels)
+    if labels.shape != (n,) or labels.dtype.kind not in "iu":
+        raise Rejected(f"labels should be {n} integers, not {labels.dtype} of {labels.shape}")
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    order = np.argsort(inverse.reshape(-1), kind="stable")
+    groups = np.split(order, np.cumsum(np.bincount(inverse.reshape(-1)))[:-1])
+    return [groups[g] for g in np.argsort(first)]
+
+
+def _squares_at_most(x: NDArray[np.float64]) -> float:
+    """At least the sum of squares of points x (s, d) around their mean.
+
+    With x_i - x_0 = y_i + r_i exactly, y_i the rounded difference, its root is at most that of y
+    plus ||r||_F, and around the mean no sum of squares of y is larger than around another vector.
+    """
+    y, r = difference_and_error(x, np.ascontiguousarray(np.broadcast_to(x[0], x.shape)))
+    if not y.any() and not r.any():
+        return 0.0
+    centre = np.array([math.fsum(column) for column in y.T.tolist()]) / len(y)
+    # Differences, squares: three roundings of each term; the sum is correctly rounded.
+    squares = up(math.fsum(np.square(y - centre).ravel().tolist()) * (1.0 + gamma(8)) + TINY)
+    error = norm_up(r)
+    if error == 0.0:
+        return squares
+    root = up(up(math.sqrt(squares)) + error)
+    return up(root * root)

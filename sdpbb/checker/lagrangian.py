@@ -1,0 +1,58 @@
+"""The lower bound of a node from prices of its blocks, and from what a cluster is worth at them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import sum_down
+from .evidence import Lagrangian
+from .geometry import Contracted
+from .pricing import MAX_NODES, proven_least
+from .rejection import Rejected
+
+# Prices beyond this prove nothing that is of use, and their sums may overflow.
+_LARGEST = 1e250
+
+
+def lagrangian_bound(
+    contracted: Contracted,
+    k: int,
+    adjacency: NDArray[np.bool_],
+    evidence: Lagrangian,
+    max_nodes: int = MAX_NODES,
+) -> float:
+    """A number proven to be at most the sum of squares of every clustering of the points into
+    exactly k clusters that keeps the blocks together and adjacent ones apart.
+
+    Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of
+    `Contracted`, so that a clustering costs
+
+        sum of c(X) = sum of prices + sum of (c(X) - prices(X)) >= sum of prices + k least.
+
+    That no cluster is worth less than `least`, but for a margin for rounding, is found out by a
+    search (`pricing`).
+
+    Parameters
+    ----------
+    adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
+    max_nodes : of the search
+
+    Raises
+    ------
+    Rejected
+        If the evidence is of the wrong shape or holds no numbers, if a cluster is worth less, or if
+        the search does not end in time.
+    """
+    m = contracted.m
+    prices, least = np.asarray(evidence.prices), float(evidence.least)
+    if adjacency.shape != (m, m):
+        raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
+    if not 1 <= k <= m:
+        raise Rejected(f"{k} clusters of {m} blocks")
+    if prices.shape != (m,) or prices.dtype != np.float64:
+        raise Rejected(f"prices should be {m} float64, not {prices.dtype} of shape {prices.shape}")
+    if not (np.abs([*prices, least]) <= _LARGEST).all():  # false for nan
+        raise Rejected(f"a price, or the least value, is not a number of at most {_LARGEST:g}")
+    proven = proven_least(contracted, adjacency, prices, least, max_nodes)
+    return contracted.for_points(sum_down([*prices.tolist(), *[proven] * k]))

@@ -1,0 +1,132 @@
+"""What a certificate says of a set of clusterings, as values; arrays are still in the file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .container import StoredArray
+from .evidence import Cuts, Lagrangian, Semidefinite
+from .rejection import Rejected
+
+CONFLICT, CLIQUE, COLOURING = "conflict", "clique", "colouring"
+TOGETHER, APART = "together", "apart"
+
+
+@dataclass(frozen=True)
+class ScatterSource:
+    """The scatter inside the blocks: it needs no evidence."""
+
+
+@dataclass(frozen=True)
+class LagrangianSource:
+    """A `Lagrangian` whose arrays are still in the file."""
+
+    prices: StoredArray
+    least: float
+
+    def load(self) -> Lagrangian:
+        return Lagrangian(self.prices.load(), self.least)
+
+
+@dataclass(frozen=True)
+class SemidefiniteSource:
+    """A `Semidefinite` whose arrays are still in the file."""
+
+    unit: float
+    N: StoredArray
+    star_start: StoredArray
+    star_blocks: StoredArray
+    cliques: StoredArray
+    complements: StoredArray
+    multipliers: StoredArray
+
+    def load(self) -> Semidefinite:
+        start, blocks = self.star_start.load(), self.star_blocks.load()
+        # Differences of such numbers do not overflow.
+        if start.size and not (start.min() >= 0 and start.max() <= len(blocks)):
+            raise Rejected(f"star_start: expected numbers in 0..{len(blocks)}")
+        cuts = Cuts(
+            start,
+            blocks,
+            self.cliques.load(),
+            self.complements.load(),
+        )
+        return Semidefinite(self.unit, self.N.load(), cuts, self.multipliers.load())
+
+
+Source = ScatterSource | LagrangianSource | SemidefiniteSource
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Points that share the one cluster that a clique leaves: rows (t, k + 1)."""
+
+    rows: StoredArray
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the cost of all clusterings of the present state."""
+
+    stated: float
+    source: Source
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """Two points linked as `link` says, since node, in which they are not, is refuted."""
+
+    i: int
+    j: int
+    link: str
+    node: int
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What holds in every clustering of the present state that costs less than below.
+
+    excluded, far : pairs (p, 2) of points that are apart, the former with what proves it
+    """
+
+    below: float
+    refuted: tuple[Refuted, ...]
+    excluded: tuple[StoredArray, SemidefiniteSource] | None
+    far: StoredArray | None
+
+
+@dataclass(frozen=True)
+class Open:
+    """Nothing more is proven."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two points share a cluster, in node together, or not, in node apart."""
+
+    i: int
+    j: int
+    together: int
+    apart: int
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """There is no clustering, because of the blocks of points."""
+
+    kind: str
+    points: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A set of clusterings, what is proven of it step by step, and what is left in the end."""
+
+    steps: tuple[Merge | Bound | Fix, ...]
+    end: Open | Split | Infeasible
+
+    @property
+    def children(self) -> list[int]:
+        """The nodes that it refers to."""
+        found = [r.node for step in self.steps if isinstance(step, Fix) for r in step.refuted]
+        return found + ([self.end.together, self.end.apart] if isinstance(self.end, Split) else [])

@@ -1,0 +1,105 @@
+"""Proves that no cluster is worth less, at given prices, than is stated.
+
+With block sizes e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
+without a cannot-linked pair is worth
+
+    f(X) = sum_{i in X} e_i |c_i - mean_X|^2 - a_i = min_y sum_{i in X} q_i(y),
+    q_i(y) = e_i |c_i - y|^2 - a_i.
+
+To prove: f(X) >= t for all X.
+
+Case t > 0. As f(X) >= -a(X), and f({i}) = -a_i, that is: a_i <= -t for all i.
+
+Case t <= 0. Suppose there are sets below t; let X be one of least value, and of these one of the
+fewest blocks, y = mean_X, E = e(X). Then
+
+    (in)   e_i |c_i - y|^2 < a_i (1 - e_i / E) for i in X, if X has other blocks: leaving i out
+           changes f by a_i - e_i E / (E - e_i) |c_i - y|^2, which is above 0; a set of i alone is
+           below 0, so that a_i > 0 in any case;
+    (out)  e_j |c_j - y|^2 >= a_j (1 + e_j / E) for each j not in X and not cannot-linked to any
+           block of X: putting j in changes f by e_j E / (E + e_j) |c_j - y|^2 - a_j, which is not
+           below 0;
+    (swap) q_j(y) >= sum of q_i(y) over the i in X that are cannot-linked to j, for each j not in X:
+           j may take their place.
+
+So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i / e_i) +
+sqrt(a_j / e_j) or more apart are not both in X. `pricing_search` looks for X: for each block i, for
+the X whose first block is i in an order of the blocks in which few are near each block later on.
+
+Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
+of the sums over what is near a block, and that is what the margin is in proportion to.
+
+A profit a_i may be raised, as that makes sets worth less: the search is for numbers a_i >= 1e-250,
+in units in which they add up to between 1 and 4. There nothing overflows, and what underflows is
+negligible beside the rounding errors that are accounted for.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import down, up
+from .geometry import Contracted
+from .pricing_problem import PricingProblem, in_order
+from .pricing_search import search
+from .rejection import Rejected
+
+MAX_NODES = 1_000_000
+"""Nodes of the search, all of them together."""
+
+_LEAST_PROFIT = 1e-250
+# Values and bounds are off by at most twice the sum of a_i times the relative error each, and
+# lowered by as much: by four, and a little, `least` is lowered to be proven where it is right.
+_MARGIN = 4.5
+
+
+def proven_least(
+    contracted: Contracted,
+    adjacency: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    least: float,
+    max_nodes: int = MAX_NODES,
+) -> float:
+    """A number, at most `least` and hardly less, such that no non-empty set X of blocks without a
+    cannot-linked pair has c(X) - prices(X) below it, for the points x^ of `Contracted`.
+
+    The difference is less than (20 m + 5 d + 500) 2^-53 times the sum of the positive p_i - w_i,
+    and by far where only few blocks are near each other.
+
+    Parameters
+    ----------
+    adjacency : (m, m) symmetric, the cannot-linked pairs
+    prices : (m,) of any sign, at most 1e250 in absolute value, as `least`
+
+    Raises
+    ------
+    Rejected
+        If a set is worth less, or the search takes more than `max_nodes` nodes.
+    """
+    least = float(least)
+    profits = prices - contracted.scatter  # rounded once: of the right sign
+    if least > 0.0:
+        # What is rounded to a number of at most -least is below the next one.
+        if not (profits <= -least).all():
+            raise Rejected(f"a block by itself is worth less than {least!r}")
+        return down(least)
+    kept = np.flatnonzero(profits > 0.0)
+    total = math.fsum(profits[kept])
+    if len(kept) == 0 or -least > 2.0 * total:  # no set is worth less than minus all profits
+        return least
+    exponent = -(math.frexp(total)[1] // 2)
+    problem = PricingProblem.of(
+        contracted.sizes[kept],
+        contracted.means[kept],
+        np.maximum(np.ldexp(profits[kept], 2 * exponent), _LEAST_PROFIT),
+        adjacency[np.ix_(kept, kept)],
+        exponent,
+    )
+    margin = _MARGIN * problem.error * problem.largest_sum()
+    target = down(least - up(math.ldexp(margin, -2 * exponent)))
+    if not search(in_order(problem), math.ldexp(target, 2 * exponent), max_nodes):
+        raise Rejected(f"a cluster is worth less than {least!r}")
+    return target

@@ -1,0 +1,254 @@
+"""Bounds on all sets of a node of the search for a cluster of low value, for many nodes at once.
+
+A node is: the sets X of `pricing` that hold the blocks chosen and no others but open ones. Of the
+mean y of X, distances low <= |c_j - y| <= high are known for all blocks of interest, and so
+
+    q_j(y) = e_j |c_j - y|^2 - a_j  in  [l_j, u_j].
+
+Open blocks are in cliques of which X holds one block at most. Let 1 be the block of a clique with
+the least l, and s <= 0 the least l of the others, or 0. Whatever X holds of the clique, for any
+slope 0 <= b <= 1 it adds at least
+
+    b q_1(y) + g,    g = min((1 - b) l_1, s - b u_1)
+
+(the first if it is block 1, the second if not), and b is chosen such that the two are about equal.
+With b = 1 for the blocks chosen and W = sum of b_i e_i, z = sum of b_i e_i c_i / W,
+
+    f(X) = sum_{i in X} q_i(y) >= value + W |y - z|^2,
+    value = sum of b_i e_i |c_i - z|^2 - sum of b_i a_i + sum of g.
+
+If value >= t, no X of the node is below t; if not, |y - z|^2 < (t - value) / W, which says more
+about the distances. Squared distances from z are, by those of the means,
+
+    |c_j - z|^2 = M_j - v,
+    M_j = sum of b_i e_i |c_j - c_i|^2 / W,    v = sum of b_i e_i M_i / (2 W),
+
+and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
+
+Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
+rest of a value by (2 s + 30) u times the sum of a over the blocks chosen and open, s of them, as
+none of its terms is larger than the a of its block. Distances are rounded outwards, and with them l
+and u.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .pricing_problem import SLACK, Marks, Reals
+from .pricing_scope import Scope, some
+
+# Times that a node is bounded before it is split.
+_ROUNDS = 3
+# Of leaving a block out; far below all profits.
+_LEAST_LOSS = 1e-270
+# What a sum of reals is rounded to is off by more if they cancel: a block with more than this share
+# of the weight is not tried to be left out.
+_SHARE = 0.75
+
+
+class Nodes(NamedTuple):
+    """Of s nodes over the c blocks of a scope, (s, c) each.
+
+    chosen, open : blocks in X, blocks that may be
+    watched : not in X, but near enough to matter for the rules (out) and (swap)
+    low, high : bounds on the distance of y
+    """
+
+    chosen: Marks
+    open: Marks
+    watched: Marks
+    low: Reals
+    high: Reals
+
+
+class Bounds(NamedTuple):
+    """Of s nodes; see the module.
+
+    value : (s,) lower bound, rounding accounted for
+    weight : (s,) W
+    scale : (s,) W v and the sum of a of blocks chosen and open: what errors are in proportion to
+    nearest, farthest : (s, c) bounds on |c_j - z|^2
+    is_first : (s, c) whether an open block is the one of its clique that has a slope
+    slope, constant : (s, c) b and g of its clique
+    low, second, high : (s, c) l_j, and s and u_1 of its clique
+    """
+
+    value: Reals
+    weight: Reals
+    scale: Reals
+    nearest: Reals
+    farthest: Reals
+    is_first: Marks
+    slope: Reals
+    constant: Reals
+    low: Reals
+    second: Reals
+    high: Reals
+
+
+Rows = TypeVar("Rows", Nodes, Bounds)
+
+
+def taken(values: Rows, index: Any) -> Rows:
+    """What an index takes of each array: some rows, or of nodes some columns."""
+    return type(values)(*(array[index] for array in values))
+
+
+def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] | None:
+    """The nodes that may hold a set X below the target, with what is known of them then, and their
+    last bounds; None if there are none."""
+    bounds: Bounds | None = None
+    for _ in range(_ROUNDS):
+        nodes = _restricted(scope, nodes)
+        if not len(nodes.chosen):
+            return None
+        bounds = _bounds(scope, nodes)
+        left = bounds.value < target
+        if not left.all():
+            nodes, bounds = taken(nodes, left), taken(bounds, left)
+            if not len(nodes.chosen):
+                return None
+        nodes = _near_centre(scope, nodes, bounds, target)
+    assert bounds is not None
+    return nodes, bounds
+
+
+def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
+    """By the rules (in), (out) and (swap)."""
+    problem = scope.problem
+    e, a, error = problem.sizes, problem.profits, problem.error
+    chosen, still, watched, low, high = nodes
+    share = e / (((chosen | still) @ e)[:, None] * (1.0 + error))  # at most e / e(X), for i in X
+    squares = e * np.square(low)
+    outside = (low > 0.0) & (squares >= a * (1.0 - share) * (1.0 + SLACK))
+    left = ~some(chosen & outside)
+    still = still & ~outside
+    most = e * np.square(high)
+    wanted = watched & (most < a * (1.0 + share) * (1.0 - SLACK))
+    nodes = Nodes(chosen, still, watched, low, high)
+    if scope.has_links.any():
+        lost = np.where(chosen | still, np.maximum(a - squares, _LEAST_LOSS), 0.0) @ scope.linked
+        gain = a - most
+        worth = gain > lost * (1.0 + error)
+        wanted = np.where(lost > 0.0, watched & worth, wanted)
+        must = still & worth & scope.has_links
+        if must.any():
+            nodes, possible = chosen_also(scope, nodes, must)
+            left &= possible
+    left &= ~some(wanted)
+    return nodes if left.all() else taken(nodes, left)
+
+
+def chosen_also(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
+    """With the open blocks `must` (s, c) chosen, and (s,) whether they can be."""
+    chosen, still, watched, low, high = nodes
+    marks = must.astype(np.float64)
+    others = marks @ scope.apart > 0.0
+    chosen = chosen | must
+    watched = (watched | (still & others)) & ~(marks @ scope.far > 0.0)
+    still = still & ~must & ~others
+    high = np.where(must, np.minimum(high, scope.problem.reach), high)
+    return Nodes(chosen, still, watched, low, high), ~some(chosen & others)
+
+
+def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
+    e, a, error = scope.problem.sizes, scope.problem.profits, scope.problem.error
+    low = np.where(nodes.open, e * np.square(nodes.low) - a, 0.0)
+    high = e * np.square(nodes.high) - a
+    is_first, least, second, most = _firsts(scope, nodes.open, low, high)
+    width = most - least
+    slope = np.zeros_like(least)
+    np.divide(second - least, width, out=slope, where=(width > 0.0) & (least < 0.0))
+    np.minimum(slope, 1.0, out=slope)
+    constant = np.minimum((1.0 - slope) * least, second - slope * most)
+    constant = np.where(least < 0.0, constant, 0.0)
+    added = constant.sum(axis=1)
+    if len(scope.starts) < len(e):
+        spread = scope.clique
+        slope, constant, second, most = (
+            array[:, spread] for array in (slope, constant, second, most)
+        )
+    share = nodes.chosen + np.where(is_first, slope, 0.0)
+    weights = share * e
+    weight = weights.sum(axis=1)
+    around = (weights @ scope.problem.squares) / weight[:, None]
+    half = 0.5 * (weights * around).sum(axis=1) / weight
+    scale = weight * half + (nodes.chosen | nodes.open) @ a
+    value = weight * half - share @ a + added - error * scale
+    difference, rounding = around - half[:, None], error * (around + half[:, None])
+    return Bounds(
+        value,
+        weight,
+        scale,
+        np.maximum(difference - rounding, 0.0),
+        np.maximum(difference + rounding, 0.0),
+        is_first,
+        slope,
+        constant,
+        low,
+        second,
+        most,
+    )
+
+
+def _firsts(
+    scope: Scope, still: Marks, low: Reals, high: Reals
+) -> tuple[Marks, Reals, Reals, Reals]:
+    """(s, c) whether an open block has the least l of its clique, and (s, number of cliques) that,
+    the least of the others, and the greatest u of the first. Among equals all are the first, and
+    one of the others too: their slope is 0."""
+    starts = scope.starts
+    if len(starts) == still.shape[1]:
+        return still, low, np.zeros_like(low), high
+    least = np.minimum.reduceat(low, starts, axis=1)
+    is_first = still & (low == least[:, scope.clique])
+    many = np.add.reduceat(is_first, starts, axis=1, dtype=np.intp) > 1
+    others = np.minimum.reduceat(np.where(is_first, 0.0, low), starts, axis=1)
+    most = np.maximum.reduceat(np.where(is_first, high, -np.inf), starts, axis=1)
+    most = np.where(np.isfinite(most), most, 0.0)
+    return is_first, least, np.where(many, least, others), most
+
+
+def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> Nodes:
+    """With the distances of a ball around z that y is in."""
+    error = scope.problem.error
+    radius = np.sqrt((target - bounds.value) / bounds.weight)[:, None] * (1.0 + error)
+    nearest = (np.sqrt(bounds.nearest) * (1.0 - SLACK) - radius) * (1.0 - SLACK)
+    farthest = (np.sqrt(bounds.farthest) + radius) * (1.0 + SLACK)
+    return nodes._replace(low=np.maximum(nodes.low, nearest), high=np.minimum(nodes.high, farthest))
+
+
+def fixed(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> tuple[Nodes, Marks, Marks]:
+    """Leave out open blocks with which, and choose those without which, no set is below the target;
+    (s,) whether that is possible; (s,) whether any was.
+
+    With block 1 of a clique, it adds q_1(y) instead of b q_1(y) + g; with another block i at least
+    l_i instead of at most b u_1 + g; without block 1 at least s. The least value over all y is that
+    of a sum of two squares, or of a difference.
+    """
+    e, a, error = scope.problem.sizes, scope.problem.profits, scope.problem.error
+    value, weight = bounds.value[:, None], bounds.weight[:, None]
+    tolerance = 8.0 * error * bounds.scale[:, None]
+    rest = (1.0 - bounds.slope) * e
+    as_first = weight * rest / (weight + rest) * bounds.nearest * (1.0 - error)
+    as_first -= (1.0 - bounds.slope) * a
+    as_other = bounds.low - bounds.slope * bounds.high
+    inside = value + np.where(bounds.is_first, as_first, as_other) - bounds.constant
+    own = np.where(bounds.is_first, bounds.slope * e, 0.0)
+    light = bounds.is_first & (own <= _SHARE * weight)
+    lost = weight * own / np.where(light, weight - own, 1.0) * bounds.farthest
+    outside = value - lost * (1.0 + 16.0 * error) + bounds.slope * a
+    outside += bounds.second - bounds.constant
+    dropped = nodes.open & (inside - tolerance >= target)
+    must = nodes.open & light & (outside - tolerance >= target)
+    possible = ~some(dropped & must)
+    must &= ~dropped
+    changed = some(must | dropped)
+    nodes = nodes._replace(open=nodes.open & ~dropped, watched=nodes.watched | dropped)
+    if must.any():
+        nodes, can_be = chosen_also(scope, nodes, must)
+        possible &= can_be
+    return nodes, possible, changed

@@ -1,0 +1,109 @@
+"""The blocks of a search for a cluster of low value, and which can be in one together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import UNIT_ROUNDOFF, gamma
+
+Reals = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Integers = NDArray[np.intp]
+
+SLACK = 16.0 * UNIT_ROUNDOFF
+"""Of a few operations, relative: what is rounded up is multiplied by 1 + SLACK."""
+
+FAR = 1e4
+"""A squared distance at which two blocks cannot be near a third."""
+
+
+@dataclass(frozen=True, eq=False)
+class PricingProblem:
+    """Blocks of sizes e, means c and profits a > 0, of which sets X of least value are looked for
+    (`pricing`), in units in which the profits add up to less than 4.
+
+    sizes, profits : (m,); profits are rounded once
+    reach : (m,) at least sqrt(a_i / e_i), within which the mean of X is for i in X
+    squares : (m, m) squared distances of the means, off by gamma_(d+4) of that, or FAR if that is
+        less: blocks of a node are all near one, so that theirs are below 65
+    near : (m, m) pairs that the distance does not keep from being in X together; not i with i
+    linked : (m, m) the cannot-links
+    together : (m, m) near and not linked
+    error : relative, gamma_n for n = 4 s + d + 100, s the most blocks that are near one and that:
+        in the sums of a node all other terms are 0
+    """
+
+    sizes: Reals
+    profits: Reals
+    reach: Reals
+    squares: Reals
+    near: Marks
+    linked: Marks
+    together: Marks
+    error: float
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Reals,
+        means: Reals,
+        profits: Reals,
+        linked: Marks,
+        exponent: int,
+    ) -> PricingProblem:
+        """With the means (m, d) multiplied by 2^exponent; the profits are so by its square."""
+        d = means.shape[1]
+        reach = np.sqrt(profits / sizes) * (1.0 + SLACK)
+        squares = np.zeros((len(sizes), len(sizes)))
+        with np.errstate(over="ignore"):  # what is infinite is not near
+            for x in means.T:
+                squares += np.square(np.ldexp(x[:, None] - x, exponent))
+            far = squares * (1.0 - gamma(d + 8.0)) >= np.square(reach[:, None] + reach) * (
+                1.0 + SLACK
+            )
+        near = ~far
+        np.fill_diagonal(near, False)
+        together = near & ~linked
+        squares = np.minimum(squares, FAR)
+        most = 1 + int(near.sum(axis=1).max())
+        error = gamma(4.0 * most + d + 100.0)
+        return cls(sizes, profits, reach, squares, near, linked, together, error)
+
+    @property
+    def m(self) -> int:
+        """The number of blocks."""
+        return len(self.sizes)
+
+    def largest_sum(self) -> float:
+        """About the largest sum of profits of a block and of what is near it."""
+        return float((self.profits + self.near @ self.profits).max())
+
+    def select(self, blocks: Integers) -> PricingProblem:
+        """Of some blocks only, in their order."""
+        pairs = np.ix_(blocks, blocks)
+        return PricingProblem(
+            self.sizes[blocks],
+            self.profits[blocks],
+            self.reach[blocks],
+            self.squares[pairs],
+            self.near[pairs],
+            self.linked[pairs],
+            self.together[pairs],
+            self.error,
+        )
+
+
+def in_order(problem: PricingProblem) -> PricingProblem:
+    """The same, first the block that can share a set with the fewest, then of the others that which
+    can with the fewest of them, and so on."""
+    degree = problem.together.sum(axis=1)
+    order = []
+    for _ in range(problem.m):
+        block = int(degree.argmin())
+        order.append(block)
+        degree -= problem.together[block]
+        degree[block] = 2 * problem.m
+    return problem.select(np.array(order, dtype=np.intp))

@@ -1,0 +1,121 @@
+"""The search for a cluster of low value: all sets of blocks, by branch and bound over many nodes at
+once; see `pricing` and `pricing_bounds`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .pricing_bounds import Bounds, Nodes, bounded, fixed, taken
+from .pricing_problem import SLACK, Integers, PricingProblem
+from .pricing_scope import Scope, some
+from .rejection import Rejected
+
+# First blocks that are begun with together; nodes that are looked at together; the share of the
+# blocks of a scope that matters to some node, below which it is made smaller.
+_GROUP, _BATCH, _SHARE = 48, 256, 0.7
+
+
+def search(problem: PricingProblem, target: float, max_nodes: int) -> bool:
+    """Whether no non-empty set X of blocks without a cannot-linked pair has f(X) < target <= 0.
+    False where one has, or has a value so close to the target that rounding does not say.
+
+    Raises
+    ------
+    Rejected
+        After so many nodes.
+    """
+    left = max_nodes
+    for start in range(0, problem.m, _GROUP):
+        stack = [_roots(problem, np.arange(start, min(start + _GROUP, problem.m)))]
+        while stack:
+            scope, nodes = _batch(problem, stack)
+            left -= len(nodes.chosen)
+            if left < 0:
+                raise Rejected(f"could not prove the prices within {max_nodes} nodes")
+            remaining = bounded(scope, nodes, target)
+            if remaining is None:
+                continue
+            nodes, bounds = remaining
+            nodes, possible, changed = fixed(scope, nodes, bounds, target)
+            incomplete = some(nodes.open)
+            if not (incomplete | changed).all():
+                return False
+            rows = possible & incomplete
+            if rows.any():
+                stack.append((scope, _children(scope, taken(nodes, rows), taken(bounds, rows))))
+            rows = possible > incomplete
+            if rows.any():
+                stack.append((scope, taken(nodes, rows)))
+    return True
+
+
+def _roots(problem: PricingProblem, first: Integers) -> tuple[Scope, Nodes]:
+    """For each of some blocks, the sets of which it is the first."""
+    relevant = np.asarray(problem.near[first].any(axis=0))
+    relevant[first] = True
+    scope = Scope.of(problem, np.flatnonzero(relevant))
+    chosen = scope.blocks == first[:, None]
+    pairs = np.ix_(first, scope.blocks)
+    still = problem.together[pairs] & (scope.blocks > first[:, None])
+    watched = problem.near[pairs] & ~still
+    infinite = np.full(chosen.shape, np.inf)
+    nodes = Nodes(chosen, still, watched, np.zeros(chosen.shape), infinite)
+    return scope, _in_reach(scope, nodes, chosen.argmax(axis=1))
+
+
+def _in_reach(scope: Scope, nodes: Nodes, block: Integers) -> Nodes:
+    """With the distances that follow of y from that of a block of X for each node (s,)."""
+    problem = scope.problem
+    distance, reach = np.sqrt(problem.squares[block]), problem.reach[block]
+    error = problem.error
+    nearest = (distance * (1.0 - error) - reach[:, None]) * (1.0 - SLACK)
+    farthest = (distance * (1.0 + error) + reach[:, None]) * (1.0 + SLACK)
+    return nodes._replace(low=np.maximum(nodes.low, nearest), high=np.minimum(nodes.high, farthest))
+
+
+def _batch(problem: PricingProblem, stack: list[tuple[Scope, Nodes]]) -> tuple[Scope, Nodes]:
+    """The last nodes of the stack, taken from it, of one scope."""
+    scope, nodes = stack.pop()
+    parts, count = [nodes], len(nodes.chosen)
+    while stack and count < _BATCH and stack[-1][0] is scope:
+        parts.append(stack.pop()[1])
+        count += len(parts[-1].chosen)
+    nodes = Nodes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    if count > _BATCH:
+        stack.append((scope, taken(nodes, np.arange(count - _BATCH))))
+        nodes = taken(nodes, np.arange(count - _BATCH, count))
+    columns = np.flatnonzero((nodes.chosen | nodes.open | nodes.watched).any(axis=0))
+    if len(columns) < _SHARE * len(scope.blocks):
+        scope = scope.select(columns, problem)
+        nodes = taken(nodes, np.s_[:, columns])
+    return scope, nodes
+
+
+def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
+    """Two of each node: without an open block, and with it. It is one of the clique whose bound is
+    the farthest from what it can add at z."""
+    problem, rows = scope.problem, np.arange(len(nodes.chosen))
+    here = problem.sizes * bounds.nearest - problem.profits
+    first = np.where(bounds.is_first, bounds.slope * here, 0.0)
+    here = np.where(nodes.open, np.minimum(here, 0.0), 0.0)
+    if len(scope.starts) < len(scope.blocks):
+        here = np.minimum.reduceat(here, scope.starts, axis=1)[:, scope.clique]
+        first = np.add.reduceat(first, scope.starts, axis=1)[:, scope.clique]
+    gap = here - first - bounds.constant
+    block = np.where(nodes.open, gap - 1e-3 * bounds.low, -np.inf).argmax(axis=1)
+    still, watched = nodes.open.copy(), nodes.watched.copy()
+    still[rows, block] = False
+    watched[rows, block] = True
+    without = nodes._replace(open=still, watched=watched)
+    chosen = nodes.chosen.copy()
+    chosen[rows, block] = True
+    allowed, near = problem.together[block], problem.near[block]
+    chosen_too = Nodes(
+        chosen,
+        still & allowed,
+        (nodes.watched | (still & ~allowed)) & near,
+        nodes.low,
+        nodes.high,
+    )
+    beside = _in_reach(scope, chosen_too, block)
+    return Nodes(*(np.concatenate(arrays) for arrays in zip(without, beside, strict=True)))

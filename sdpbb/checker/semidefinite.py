@@ -1,0 +1,242 @@
+"""The lower bound of a node from any dual values of its semidefinite relaxation.
+
+Of a clustering of m blocks with sizes e (n points in all), means c and scatter w inside, let
+Z_ij = 1/|C| where i and j share the cluster C of |C| points, and else 0. Then
+
+    cost = sum of w + sum of e_i |c_i|^2 - <G, Z>,       G_ij = e_i e_j c_i . c_j,
+
+Z e = 1, and with D = diag(e), Y = D^1/2 Z D^1/2 is an orthogonal projector of rank k. For
+
+    N        symmetric, >= 0 where i and j are not cannot-linked (Z_ij = 0 where they are),
+    t >= 0   multipliers of valid inequalities <B_c, Z> >= b_c,
+    a        any vector: <e a' + a e', Z> = 2 a'1, as Z e = 1,
+    T        for k = 2, any sum of w a_p' + a_p w' for vectors w with Z w = 0,
+
+and S = - G - N - sum of t_c B_c + e a' + a e' + T, M = D^-1/2 S D^-1/2,
+
+    cost >= sum of w + sum of e_i |c_i|^2 + b't - 2 a'1 + <S, Z> + <N, Z>,
+
+where <S, Z> = <M, Y> is at least the sum of the k smallest eigenvalues of M. a and T are free and
+are chosen so that the bound is best possible: D^-1/2 e, an eigenvector of every Y with value 1,
+becomes one of M with a value below all others, and the vectors D^-1/2 w get one above the least.
+
+For k = 2 every block is with exactly one block of a cannot-linked pair, so that Z (1_Q - 1_Q') = 0
+for any two such pairs Q and Q'.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
+from .cuts import checked_cuts, cut_sums, right_hand_side
+from .evidence import Semidefinite
+from .geometry import Contracted
+from .rejection import Rejected
+from .spectrum import sum_of_smallest
+
+Matrix = NDArray[np.float64]
+
+# Dual values beyond this, in units of the largest squared coordinate, prove nothing.
+_LARGEST = 2.0**200
+
+
+def scatter_bound(contracted: Contracted) -> float:
+    """At most the sum of squares of every clustering that keeps the blocks together: what is inside
+    the blocks."""
+    return contracted.for_points(sum_down(contracted.scatter.tolist()))
+
+
+def semidefinite_bound(
+    contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
+) -> float:
+    """A number proven to be at most the sum of squares of every clustering of the points into
+    exactly k clusters that keeps the blocks together and adjacent ones apart.
+
+    adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
+
+    Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
+    """
+    return contracted.for_points(dual_bound(contracted, k, adjacency, evidence).bound)
+
+
+@dataclass(frozen=True, eq=False)
+class DualBound:
+    """Every clustering with matrix Z costs at least bound + unit <N, Z> for the points x^ of its
+    `Contracted`; unit is a power of 4, N (m, m) symmetric and >= 0 off the cannot-links."""
+
+    bound: float
+    unit: float
+    N: Matrix
+
+
+def dual_bound(
+    contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
+) -> DualBound:
+    """The bound for x^, and what comes on top of it; see the module and `semidefinite_bound`."""
+    m, e = contracted.m, contracted.sizes
+    if adjacency.shape != (m, m):
+        raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
+    if not 1 <= k <= m:
+        raise Rejected(f"{k} clusters of {m} blocks")
+    # In units of a power of 4 nothing overflows, and what underflows is within TINY.
+    exponent = _exponent(contracted, evidence)
+    c = np.ldexp(contracted.means, -exponent)
+    N = _scaled(_unpacked(evidence.N, adjacency), evidence.unit, exponent)
+    checked_cuts(evidence.cuts, k, adjacency)
+    t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
+    cuts, absolute, count = cut_sums(evidence.cuts, t, m)
+    vectors = e[:, None] * c
+    G = vectors @ vectors.T
+    S = -(np.triu(G) + np.triu(G, 1).T) - N - cuts
+    a, T = _free_terms(S, e, k, adjacency)
+    ea = np.outer(e, a)
+    S = S + (ea + ea.T) + (T + T.T)
+    r = 1.0 / np.sqrt(e)
+    scaling = np.outer(r, r)
+    M = scaling * S
+
+    # Terms of G are off by gamma_(d+2), of the cuts by as many u as there are, of the rest by 2 u;
+    # four additions follow. Errors where Z is 0 are of no consequence.
+    d = c.shape[1]
+    lengths = np.sqrt(np.square(vectors).sum(axis=1))
+    terms = N + np.abs(ea) + np.abs(ea.T) + np.abs(T) + np.abs(T.T)
+    terms = (d + 8.0) * np.outer(lengths, lengths) + (count + 8.0) * absolute + 8.0 * terms
+    terms[adjacency] = 0.0
+    # The terms themselves are rounded as well, and gamma_n is a little more than n u.
+    inflated = 1.0 + gamma(2.0 * (d + float(count.max())) + 100.0)
+    error = norm_up(scaling * terms) * gamma(1.0) * inflated
+    # The two factors of D^-1/2 are rounded twice each, and there are two products.
+    error = up(error + up(norm_up(M) * gamma(7.0))) + TINY
+    loss = up(up(math.sqrt(k)) * error) + TINY  # at most ||E||_F ||Y||_F for the error E of M
+
+    squares = e * np.square(c).sum(axis=1)
+    parts = [
+        *squares.tolist(),
+        -up(sum_up(squares.tolist()) * gamma(d + 4.0)),
+        right_hand_side(evidence.cuts, t, contracted.n, k),
+        *(-2.0 * a).tolist(),
+        sum_of_smallest(M, k),
+        -loss,
+    ]
+    bound = down(float(np.ldexp(sum_down(parts), 2 * exponent)))
+    bound = sum_down([*contracted.scatter.tolist(), bound])
+    if not math.isfinite(bound):
+        raise Rejected("dual values too large for a bound")
+    return DualBound(bound, float(np.ldexp(1.0, 2 * exponent)), N)
+
+
+def _free_terms(
+    S: Matrix, e: NDArray[np.float64], k: int, adjacency: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], Matrix]:
+    """The vector a (m,), and the matrix X (m, m), T = X + X', that are free; for S without them.
+
+    With u = sqrt(e / n) and M = D^-1/2 S D^-1/2, e a' + a e' adds u b' + b u' to M, where
+    b = sqrt(n) D^-1/2 a, and b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
+    It is among the k smallest where it is below all others, as minus their Frobenius norm is.
+    """
+    m, n = len(e), float(e.sum())
+    root = np.sqrt(e)
+    u = root / math.sqrt(n)
+    M = S / np.outer(root, root)
+    Mu = M @ u
+    uMu = float(u @ Mu)
+    outer = np.outer(u, 0.5 * uMu * u - Mu)
+    M += outer + outer.T
+    value = -float(np.linalg.norm(M))
+    a = root * (0.5 * (uMu + value) * u - Mu) / math.sqrt(n)
+    pairs = _disjoint_pairs(adjacency) if k == 2 else []
+    if len(pairs) < 2:
+        return a, np.zeros((m, m))
+    return a, _kernel_terms(M, root, pairs, -value / math.sqrt(max(1, m - len(pairs))))
+
+
+def _disjoint_pairs(adjacency: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Cannot-linked pairs of blocks, as many without common blocks as are found greedily."""
+    used: set[int] = set()
+    pairs = []
+    for j, h in np.argwhere(np.triu(adjacency, 1)).tolist():
+        if j not in used and h not in used:
+            used.update((j, h))
+            pairs.append((j, h))
+    return pairs
+
+
+def _kernel_terms(
+    M: Matrix, root: NDArray[np.float64], pairs: list[tuple[int, int]], value: float
+) -> Matrix:
+    """X (m, m) = sum of (1_Q - 1_Q') a_Q' over consecutive pairs Q, Q', such that M plus
+    D^-1/2 (X + X') D^-1/2 has the eigenvalue `value` on the span of D^-1/2 (1_Q - 1_Q').
+
+    With P the projector on that span, P H + H' P for H = - M + (M P + value I) / 2 does that; P is
+    V (I - v v') V' for the normalised D^-1/2 1_Q as columns of V and v_Q proportional to the
+    inverse lengths of D^-1/2 1_Q. Rows j and h of X are equal for a pair Q = (j, h), b_Q, and the
+    b_Q add up to 0. They are differences of consecutive a_Q, each rounded on its own: so the
+    identity holds for numbers close to those that X holds, which differ by one rounding.
+    """
+    m = len(root)
+    j, h = np.array(pairs).T
+    length = np.hypot(1.0 / root[j], 1.0 / root[h])
+    V = np.zeros((m, len(pairs)))
+    V[j, np.arange(len(pairs))] = 1.0 / (root[j] * length)
+    V[h, np.arange(len(pairs))] = 1.0 / (root[h] * length)
+    v = 1.0 / length
+    v /= np.linalg.norm(v)
+
+    def projected(A: Matrix) -> Matrix:
+        """(I - v v') A"""
+        return np.asarray(A - np.outer(v, v @ A))
+
+    MV = M @ V
+    VMP = projected(V.T @ MV).T @ V.T
+    rows = projected(0.5 * (VMP + value * V.T) - MV.T) / length[:, None] * root
+    a = np.cumsum(rows, axis=0)[:-1]
+    b = np.concatenate([a[:1], a[1:] - a[:-1], -a[-1:]])
+    X = np.zeros((m, m))
+    X[j] = b
+    X[h] = b
+    return X
+
+
+def _exponent(contracted: Contracted, evidence: Semidefinite) -> int:
+    """About the binary exponent of the lengths."""
+    mantissa, exponent = math.frexp(evidence.unit) if evidence.unit > 0.0 else (0.0, 0)
+    if mantissa != 0.5 or not 1e-250 <= evidence.unit <= 1e250:
+        raise Rejected(f"the unit of dual values is {evidence.unit!r}, not a power of two")
+    largest = float(np.abs(contracted.means).max(initial=0.0))
+    return math.frexp(largest)[1] if largest > 0.0 else exponent // 2
+
+
+def _scaled(values: Matrix, unit: float, exponent: int) -> Matrix:
+    """values * unit / 4^exponent. Any number >= 0 proves something: roundings do not matter."""
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(values, math.frexp(unit)[1] - 1 - 2 * exponent)
+    if not (np.abs(scaled) <= _LARGEST).all():
+        raise Rejected("dual values are too large for the points, or no numbers")
+    return np.asarray(scaled)
+
+
+def _unpacked(packed: NDArray[np.floating], adjacency: NDArray[np.bool_]) -> Matrix:
+    """(m, m) symmetric, from its upper triangle row by row; >= 0 off the cannot-links."""
+    m = len(adjacency)
+    if packed.shape != (m * (m + 1) // 2,) or packed.dtype.kind != "f":
+        raise Rejected(f"N should be {m * (m + 1) // 2} numbers, not of shape {packed.shape}")
+    N = np.zeros((m, m))
+    N[np.triu_indices(m)] = packed
+    N = N + np.triu(N, 1).T
+    if not (adjacency | (N >= 0.0)).all():  # false for nan
+        raise Rejected("N is negative, or no number, for two blocks that are not cannot-linked")
+    return np.asarray(N)
+
+
+def _checked_multipliers(evidence: Semidefinite) -> Matrix:
+    t = evidence.multipliers
+    if t.shape != (len(evidence.cuts),) or t.dtype.kind != "f":
+        raise Rejected(f"{len(evidence.cuts)} cuts, but multipliers of shape {t.shape}")
+    if not (t >= 0.0).all():
+        raise Rejected("a multiplier is negative or no number")
+    return np.asarray(t, dtype=np.float64)

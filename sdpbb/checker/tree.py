@@ -1,0 +1,227 @@
+"""The tree of a certificate: every step is proven, and what they amount to in the end."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blocks import Blocks
+from .certificate import Certificate
+from .colouring import is_colourable
+from .container import StoredArray
+from .exclusion import excluded_pairs, far_pairs
+from .geometry import Contracted, Geometry
+from .lagrangian import lagrangian_bound
+from .nodes import (
+    APART,
+    CLIQUE,
+    COLOURING,
+    CONFLICT,
+    TOGETHER,
+    Bound,
+    Fix,
+    Infeasible,
+    LagrangianSource,
+    Merge,
+    Node,
+    ScatterSource,
+    Source,
+    Split,
+)
+from .rejection import Rejected, at
+from .semidefinite import scatter_bound, semidefinite_bound
+
+# How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
+# another kind, and says what the file proves, not less.
+STATED_WITHIN = 1e-9
+# How many contractions are kept: a node and its child often have the same blocks.
+_KEPT = 4
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A node to be checked; it begins with the blocks, and points i and j linked as link says."""
+
+    node: int
+    blocks: Blocks
+    i: int = 0
+    j: int = 0
+    link: str | None = None
+
+    def state(self) -> Blocks:
+        pair = np.array([[self.i, self.j]])
+        if self.link == TOGETHER:
+            return self.blocks.linked(pair)
+        return self.blocks.separated(pair) if self.link == APART else self.blocks
+
+
+def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> float:
+    """A number that no clustering of the root costs less than, after proving all that it follows
+    from; infinity if there is none.
+
+    Raises
+    ------
+    Rejected
+        Naming the node and the step that does not prove what it states.
+    """
+    walk = _Walk(certificate, geometry)
+    tasks = [_Task(0, root)]
+    while tasks:
+        tasks += walk.checked(tasks.pop())
+    return _values(certificate.nodes)[0]
+
+
+def _values(nodes: tuple[Node, ...]) -> list[float]:
+    """The value of each node; children have higher numbers."""
+    values = [0.0] * len(nodes)
+    for number in reversed(range(len(nodes))):
+        node = nodes[number]
+        match node.end:
+            case Infeasible():
+                value = math.inf
+            case Split():
+                value = min(values[node.end.together], values[node.end.apart])
+            case _:
+                value = 0.0
+        for position in reversed(range(len(node.steps))):
+            step = node.steps[position]
+            if isinstance(step, Bound):
+                value = max(value, step.stated)
+            elif isinstance(step, Fix):
+                with at(f"node {number}, step {position}"):
+                    _require_refuted(step, values)
+                value = min(value, step.below)
+        values[number] = max(value, 0.0)
+    return values
+
+
+def _require_refuted(step: Fix, values: list[float]) -> None:
+    for entry in step.refuted:
+        if not values[entry.node] >= step.below:
+            raise Rejected(
+                f"needs {step.below!r} from node {entry.node}, which proves {values[entry.node]!r}"
+            )
+
+
+class _Walk:
+    """Checks nodes, one by one, and keeps nothing of them but some contractions."""
+
+    def __init__(self, certificate: Certificate, geometry: Geometry) -> None:
+        self._certificate = certificate
+        self._geometry = geometry
+        self._contractions: list[tuple[NDArray[np.intp], Contracted]] = []
+
+    def checked(self, task: _Task) -> list[_Task]:
+        """What a node refers to, after proving its steps and its end."""
+        node, blocks = self._certificate.nodes[task.node], task.state()
+        tasks: list[_Task] = []
+        for number, step in enumerate(node.steps):
+            with at(f"node {task.node}, step {number}"):
+                _require_consistent(blocks)
+                match step:
+                    case Merge():
+                        rows = self._points(step.rows)
+                        blocks = blocks.merged(rows)
+                    case Bound():
+                        self._check_bound(step, blocks)
+                    case Fix():
+                        tasks += _refuting(step, blocks)
+                        blocks = self._fixed(step, blocks)
+        with at(f"node {task.node}, end"):
+            if isinstance(node.end, Infeasible):
+                _check_infeasible(node.end, blocks)
+                return tasks
+            _require_consistent(blocks)
+            if isinstance(node.end, Split):
+                i, j = node.end.i, node.end.j
+                if not blocks.are_undecided(i, j):
+                    raise Rejected(f"splits points {i} and {j}, which are linked already")
+                tasks.append(_Task(node.end.apart, blocks, i, j, APART))
+                tasks.append(_Task(node.end.together, blocks, i, j, TOGETHER))
+        return tasks
+
+    def _check_bound(self, step: Bound, blocks: Blocks) -> None:
+        proven = self._proven(step.source, blocks)
+        slack = STATED_WITHIN * abs(proven)
+        if not proven - slack <= step.stated <= proven:
+            raise Rejected(f"states a bound of {step.stated!r}, proves {proven!r}")
+
+    def _proven(self, source: Source, blocks: Blocks) -> float:
+        contracted = self._contracted(blocks)
+        if isinstance(source, ScatterSource):
+            return scatter_bound(contracted)
+        if isinstance(source, LagrangianSource):
+            return lagrangian_bound(contracted, blocks.k, blocks.adjacency, source.load())
+        return semidefinite_bound(contracted, blocks.k, blocks.adjacency, source.load())
+
+    def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:
+        """The blocks in which all pairs of a step are linked; `_refuting` proves the refuted."""
+        together = [(r.i, r.j) for r in step.refuted if r.link == TOGETHER]
+        apart = [_pairs([(r.i, r.j) for r in step.refuted if r.link == APART])]
+        if step.excluded is not None:
+            stored, source = step.excluded
+            proven = excluded_pairs(
+                self._contracted(blocks), blocks.k, blocks.adjacency, source.load(), step.below
+            )
+            apart.append(self._proven_apart(stored, blocks, proven, "excluded"))
+        if step.far is not None:
+            proven = far_pairs(self._contracted(blocks), step.below)
+            apart.append(self._proven_apart(step.far, blocks, proven, "far"))
+        return blocks.changed(_pairs(together), np.concatenate(apart))
+
+    def _proven_apart(
+        self, stored: StoredArray, blocks: Blocks, proven: NDArray[np.bool_], what: str
+    ) -> NDArray[np.int64]:
+        pairs = self._points(stored)
+        rows, columns = blocks.block_of[pairs].T
+        unproven = np.flatnonzero(~proven[rows, columns] | (rows == columns))
+        if len(unproven):
+            i, j = pairs[unproven[0]].tolist()
+            raise Rejected(f"{what}: points {i} and {j} are not proven to be apart")
+        return pairs
+
+    def _points(self, stored: StoredArray) -> NDArray[np.int64]:
+        """An array of numbers of points."""
+        points = stored.load().astype(np.int64)
+        if points.size and not (points.min() >= 0 and points.max() < self._certificate.n):
+            raise Rejected(f"a point beyond 0..{self._certificate.n - 1}")
+        return points
+
+    def _contracted(self, blocks: Blocks) -> Contracted:
+        for block_of, contracted in self._contractions:
+            if np.array_equal(block_of, blocks.block_of):
+                return contracted
+        contracted = self._geometry.contracted(blocks.block_of)
+        self._contractions = [(blocks.block_of, contracted), *self._contractions[: _KEPT - 1]]
+        return contracted
+
+
+def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _refuting(step: Fix, blocks: Blocks) -> list[_Task]:
+    """The nodes that have to refute the opposite of what a step says of pairs."""
+    return [
+        _Task(entry.node, blocks, entry.i, entry.j, APART if entry.link == TOGETHER else TOGETHER)
+        for entry in step.refuted
+    ]
+
+
+def _require_consistent(blocks: Blocks) -> None:
+    if blocks.contradiction is not None:
+        raise Rejected(f"{blocks.contradiction}; expected the end of the node, infeasible")
+
+
+def _check_infeasible(end: Infeasible, blocks: Blocks) -> None:
+    if end.kind == CONFLICT and blocks.contradiction is None:
+        raise Rejected("nothing contradicts itself")
+    if end.kind == CLIQUE and not blocks.is_clique(end.points):
+        raise Rejected("the points are not all of blocks that are cannot-linked to each other")
+    if end.kind == COLOURING:
+        members = np.unique(blocks.block_of[list(end.points)])
+        if is_colourable(blocks.adjacency[np.ix_(members, members)], blocks.k):
+            raise Rejected(f"the blocks of the points can be coloured with {blocks.k} colours")

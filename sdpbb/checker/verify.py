@@ -1,0 +1,189 @@
+"""Checking a certificate against the instance that it is about."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import digests
+from .blocks import Blocks
+from .certificate import OPTIMAL, Certificate
+from .geometry import Geometry
+from .nodes import Bound, Fix, Split
+from .rejection import Rejected, at
+from .tree import tree_value
+from .verdict import Verdict
+
+# How far the stated cost of the labels may be from the one that is computed here, relatively.
+COST_WITHIN = 1e-9
+# Gaps below this are not told from 0, and what their own computation may lose.
+PRECISION = 1e-12
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def verify(
+    certificate: Certificate,
+    points: ArrayLike,
+    k: int,
+    must_link: ArrayLike,
+    cannot_link: ArrayLike,
+) -> Verdict:
+    """Prove what a certificate says of an instance.
+
+    Parameters
+    ----------
+    points : (n, d), finite
+    k : number of clusters
+    must_link, cannot_link : (p, 2) numbers of different points, from 0; () for none
+
+    Raises
+    ------
+    Rejected
+        If the certificate is about another instance, or does not prove what it says.
+    ValueError
+        If these are no instance.
+    """
+    started = time.monotonic()
+    coordinates = np.ascontiguousarray(points, dtype=np.float64)
+    if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
+        raise ValueError("points: expected finite numbers (n, d), n >= 1, d >= 1")
+    together = _checked_pairs(must_link, len(coordinates), "must_link")
+    apart = _checked_pairs(cannot_link, len(coordinates), "cannot_link")
+    _check_instance(certificate, coordinates, k, together, apart)
+    # What is not finite because a certificate makes no sense is refused where it is used.
+    with np.errstate(all="ignore"):
+        geometry = Geometry.of(coordinates)
+        root = Blocks.of(len(coordinates), k, together, apart)
+        upper = _checked_cost(certificate, geometry, root)
+        value = tree_value(certificate, root, geometry)
+    _check_claim(certificate, value, upper, zero(geometry, certificate.n))
+    return _verdict(certificate, upper, time.monotonic() - started, zero(geometry, certificate.n))
+
+
+def zero(geometry: Geometry, n: int) -> float:
+    """Costs up to this are rounding of the coordinates, in squared units of the data."""
+    return 16.0 * n * _EPS**2 * geometry.total()
+
+
+def _checked_pairs(pairs: ArrayLike, n: int, what: str) -> NDArray[np.int64]:
+    numbers = np.asarray(pairs)
+    if numbers.size == 0:
+        return np.empty((0, 2), np.int64)
+    fits = numbers.ndim == 2 and numbers.shape[1] == 2 and numbers.dtype.kind in "iu"
+    if not fits or numbers.min() < 0 or numbers.max() >= n:
+        raise ValueError(f"{what}: expected pairs (p, 2) of whole numbers in 0..{n - 1}")
+    normalised = digests.normalised(numbers)
+    if (normalised[:, 0] == normalised[:, 1]).any():
+        raise ValueError(f"{what}: expected pairs of different points")
+    return normalised
+
+
+def _check_instance(
+    certificate: Certificate,
+    points: NDArray[np.float64],
+    k: int,
+    must_link: NDArray[np.int64],
+    cannot_link: NDArray[np.int64],
+) -> None:
+    shape = (certificate.n, certificate.d)
+    if points.shape != shape:
+        raise Rejected(f"is about {shape} points and coordinates; the data have {points.shape}")
+    if certificate.k != k:
+        raise Rejected(f"is about k = {certificate.k}; k is {k}")
+    for what, stated, found in (
+        ("points", certificate.points, digests.of_points(points)),
+        ("must-links", certificate.must_link, digests.of_pairs(must_link)),
+        ("cannot-links", certificate.cannot_link, digests.of_pairs(cannot_link)),
+    ):
+        if stated != found:
+            raise Rejected(
+                f"is about other {what}; expected a file that holds exactly the same numbers"
+            )
+
+
+def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> float | None:
+    """The cost of the labels, rounded up, after checking that they are a clustering of the root."""
+    if certificate.labels is None or certificate.cost is None:
+        return None
+    with at("labels"):
+        labels = certificate.labels.load().astype(np.int64)
+        _check_labels(labels, root)
+    upper = geometry.cost_at_most(labels)
+    error = abs(certificate.cost - upper)
+    rounding = zero(geometry, certificate.n)
+    if not (error <= COST_WITHIN * upper or max(abs(certificate.cost), upper) <= rounding):
+        raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {upper!r}")
+    return upper
+
+
+def _check_labels(labels: NDArray[np.int64], root: Blocks) -> None:
+    seen = np.maximum.accumulate(labels)
+    if labels[0] != 0 or labels.min() < 0 or (np.diff(seen) > 1).any():
+        raise Rejected("expected clusters 0, 1, ... in the order of their first points")
+    if seen[-1] != root.k - 1:
+        raise Rejected(f"{seen[-1] + 1} clusters; expected {root.k}")
+    # The root's blocks and cannot-links, those that k = 2 implies among them, are in force in
+    # every clustering that keeps the constraints.
+    label_of = np.zeros(root.m, np.int64)
+    label_of[root.block_of] = labels
+    if (label_of[root.block_of] != labels).any():
+        raise Rejected("two points are apart that must link")
+    rows, columns = np.nonzero(root.adjacency)
+    if (label_of[rows] == label_of[columns]).any():
+        raise Rejected("two points share a cluster that cannot link")
+
+
+def _check_claim(
+    certificate: Certificate, value: float, upper: float | None, rounding: float
+) -> None:
+    stated = math.inf if certificate.lower_bound is None else certificate.lower_bound
+    if stated != value:
+        raise Rejected(f"lower_bound: states {stated!r}, the root proves {value!r}")
+    if upper is None:
+        return
+    if value > upper:
+        raise Rejected(f"the lower bound {value!r} is above the cost {upper!r} of the labels")
+    tolerance = max(certificate.tolerance, PRECISION) + PRECISION
+    if certificate.status == OPTIMAL and not upper - value <= max(tolerance * upper, rounding):
+        raise Rejected(
+            f"status: optimal to {certificate.tolerance!r}; the cost is {upper!r}, the lower bound "
+            f"{value!r}"
+        )
+
+
+def _verdict(
+    certificate: Certificate, upper: float | None, seconds: float, rounding: float
+) -> Verdict:
+    steps = [step for node in certificate.nodes for step in node.steps]
+    return Verdict(
+        status=certificate.status,
+        n=certificate.n,
+        d=certificate.d,
+        k=certificate.k,
+        tolerance=certificate.tolerance,
+        cost=upper,
+        lower_bound=certificate.lower_bound,
+        gap=_gap(certificate.lower_bound, upper, rounding),
+        n_nodes=len(certificate.nodes),
+        n_leaves=sum(not isinstance(node.end, Split) for node in certificate.nodes),
+        n_bounds=sum(isinstance(step, Bound) for step in steps),
+        n_fixings=sum(_n_fixed(step) for step in steps if isinstance(step, Fix)),
+        seconds=seconds,
+    )
+
+
+def _n_fixed(step: Fix) -> int:
+    excluded = 0 if step.excluded is None else step.excluded[0].shape[0]
+    return len(step.refuted) + excluded + (0 if step.far is None else step.far.shape[0])
+
+
+def _gap(lower: float | None, upper: float | None, rounding: float) -> float | None:
+    if lower is None or upper is None:
+        return None
+    if upper - lower <= rounding:
+        return 0.0
+    # The difference and the quotient each round by half a unit at most.
+    return float(np.nextafter((upper - lower) / upper * (1.0 + _EPS), np.inf))

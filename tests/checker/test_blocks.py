@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.rejection import Rejected
+from tests.enumeration import clusterings
+
+NONE = np.empty((0, 2), np.int64)
+
+
+def blocks_of(n: int, k: int, together=NONE, apart=NONE) -> Blocks:
+    pairs = (np.array(p, np.int64).reshape(-1, 2) for p in (together, apart))
+    return Blocks.of(n, k, *pairs)
+
+
+def kept(blocks: Blocks, labels: np.ndarray) -> np.ndarray:
+    """Those of the labels (number, n) that the blocks allow."""
+    same = labels[:, :, None] == labels[:, None, :]
+    of = blocks.block_of
+    must = of[:, None] == of
+    cannot = blocks.adjacency[np.ix_(of, of)]
+    return labels[(same | ~must).all(axis=(1, 2)) & ~(same & cannot).any(axis=(1, 2))]
+
+
+@given(st.integers(0, 2**32), st.integers(1, 4))
+def test_exactly_what_the_pairs_forbid_is_lost(seed, k):
+    """Whatever pairs are added, and in whatever order: the blocks allow the same clusterings."""
+    rng = np.random.default_rng(seed)
+    n = 6
+    blocks, truth = blocks_of(n, k), clusterings(n, k)
+    for _ in range(int(rng.integers(1, 5))):
+        pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(rng.integers(1, 3))])
+        together = rng.random(len(pairs)) < 0.4
+        blocks = blocks.changed(pairs[together], pairs[~together])
+        same = truth[:, pairs[:, 0]] == truth[:, pairs[:, 1]]
+        truth = truth[(same == together).all(axis=1)]
+        first = np.unique(blocks.block_of, return_index=True)[1]
+        assert (np.diff(first) > 0).all()
+        assert blocks.adjacency.shape == (len(first), len(first))
+        assert (blocks.adjacency == blocks.adjacency.T).all()
+        assert (kept(blocks, clusterings(n, k)) == truth).all() or len(truth) == 0
+        assert (blocks.contradiction is None) or len(truth) == 0
+        if len(truth) == 0:
+            assert len(kept(blocks, clusterings(n, k))) == 0
+            assert k > 2 or blocks.contradiction is not None
+
+
+@given(st.integers(0, 2**32))
+def test_two_clusters_leave_no_choice_in_a_component(seed):
+    rng = np.random.default_rng(seed)
+    pairs = np.array([rng.choice(8, 2, replace=False) for _ in range(6)])
+    blocks = blocks_of(8, 2, apart=pairs)
+    if not blocks.adjacency.diagonal().any():
+        assert (blocks.adjacency.sum(axis=1) <= 1).all()
+
+
+@given(st.integers(0, 2**32), st.integers(3, 4))
+def test_merges_by_cliques_lose_nothing(seed, k):
+    rng = np.random.default_rng(seed)
+    n = 7
+    blocks = blocks_of(
+        n, k, apart=[(i, j) for i in range(n) for j in range(i) if rng.random() < 0.6]
+    )
+    before = kept(blocks, clusterings(n, k))
+    for _ in range(50):
+        row = rng.choice(n, k + 1, replace=False)[None]
+        try:
+            blocks = blocks.merged(row)
+        except Rejected:
+            continue
+    assert (kept(blocks, clusterings(n, k)) == before).all()
+
+
+def test_merges_need_cliques():
+    apart = [(0, 2), (0, 3), (1, 2), (2, 3)]
+    blocks = blocks_of(5, 3, apart=apart)
+    with pytest.raises(Rejected, match="row 0 of the merges is not two cliques"):
+        blocks.merged(np.array([[0, 1, 2, 3]]))
+    blocks = blocks_of(5, 3, apart=[*apart, (1, 3)])
+    assert blocks.merged(np.array([[0, 1, 2, 3]])).block_of.tolist() == [0, 0, 1, 2, 3]
+    with pytest.raises(Rejected, match="row 1 of the merges"):
+        blocks.merged(np.array([[0, 1, 2, 3], [0, 4, 2, 3]]))
+    with pytest.raises(Rejected, match="not two cliques"):
+        blocks.merged(np.array([[0, 1, 2, 2]]))
+    with pytest.raises(Rejected, match="not two cliques"):
+        blocks.merged(np.array([[0, 1, 2, 0]]))
+    with pytest.raises(Rejected, match="k < 3"):
+        blocks_of(5, 2, apart=apart).merged(np.array([[0, 1, 2]]))
+
+
+def test_a_later_merge_may_need_an_earlier_one():
+    apart = [(0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (0, 4), (4, 5), (1, 5), (2, 4)]
+    # 3 and 4 are next to 0 and 2; 5 and 0 are next to 4 and 1, which is 0 after the first merge.
+    blocks = blocks_of(6, 3, apart=apart)
+    first = blocks.merged(np.array([[0, 1, 2, 3]]))
+    assert first.block_of.tolist() == [0, 0, 1, 2, 3, 4]
+    both = blocks.merged(np.array([[0, 1, 2, 3], [2, 5, 4, 1]]))
+    assert both.block_of.tolist() == first.merged(np.array([[2, 5, 4, 1]])).block_of.tolist()
+
+
+def test_contradictions_are_told():
+    assert blocks_of(3, 3).contradiction is None
+    assert "share a block" in blocks_of(3, 3, [(0, 1)], [(1, 0)]).contradiction
+    assert "share a block" in blocks_of(4, 3, [(0, 1), (1, 2)], [(0, 2)]).contradiction
+    assert "2 blocks, and there are 3" in blocks_of(3, 3, [(0, 1)]).contradiction
+    assert blocks_of(3, 1, apart=[(0, 1)]).contradiction is not None
+    assert blocks_of(4, 2, apart=[(0, 1), (1, 2), (2, 3), (3, 0)]).contradiction is None
+    assert blocks_of(5, 2, apart=[(i, (i + 1) % 5) for i in range(5)]).contradiction is not None
+
+
+def test_nothing_is_changed_in_place():
+    blocks = blocks_of(4, 3, apart=[(0, 1)])
+    block_of, adjacency = blocks.block_of.copy(), blocks.adjacency.copy()
+    blocks.linked(np.array([[2, 3]]))
+    blocks.separated(np.array([[2, 3]]))
+    blocks_of(4, 3, apart=[(0, 1)])
+    assert (blocks.block_of == block_of).all()
+    assert (blocks.adjacency == adjacency).all()
+
+
+def test_cliques_are_of_different_blocks():
+    blocks = blocks_of(5, 3, [(0, 4)], [(0, 1), (1, 2), (0, 2)])
+    assert blocks.is_clique([0, 1, 2])
+    assert blocks.is_clique([4, 2])
+    assert not blocks.is_clique([0, 1, 3])
+    assert not blocks.is_clique([0, 4])
+    assert blocks.are_undecided(0, 3)
+    assert not blocks.are_undecided(0, 4)
+    assert not blocks.are_undecided(4, 1)

@@ -1,0 +1,212 @@
+"""The program that stands alone, in a process of its own, as a copy of the folder."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb import checker
+from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
+from sdpbb.checker.reading import Unreadable, read_constraints, read_points
+from sdpbb.problem import Instance
+from tests.checker.building import built
+from tests.checker.mutations import resealed
+
+POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
+INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])
+DATA = built(INSTANCE, fixing=True).data
+
+
+@pytest.fixture
+def files(tmp_path) -> tuple[Path, Path, Path]:
+    """A certificate, its points and its constraints."""
+    certificate, points = tmp_path / "proof", tmp_path / "points.npy"
+    certificate.write_bytes(DATA)
+    np.save(points, POINTS)
+    constraints = tmp_path / "constraints.txt"
+    constraints.write_text("# from a survey\nML 1 0\n\nCL 2 3\nCL 3 2\n")
+    return certificate, points, constraints
+
+
+def test_a_copy_of_the_folder_is_enough(tmp_path, files):
+    """Only NumPy can be imported, and from nowhere near this package."""
+    copy = tmp_path / "elsewhere" / "anything"
+    shutil.copytree(
+        Path(checker.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__")
+    )
+    site = tmp_path / "site"
+    site.mkdir()
+    folder = Path(np.__file__).parent
+    (site / "numpy").symlink_to(folder)
+    for libraries in folder.parent.glob("numpy.libs"):
+        (site / "numpy.libs").symlink_to(libraries)
+    certificate, points, constraints = files
+
+    def run(*arguments):
+        return subprocess.run(
+            [sys.executable, "-S", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(site)},
+            timeout=60,
+        )
+
+    assert "No module named 'sdpbb'" in run("-c", "import sdpbb").stderr
+    done = run(copy, certificate, points, "--constraints", constraints)
+    assert (done.returncode, done.stderr) == (VERIFIED, "")
+    assert "Verified: the clustering is optimal" in done.stdout
+    done = run(copy, certificate, points)
+    assert (done.returncode, done.stdout) == (REJECTED, "")
+    assert done.stderr == (
+        f"{certificate}: rejected: is about other must-links; expected a file that holds "
+        "exactly the same numbers\n"
+    )
+
+
+def test_it_is_a_module_too(files):
+    certificate, points, constraints = map(str, files)
+    command = [sys.executable, "-m", "sdpbb.checker", certificate, points]
+    done = subprocess.run(
+        [*command, "--constraints", constraints, "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    verdict = json.loads(done.stdout)
+    assert verdict["verified"] is True
+    assert (verdict["status"], verdict["k"]) == ("optimal", 3)
+
+
+def test_a_rejection_is_one_line(files, capsys):
+    certificate, points, constraints = files
+    certificate.write_bytes(resealed(DATA, lambda document: document.update(cost=1.0)))
+    arguments = [str(certificate), str(points), "--constraints", str(constraints)]
+    assert main(arguments) == REJECTED
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{certificate}: rejected: cost: states 1.0, the labels cost ")
+    assert err.count("\n") == 1
+    assert main([*arguments, "--json"]) == REJECTED
+    values = json.loads(capsys.readouterr().out)
+    assert values["verified"] is False
+    assert values["reason"].startswith("cost: states 1.0")
+
+
+def test_unreadable_files_are_told(files, tmp_path, capsys):
+    certificate, points, _ = map(str, files)
+    missing = str(tmp_path / "missing")
+    for arguments in (
+        [missing, points],
+        [certificate, missing],
+        [certificate, f"{missing}.npy"],
+        [certificate, points, "--constraints", missing],
+        [str(tmp_path), points],
+    ):
+        assert main(arguments) == UNREADABLE
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+    with pytest.raises(SystemExit) as exited:
+        main([certificate])
+    assert exited.value.code == UNREADABLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0,1\n2.5,3\n-4e2,5\n",
+        "0 1\n2.5 3\n-4e2 5\n",
+        "x,y\n0, 1\n2.5, 3\n\n-400.0,5.0\n",
+        "x y\n0 1\n2.5 3\n-4e2 5",
+        "3 2\n0 1\n2.5 3\n-4e2 5",
+        "# points\n3 2 2\n0 1\n2.5\t3 # the second\n-4e2 5\n",
+        "\ufeff0,1\r\n2.5,3\r\n-4e2,5\r\n",
+    ],
+)
+def test_points_are_read(tmp_path, text):
+    (tmp_path / "points").write_text(text, encoding="utf-8")
+    expected = [[0.0, 1.0], [2.5, 3.0], [-400.0, 5.0]]
+    assert read_points(str(tmp_path / "points")).tolist() == expected
+
+
+def test_a_first_row_of_other_sizes_is_a_point(tmp_path):
+    (tmp_path / "points").write_text("5 2\n1 1\n2 2\n")
+    assert len(read_points(str(tmp_path / "points"))) == 3
+    np.save(tmp_path / "whole.npy", np.arange(4).reshape(2, 2))
+    assert read_points(str(tmp_path / "whole.npy")).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "expected finite numbers"),
+        (b"x y\n", "expected finite numbers"),
+        (b"1 2\n3\n", "as many numbers for each point"),
+        (b"1 2\n3 x\n", ":2: '3 x'; expected numbers only"),
+        (b"1 nan\n", "expected finite numbers"),
+        (b"1 1e999\n", "expected finite numbers"),
+        (b"\xff\xfe", "is no text"),
+    ],
+)
+def test_what_is_no_file_of_points_is_told(tmp_path, content, why):
+    (tmp_path / "points").write_bytes(content)
+    with pytest.raises(Unreadable, match=why):
+        read_points(str(tmp_path / "points"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"1 2\n", np.array(["x"]), np.zeros(3), np.ones((1, 1)) * 1j]
+)
+def test_what_is_no_array_of_points_is_told(tmp_path, content):
+    path = tmp_path / "points.npy"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        np.save(path, content)
+    with pytest.raises(Unreadable, match=r"points\.npy: "):
+        read_points(str(path))
+
+
+def test_arrays_of_objects_are_not_read(tmp_path):
+    np.save(tmp_path / "points.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    with pytest.raises(Unreadable, match="not an array as"):
+        read_points(str(tmp_path / "points.npy"))
+
+
+def test_constraints_are_read_in_both_forms(tmp_path):
+    path = tmp_path / "constraints"
+    path.write_text("0 1 1\n2 3 -1 # far\nML 4 5\nCL 0 5\n")
+    must_link, cannot_link = read_constraints(str(path), 6)
+    assert must_link.tolist() == [[0, 1], [4, 5]]
+    assert cannot_link.tolist() == [[2, 3], [0, 5]]
+    path.write_text("")
+    assert [len(pairs) for pairs in read_constraints(str(path), 6)] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ML 0 0",
+        "ML 0 6",
+        "ML -1 0",
+        "ML 0",
+        "CL 0 1 2",
+        "0 1 2",
+        "0 1",
+        "GAMMA 1",
+        "ML a b",
+        "ML ML 1",
+    ],
+)
+def test_what_is_no_constraint_is_told(tmp_path, line):
+    path = tmp_path / "constraints"
+    path.write_text(f"# one\n{line}\n")
+    with pytest.raises(Unreadable, match=f":2: '{line}'; expected ML i j"):
+        read_constraints(str(path), 6)

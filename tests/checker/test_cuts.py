@@ -1,0 +1,141 @@
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.checker import cuts as module
+from sdpbb.checker.cuts import checked_cuts, cut_sums, right_hand_side
+from sdpbb.checker.evidence import Cuts
+from sdpbb.checker.rejection import Rejected
+from tests.checker.duals import no_cuts, random_cuts
+from tests.checker.exact import random_problem
+from tests.enumeration import clustering_matrix
+
+seeds = st.integers(0, 10**6)
+
+
+def by_definition(cuts: Cuts, Z: np.ndarray) -> list[float]:
+    """The left-hand sides at Z, term by term as `Cuts` writes them."""
+    values = []
+    for c in range(len(cuts.star_start) - 1):
+        i, *T = cuts.star_blocks[cuts.star_start[c] : cuts.star_start[c + 1]].tolist()
+        pairs = sum(Z[T[a], T[b]] for b in range(len(T)) for a in range(b))
+        values.append(Z[i, i] + pairs - sum(Z[i, j] for j in T))
+    for Q in cuts.cliques.tolist():
+        values.append(sum(Z[Q[a], Q[b]] for b in range(len(Q)) for a in range(b)))
+    values += [Z[i, j] + Z[i, h] - Z[i, i] for i, j, h in cuts.complements.tolist()]
+    return values
+
+
+@given(seeds)
+def test_every_cut_holds_at_every_clustering(seed):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, k=int(rng.choice([1, 2, 3])), n_min=3)
+    cuts = random_cuts(rng, problem.k, problem.adjacency)
+    checked_cuts(cuts, problem.k, problem.adjacency)
+    n, k = len(problem.points), problem.k
+    cliques = slice(len(cuts.star_start) - 1, len(cuts.star_start) - 1 + len(cuts.cliques))
+    first = np.unique(problem.block_of, return_index=True)[1]
+    for labels in problem.labels[:50]:
+        Z = clustering_matrix(labels, np.ones(n))[np.ix_(first, first)]
+        values = np.array(by_definition(cuts, Z))
+        assert (values >= -1e-12).all()
+        assert (values[cliques] >= 1.0 / (n - k + 1) - 1e-12).all()
+
+
+@given(seeds, st.sampled_from([1, 2**22]))
+def test_the_sum_is_the_one_of_the_definition(seed, at_once):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, k=int(rng.choice([2, 3])), n_min=3)
+    m = len(problem.adjacency)
+    cuts = random_cuts(rng, problem.k, problem.adjacency)
+    t = rng.exponential(size=len(cuts))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_TERMS_AT_ONCE", at_once)
+        total, absolute, count = cut_sums(cuts, t, m)
+    assert all((A == A.T).all() for A in (total, absolute, count))
+    assert ((count == 0.0) == (absolute == 0.0)).all()
+    assert (np.abs(total) <= absolute * (1 + 1e-14)).all()
+    Z = rng.normal(size=(m, m))
+    Z = Z + Z.T
+    expected = float(t @ np.array(by_definition(cuts, Z))) if len(t) else 0.0
+    np.testing.assert_allclose((total * Z).sum(), expected, atol=1e-11)
+
+
+def test_sums_agree_with_the_cuts_of_the_solver():
+    rng = np.random.default_rng(0)
+    m, k, n = 9, 2, 14
+    trees = [rng.permutation(m)[:5] for _ in range(20)]
+    centre, leaves = np.array(trees)[:, 0], np.array(trees)[:, 1:]
+    cliques = np.array([rng.permutation(m)[: k + 1] for _ in range(5)], dtype=np.int32)
+    complements = np.array([rng.permutation(m)[:3] for _ in range(5)], dtype=np.int32)
+    stars = CutSet.stars(
+        centre.astype(np.int32), leaves.astype(np.int32), np.full(20, 4, dtype=np.int32)
+    )
+    theirs = stars + CutSet.cliques(cliques, n, k) + CutSet.complements(complements)
+    ours = Cuts(np.arange(21) * 5, np.concatenate(trees).astype(np.int32), cliques, complements)
+    t = rng.exponential(size=30)
+    total, _, _ = cut_sums(ours, t, m)
+    for _ in range(5):
+        Z = rng.normal(size=(m, m))
+        Z = Z + Z.T
+        assert (total * Z).sum() == pytest.approx(t @ theirs.values(Z))
+    below = right_hand_side(ours, t, n, k)
+    exact = sum(map(Fraction, t[20:25].tolist())) / (n - k + 1)
+    assert Fraction(below) <= exact
+    assert below == pytest.approx(float(t @ theirs.rhs))
+
+
+INT8, INT4 = np.int64, np.int32
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"star_start": np.array([1], INT8)}, "starts of stars"),
+        ({"star_start": np.array([], INT8)}, "starts of stars"),
+        ({"star_start": np.array([0.0])}, "starts of stars"),
+        ({"star_start": np.array([[0]], INT8)}, "starts of stars"),
+        ({"star_start": np.array([0, 1], INT8), "star_blocks": np.array([1], INT4)}, "no leaves"),
+        ({"star_start": np.array([0, 2], INT8), "star_blocks": np.array([1], INT4)}, "fit"),
+        ({"star_blocks": np.array([1], INT4)}, "fit"),
+        ({"star_start": np.array([0, 2**62, 2**63 - 1, -(2**62), 0], INT8)}, "fit"),
+        (
+            {"star_start": np.array([0, 3, 2], INT8), "star_blocks": np.array([1, 0], INT4)},
+            "no leaves",
+        ),
+        ({"cliques": np.zeros((1, 2), INT4)}, "cliques of shape"),
+        ({"cliques": np.zeros(3, INT4)}, "cliques of shape"),
+        ({"cliques": np.array([[0, 1, 5]], INT4)}, "none of 0..4"),
+        ({"cliques": np.array([[0, 1, -1]], INT4)}, "none of 0..4"),
+        ({"cliques": np.array([[0.0, 1.0, 2.0]])}, "none of 0..4"),
+        ({"complements": np.zeros((1, 2), INT4)}, "complements of shape"),
+        ({"complements": np.array([[0, 1, 2]], INT4)}, "cannot-linked pair"),
+        ({"complements": np.array([[2, 1, 1]], INT4)}, "cannot-linked pair"),
+    ],
+)
+def test_what_is_no_cut_is_rejected(changes, why):
+    adjacency = np.zeros((5, 5), dtype=bool)
+    adjacency[0, 1] = adjacency[1, 0] = True
+    checked_cuts(no_cuts(2), 2, adjacency)
+    with pytest.raises(Rejected, match=why):
+        checked_cuts(replace(no_cuts(2), **changes), 2, adjacency)
+
+
+def test_complements_are_for_two_clusters():
+    adjacency = ~np.eye(3, dtype=bool)
+    complements = np.array([[2, 0, 1]], INT4)
+    checked_cuts(replace(no_cuts(2), complements=complements), 2, adjacency)
+    with pytest.raises(Rejected, match="two clusters"):
+        checked_cuts(replace(no_cuts(3), complements=complements), 3, adjacency)
+
+
+def test_stars_that_would_take_all_memory_are_refused():
+    blocks = np.zeros(2**12 + 1, np.int32)
+    cuts = replace(no_cuts(2), star_start=np.array([0, len(blocks)]), star_blocks=blocks)
+    with pytest.raises(Rejected, match="more than 4096 blocks"):
+        checked_cuts(cuts, 2, np.zeros((3, 3), bool))

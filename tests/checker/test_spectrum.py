@@ -1,0 +1,103 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.spectrum import sum_of_smallest
+from tests.checker.exact import is_sum_of_smallest_at_least
+
+seeds = st.integers(0, 10**6)
+
+
+def random_symmetric(rng: np.random.Generator, m: int) -> np.ndarray:
+    """Ordinary, of low rank, with close eigenvalues, with entries of all sizes, or diagonal."""
+    A = rng.normal(size=(m, m))
+    kind = rng.integers(5)
+    if kind == 1:
+        A = np.outer(A[0], A[0]) * rng.choice([-1, 1])
+    elif kind == 2:
+        A = 1e-9 * A + np.eye(m)
+    elif kind == 3:
+        A *= 10.0 ** rng.uniform(-12, 12, size=(m, m))
+    elif kind == 4:
+        A = np.diag(np.round(A[0]))
+    return A + A.T
+
+
+def orthogonal(power: int) -> np.ndarray:
+    """(4^power, 4^power) symmetric and orthogonal, of whole numbers over 2^power."""
+    block = np.eye(4) - 0.5
+    result = np.eye(1)
+    for _ in range(power):
+        result = np.kron(result, block)
+    return result
+
+
+@given(seeds, st.sampled_from([1e-290, 1e-150, 1e-6, 1.0, 1e6, 1e150, 1e280]))
+def test_it_is_never_above_the_exact_sum(seed, scale):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, 6))
+    M = random_symmetric(rng, m) * scale
+    k = int(rng.integers(0, m + 1))
+    bound = sum_of_smallest(M, k)
+    assert is_sum_of_smallest_at_least(M, k, bound) if k else bound == 0.0
+
+
+def test_the_exact_check_can_fail():
+    M = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 5.0]])  # eigenvalues 1, 3, 5
+    for k, total in ((1, 1.0), (2, 4.0), (3, 9.0)):
+        assert is_sum_of_smallest_at_least(M, k, total)
+        assert not is_sum_of_smallest_at_least(M, k, np.nextafter(total, np.inf))
+
+
+@given(seeds, st.integers(1, 3), st.sampled_from([1, 5, 1000, 10**9]))
+def test_it_is_below_and_next_to_sums_that_are_known(seed, power, spread):
+    """Eigenvalues repeated, far from each other and close to each other."""
+    rng = np.random.default_rng(seed)
+    Q = orthogonal(power)
+    m = len(Q)
+    L = rng.integers(-spread, spread + 1, size=m) + int(rng.choice([0, 10**9, -(10**9)]))
+    M = (Q * L) @ Q  # every sum is one of whole numbers over 4^power below 2^53: exact
+    for k in {1, 2, m // 2, m}:
+        exact = int(np.sort(L)[:k].sum())
+        bound = sum_of_smallest(M, k)
+        assert Fraction(bound) <= exact
+        assert exact - bound <= 4e-14 * np.sqrt(k) * m * max(1, np.abs(L).max())
+
+
+@pytest.mark.parametrize("m", [30, 200])
+def test_the_loss_is_small_for_ordinary_matrices(m):
+    rng = np.random.default_rng(m)
+    A = rng.normal(size=(m, m))
+    A = A + A.T
+    for k in (1, 5, m // 2):
+        expected = np.linalg.eigvalsh(A)[:k].sum()
+        loss = expected - sum_of_smallest(A, k)
+        assert 0.0 < loss < 2e-13 * np.sqrt(m * k) * np.linalg.norm(A)
+
+
+def test_no_eigenvalues_and_no_matrix():
+    assert sum_of_smallest(np.zeros((3, 3)), 2) == 0.0
+    with pytest.raises(Rejected, match="finite"):
+        sum_of_smallest(np.array([[np.nan]]), 1)
+    with pytest.raises(Rejected, match="finite"):
+        sum_of_smallest(np.array([[np.inf]]), 1)
+
+
+def test_an_untrue_decomposition_only_weakens_the_bound(monkeypatch):
+    """Nothing is taken on trust from LAPACK."""
+    rng = np.random.default_rng(0)
+    M = random_symmetric(rng, 5)
+    exact = np.linalg.eigvalsh(M)[:2].sum()
+    honest = np.linalg.eigh
+
+    def wrong(A):
+        L, V = honest(A)
+        return L + rng.normal(size=5), V + 0.3 * rng.normal(size=(5, 5))
+
+    monkeypatch.setattr(np.linalg, "eigh", wrong)
+    for _ in range(100):
+        assert sum_of_smallest(M, 2) < exact
