@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         ArchiveError,
         BackendFailure,
         BackendUnavailable,
+        CertificateError,
         InstanceError,
         InstanceWarning,
         ParameterError,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from sdpbb.solver import resume, solve
     from sdpbb.traces.file import read_trace
     from sdpbb.traces.trace import Trace
+    from sdpbb.verification import verify_certificate
 
     __version__: str
 
@@ -76,6 +78,7 @@ _HOME = {
     "BackendUnavailable": "sdpbb.errors",
     "BatchParameters": "sdpbb.batch",
     "BatchResult": "sdpbb.batch",
+    "CertificateError": "sdpbb.errors",
     "ClusterConstraint": "sdpbb.problem",
     "Conflict": "sdpbb.explanation.conflict",
     "ConstraintReport": "sdpbb.explanation.report",
@@ -115,6 +118,7 @@ _HOME = {
     "run_batch": "sdpbb.batch",
     "solve": "sdpbb.solver",
     "stated_constraints": "sdpbb.prices.prices",
+    "verify_certificate": "sdpbb.verification",
     "write_html_report": "sdpbb.html_report",
 }
 
@@ -126,6 +130,7 @@ __all__ = [
     "BackendUnavailable",
     "BatchParameters",
     "BatchResult",
+    "CertificateError",
     "ClusterConstraint",
     "Conflict",
     "ConstraintReport",
@@ -166,6 +171,7 @@ __all__ = [
     "run_batch",
     "solve",
     "stated_constraints",
+    "verify_certificate",
     "write_html_report",
 ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from heuristics.parameters import MultiStartParameters
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
-from sdpbb.bounds import hybrid
+from sdpbb.bounds import certified, hybrid
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen import bounding as colgen
 from sdpbb.bounds.colgen.parameters import (
@@ -25,10 +25,12 @@ from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.bounding import SdpState, SdpWarmStart
+from sdpbb.bounds.sdp.conic_run import ConicState
 from sdpbb.bounds.sdp.cuts import CutSet
 from sdpbb.bounds.sdp.members import Members
 from sdpbb.bounds.sdp.parameters import (
     AdmmParameters,
+    ConicParameters,
     Patience,
     SdpParameters,
     SeparationParameters,
@@ -48,11 +50,13 @@ from sdpbb.problem import (
     SoftPairs,
 )
 from sdpbb.problem.cluster_constraints import BUILT_IN
+from sdpbb.search import proof
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.node import EvaluationState, Fixings, Node, Pair
 from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, SearchParameters
 from sdpbb.search.probing import PseudoCosts
+from sdpbb.search.proof import SearchProof
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, TreeState
 from sdpbb.version import installed_version
@@ -74,6 +78,7 @@ class Checkpoint:
     tree : None before the search has begun
     counted : nodes that are not finished but in the statistics already
     gains : of `PseudoCosts`
+    proof : of what the tree knows, if it is kept
     """
 
     instance: Instance
@@ -84,6 +89,7 @@ class Checkpoint:
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
     counted: tuple[int, ...] = ()
     gains: tuple[tuple[Pair, tuple[float, float]], ...] = ()
+    proof: SearchProof | None = None
 
     def __post_init__(self) -> None:
         expected = {
@@ -93,6 +99,7 @@ class Checkpoint:
             "infeasibility": Infeasibility | None,
             "tree": TreeState | None,
             "statistics": SearchStatistics,
+            "proof": SearchProof | None,
         }
         for name, kind in expected.items():
             if not isinstance(getattr(self, name), kind):
@@ -108,6 +115,7 @@ class Checkpoint:
             statistics=search.statistics,
             counted=tuple(node.number for node in tree.nodes if node.number in search.counted),
             gains=tuple(search.pseudo_costs.gains.items()),
+            proof=search.proof,
         )
 
     def search(self, tolerances: Tolerances) -> Search | None:
@@ -120,6 +128,7 @@ class Checkpoint:
             statistics=replace(self.statistics),
             pseudo_costs=PseudoCosts(dict(self.gains)),
             counted=set(self.counted),
+            proof=self.proof,
         )
 
 
@@ -139,6 +148,7 @@ STORED_TYPES = (
     AdmmParameters,
     SpectrumParameters,
     SeparationParameters,
+    ConicParameters,
     Patience,
     ColgenParameters,
     CentreParameters,
@@ -163,6 +173,7 @@ STORED_TYPES = (
     # the bounding of its nodes
     SdpWarmStart,
     SdpState,
+    ConicState,
     AdmmState,
     CutSet,
     Members,
@@ -170,6 +181,9 @@ STORED_TYPES = (
     Subspace,
     *colgen.STATE_TYPES,
     *hybrid.STATE_TYPES,
+    # what bounds are proven by
+    *certified.STATE_TYPES,
+    *proof.STATE_TYPES,
 )
 
 

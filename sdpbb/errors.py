@@ -29,6 +29,13 @@ class ArchiveError(InstanceError):
     """
 
 
+class CertificateError(SdpbbError):
+    """A certificate is about another instance, or does not prove what it says.
+
+    The message is one line that names the file, and where in its proof it fails.
+    """
+
+
 class ParameterError(SdpbbError):
     """A parameter is outside of its domain."""
 

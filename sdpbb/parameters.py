@@ -14,6 +14,8 @@ from sdpbb.errors import ParameterError
 from sdpbb.search.parameters import SearchParameters
 
 BOUNDINGS = ("sdp", "colgen", "hybrid")
+# What is proven in a way that others can check loses more to rounding than what is not.
+LEAST_CERTIFIED_GAP = 1e-9
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class SolverParameters:
         of local processes, so that workers must be 1; None for none
     bounding : where lower bounds come from: "sdp", the semidefinite relaxation; "colgen", column
         generation; or "hybrid", both, each where it is the better one
+    certify : whether every bound is to be one that a certificate can show: see
+        `sdpbb.solve(certificate=...)`, which sets it
     sdp, colgen, hybrid, search : parameters of the components
 
     Raises
@@ -51,6 +55,7 @@ class SolverParameters:
     workers: int = 1
     dask: str | None = None
     bounding: str = "hybrid"
+    certify: bool = False
     sdp: SdpParameters = field(default_factory=SdpParameters)
     colgen: ColgenParameters = field(default_factory=ColgenParameters)
     hybrid: HybridParameters = field(default_factory=HybridParameters)
@@ -81,6 +86,10 @@ class SolverParameters:
             raise _wrong("dask", self.dask, f"no workers besides, instead of workers = {workers}")
         if self.bounding not in BOUNDINGS:
             raise _wrong("bounding", self.bounding, f"one of {', '.join(BOUNDINGS)}")
+        if not isinstance(self.certify, bool):
+            raise _wrong("certify", self.certify, "True or False")
+        if self.certify and gap < LEAST_CERTIFIED_GAP:
+            raise _wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
         kinds = {
             "sdp": SdpParameters,
             "colgen": ColgenParameters,

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TextIO
 from sdpbb.files import shown_path
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import (
+    CertificateWritten,
     CheckpointFailed,
     Compiling,
     Event,
@@ -37,6 +38,7 @@ STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
     Termination.NODE_LIMIT: "the node limit",
     Termination.MEMORY_LIMIT: "the memory limit",
+    Termination.PRECISION: "the precision of what a certificate can show,",
     Termination.WORKERS_LOST: "the loss of workers: nodes that ended two each were given up,",
     Termination.INTERRUPTED: "an interrupt",
 }
@@ -75,6 +77,9 @@ class ProgressTable:
                 self._write(f"node {node} ended its worker twice: it keeps its parent's bound")
             case CheckpointFailed():
                 self._write(checkpoint_failure(event))
+            case CertificateWritten(path, n_bytes):
+                size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.1f} kB"
+                self._write(f"certificate {shown_path(path)} written ({size})")
             case Finished(result):
                 if self._held_back is not None:
                     self._write(progress_line(self._held_back))

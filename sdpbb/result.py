@@ -44,6 +44,8 @@ class Termination(Enum):
     MEMORY_LIMIT = "memory_limit"
     WORKERS_LOST = "workers_lost"
     """Nothing is left but nodes that ended their workers twice."""
+    PRECISION = "precision"
+    """What a certificate can show of the nodes that are left, in double precision, leaves a gap."""
     INTERRUPTED = "interrupted"
 
 

@@ -1,46 +1,28 @@
-"""solve and resume: the one place that chooses implementations and puts them together."""
+"""solve and resume: what a run is asked for, and what is refused before it begins."""
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
+from numpy.typing import ArrayLike
 
-from sdpbb.bounds.bound import Bounding
-from sdpbb.bounds.colgen.bounding import ColgenBounding
-from sdpbb.bounds.hybrid import HybridBounding
-from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath, read_checkpoint
+from sdpbb.checkpoint import Checkpoint, FilePath, read_checkpoint
 from sdpbb.compatibility import check_compatibility
-from sdpbb.compilation import prepare_kernels, warm_up
-from sdpbb.conclusion import infeasible, of_search, unknown
-from sdpbb.errors import BackendFailure, InstanceError, ParameterError
-from sdpbb.executors.dask import DaskCluster
-from sdpbb.executors.memory import resident_mebibytes
-from sdpbb.executors.pool import TaskPool
-from sdpbb.executors.processes import LocalProcesses
-from sdpbb.executors.serial import SerialExecutor
-from sdpbb.feasibility import find_feasible
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import new_file_problem, output_problem
-from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.result import Result, Termination
-from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
-from sdpbb.search.evaluate import EvaluationContext
-from sdpbb.search.events import Compiling, Finished, Observer, Resumed, Started, ignore
-from sdpbb.search.node import Node
-from sdpbb.search.stop import Limits, Sampled
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree
+from sdpbb.problem import Instance, Partition
+from sdpbb.result import Result
+from sdpbb.run import run
+from sdpbb.search.events import (
+    Observer,
+    Resumed,
+    ignore,
+)
 
 
 def solve(
@@ -50,6 +32,7 @@ def solve(
     interrupt: threading.Event | None = None,
     checkpoint: FilePath | None = None,
     start: ArrayLike | None = None,
+    certificate: FilePath | None = None,
 ) -> Result:
     """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
 
@@ -73,6 +56,10 @@ def solve(
         end, for `resume`
     start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
         numbering
+    certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
+        package's engine. Bounds then count as far as the checker confirms them; pentagon cuts and
+        the enumeration of clusters, which it does not know, are not used. An observer is told if
+        the file cannot be written in the end (`CertificateFailed`)
 
     Returns
     -------
@@ -85,21 +72,25 @@ def solve(
         If the instance has soft constraints.
     ParameterError
         If start does not keep the constraints; if there is a checkpoint already or none can be
-        written there; if the address of the Dask cluster is none. Also if the instance has
-        constraints on clusters that the engine asked for cannot keep, that a checkpoint cannot
-        hold, or that other processes cannot be sent.
+        written there; if a certificate is asked for of a gap below 1e-9, with constraints on
+        clusters, or where none can be written; if the address of the Dask cluster is none. Also if
+        the instance has constraints on clusters that the engine asked for cannot keep, that a
+        checkpoint cannot hold, or that other processes cannot be sent.
     BackendFailure
-        If the integer programming solver fails, no worker process can be had, or the Dask cluster
-        cannot be reached or has no workers. A checkpoint is written first.
+        If the integer programming solver or a conic one fails, no worker process can be had, or
+        the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
     BackendUnavailable
-        If Dask is asked for and not installed.
+        If Dask or a conic solver is asked for and not installed.
     """
     parameters = SolverParameters() if parameters is None else parameters
+    if certificate is not None and isinstance(parameters, SolverParameters):
+        parameters = replace(parameters, certify=True)
     check_compatibility(instance, parameters, checkpoint)
-    _require(None if checkpoint is None else new_file_problem(checkpoint))
+    _require("checkpoint", None if checkpoint is None else new_file_problem(checkpoint))
+    _require("certificate", None if certificate is None else output_problem(certificate))
     first = None if start is None else _first_clustering(start, instance)
     begin = Checkpoint(instance, parameters)
-    return _run(begin, checkpoint, observer, interrupt, first=first)
+    return run(begin, checkpoint, observer, interrupt, certificate, first=first)
 
 
 def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
@@ -133,6 +124,7 @@ def resume(
     observer: Observer = ignore,
     interrupt: threading.Event | None = None,
     checkpoint: FilePath | None = None,
+    certificate: FilePath | None = None,
     **changes: Unpack[Changes],
 ) -> Result:
     """Go on with a run from its checkpoint. A run that was finished is reported again.
@@ -142,6 +134,7 @@ def resume(
     path : a checkpoint written by the same version of sdpbb
     observer, interrupt : as for `solve`
     checkpoint : a new file that is written to from now on; None for path
+    certificate : as for `solve`, of a run that was begun with one
     time_limit, node_limit, memory_limit, workers, dask : instead of those before. Limits are for
         the whole run, including the seconds and nodes of before, so one that has ended the run must
         be raised for it to go on. workers and dask are each given up for the other
@@ -158,9 +151,13 @@ def resume(
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
     left = read_checkpoint(path)
     if checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path):
-        _require(output_problem(path))
+        _require("checkpoint", output_problem(path))
     else:
-        _require(new_file_problem(checkpoint))
+        _require("checkpoint", new_file_problem(checkpoint))
+    if certificate is not None:
+        _require("certificate", output_problem(certificate))
+        if not left.parameters.certify:
+            _require("certificate", "expected none, as the run was begun without one")
     left = replace(left, parameters=_changed(left.parameters, changes))
     resumed = Resumed(
         path=os.fspath(path),
@@ -168,12 +165,13 @@ def resume(
         n_open=0 if left.tree is None else len(left.tree.nodes),
         seconds=left.seconds,
     )
-    return _run(left, path if checkpoint is None else checkpoint, observer, interrupt, resumed)
+    written_to = path if checkpoint is None else checkpoint
+    return run(left, written_to, observer, interrupt, certificate, resumed)
 
 
-def _require(problem: str | None) -> None:
+def _require(parameter: str, problem: str | None) -> None:
     if problem is not None:
-        raise ParameterError(f"checkpoint = {problem}")
+        raise ParameterError(f"{parameter} = {problem}")
 
 
 def _changed(parameters: SolverParameters, changes: Changes) -> SolverParameters:
@@ -183,154 +181,3 @@ def _changed(parameters: SolverParameters, changes: Changes) -> SolverParameters
     elif changes.get("dask") is not None:
         values["workers"] = 1
     return replace(parameters, **values)
-
-
-def _run(
-    begin: Checkpoint,
-    path: FilePath | None,
-    observer: Observer,
-    interrupt: threading.Event | None,
-    resumed: Resumed | None = None,
-    first: Partition | None = None,
-) -> Result:
-    """Go on from a state, which may be the beginning, writing checkpoints to path.
-
-    first : a clustering that keeps the constraints, for a run from the beginning
-    """
-    parameters = begin.parameters
-    # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
-    # 150; parallelism belongs across nodes.
-    with (
-        interrupt_on_ctrl_c(interrupt) as stop,
-        threadpool_limits(1),
-        _workforce(parameters) as workforce,
-    ):
-        # Of blocks there are at most as many as of points.
-        small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
-        prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
-        limits = Limits(
-            time_limit=parameters.time_limit,
-            node_limit=parameters.node_limit,
-            memory_limit=parameters.memory_limit,
-            memory=Sampled(resident_mebibytes),
-            interrupt=stop,
-            started=time.perf_counter() - begin.seconds,
-        )
-        file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
-        result = _search(begin, limits, observer, workforce, file, resumed, first)
-    observer(Finished(result))
-    return result
-
-
-@contextmanager
-def _workforce(parameters: SolverParameters) -> Iterator[Workforce]:
-    """Who evaluates nodes. A cluster is connected to at once, so that a wrong address is told
-    before the work begins; local processes are started when they are needed."""
-    here = TaskPool(SerialExecutor())
-    prepare = warm_up(parameters.bounding)
-    if parameters.dask is not None:
-        cluster = DaskCluster(parameters.dask, prepare)
-        try:
-            yield Workforce(here, lambda: TaskPool(cluster))
-        finally:
-            cluster.kill()
-    elif parameters.workers > 1:
-        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, prepare)))
-    else:
-        yield Workforce(here)
-
-
-def _search(
-    begin: Checkpoint,
-    limits: Limits,
-    observer: Observer,
-    workforce: Workforce,
-    file: CheckpointFile,
-    resumed: Resumed | None,
-    first: Partition | None,
-) -> Result:
-    instance, parameters = begin.instance, begin.parameters
-    contraction = contract(instance)
-    observer(_started(instance, contraction, resumed))
-    if isinstance(contraction, Infeasibility):
-        file.write(_ended(begin, limits, contraction), finished=True)
-        return infeasible(contraction, begin, limits.seconds)
-    tolerances = Tolerances.of(parameters.gap, contraction)
-    search = begin.search(tolerances)
-    if search is None and first is not None:
-        search = _begun(instance, contraction, first.labels, "start", tolerances)
-    if search is None:
-        found = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
-        if isinstance(found, Infeasibility):
-            file.write(_ended(begin, limits, found), finished=True)
-            return infeasible(found, begin, limits.seconds, contraction.n_blocks)
-        if found is None:
-            file.write(_ended(begin, limits), finished=True)
-            limit = Termination.TIME_LIMIT
-            return unknown(limit, 0.0, begin, limits.seconds, contraction.n_blocks)
-        labels = contraction.lift(found)
-        search = _begun(instance, contraction, labels, "colouring", tolerances)
-    context = EvaluationContext(
-        instance=instance,
-        bounding=_bounding(parameters),
-        search=parameters.search,
-        tolerances=tolerances,
-        seed=parameters.seed,
-    )
-    try:
-        reached = branch_and_bound(search, context, limits, observer, workforce, file)
-    except BackendFailure:
-        # Of a task or of who evaluates them: what is known of the tree is as it should be.
-        file(search, finished=True)
-        raise
-    return of_search(search, reached, begin, limits.seconds, contraction.n_blocks)
-
-
-def _ended(
-    begin: Checkpoint, limits: Limits, infeasibility: Infeasibility | None = None
-) -> Checkpoint:
-    """The state of a run that has ended before its search began."""
-    return replace(begin, infeasibility=infeasibility, seconds=limits.seconds)
-
-
-def _bounding(parameters: SolverParameters) -> Bounding[Any]:
-    """What bounds the nodes."""
-    if parameters.bounding == "colgen":
-        return ColgenBounding(parameters.colgen, parameters.sdp)
-    if parameters.bounding == "hybrid":
-        return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
-    return SdpBounding(parameters.sdp)
-
-
-def _begun(
-    instance: Instance,
-    contraction: Contraction,
-    labels: NDArray[np.intp],
-    source: str,
-    tolerances: Tolerances,
-) -> Search:
-    """A search that begins with labels (n,) that keep the constraints on pairs: its first
-    clustering, if they keep those on clusters."""
-    tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
-    if contraction.keeps(labels[contraction.representatives]):
-        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
-    return Search(tree)
-
-
-def _started(
-    instance: Instance, contraction: Contraction | Infeasibility, resumed: Resumed | None
-) -> Started:
-    known = contraction if isinstance(contraction, Contraction) else None
-    return Started(
-        name=instance.name,
-        n_points=instance.n_points,
-        n_features=instance.n_features,
-        k=instance.k,
-        n_must_link=len(instance.must_link),
-        n_cannot_link=len(instance.cannot_link),
-        n_blocks=0 if known is None else known.n_blocks,
-        n_block_cannot_link=0 if known is None else len(known.cannot_link),
-        resumed=resumed,
-        n_cluster_constraints=len(instance.cluster_constraints),
-        origin=instance.origin,
-    )

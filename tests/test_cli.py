@@ -54,7 +54,7 @@ def engine(monkeypatch):
         checkpoint: str | None = None
         events = ()
 
-        def __call__(self, instance, parameters, observer, interrupt, checkpoint):
+        def __call__(self, instance, parameters, observer, interrupt, checkpoint, certificate=None):
             self.calls += ((instance, parameters),)
             self.checkpoint = checkpoint
             for event in self.events:
@@ -79,8 +79,9 @@ def test_the_exit_status_says_what_is_proven(run, engine, data, code):
 
 
 def test_every_exit_status_is_documented(run):
-    # A batch, and nothing else, may have parts that failed.
-    assert set(cli.EXIT_CODES) | {ExitCode.UNANSWERED} == set(ExitCode)
+    # A batch, and nothing else, may have parts that failed; a certificate may be rejected.
+    others = {ExitCode.UNANSWERED, ExitCode.REJECTED}
+    assert set(cli.EXIT_CODES) | others == set(ExitCode)
     for arguments in (["--help"], ["solve", "--help"], ["resume", "--help"]):
         status, out, _ = run(*arguments)
         assert status == 0
@@ -249,8 +250,8 @@ def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("sdpbb.solver.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
-    monkeypatch.setattr("sdpbb.solver.contract", None)
+    monkeypatch.setattr("sdpbb.run.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
+    monkeypatch.setattr("sdpbb.run.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
     assert err.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (")
@@ -318,6 +319,7 @@ def test_a_wrong_command_line_is_a_usage_error_of_one_line(run, engine, argument
 CHOICES = {
     "--bounding": "sdp",
     "--branching": "strong",
+    "--sdp-solver": "scs",
     "--constraints-format": "cccg",
     "--format": "cccg",
 }
@@ -498,7 +500,7 @@ from sdpbb.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.events import Finished, Progress
 from sdpbb.problem import Partition
 
-def solve(instance, parameters, observer, interrupt, checkpoint):
+def solve(instance, parameters, observer, interrupt, checkpoint, certificate=None):
     for step in range({steps}):
         observer(Progress(step, step, 1, 1.0, 2.0, 0.5, 0, "sdp"))
         time.sleep(0.01)

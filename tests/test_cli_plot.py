@@ -254,7 +254,7 @@ def engine(monkeypatch):
     class Engine:
         called = False
 
-        def __call__(self, instance, parameters, observer, interrupt, checkpoint):
+        def __call__(self, instance, parameters, observer, interrupt, checkpoint, certificate=None):
             self.called = True
             result = Result(**OPTIMAL | {"partition": partition_of(instance)})
             observer(NodeLeft(0, 1.9999, NodeEnd.CLOSED))

@@ -87,7 +87,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
     instance = Instance(np.arange(11.0)[:, None], 3, cannot_link=np.argwhere(np.triu(graph)))
     result = solve(instance, checkpoint=path)
     assert result.status is SolutionStatus.INFEASIBLE
-    monkeypatch.setattr("sdpbb.solver.find_feasible", None)  # not sought again
+    monkeypatch.setattr("sdpbb.run.find_feasible", None)  # not sought again
     again = resume(path)
     assert again.infeasibility == result.infeasibility
     assert again.statistics.n_blocks == 11
@@ -95,7 +95,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
 
 def test_what_had_no_clustering_yet_is_begun_again(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.solver.find_feasible", lambda contraction, seconds: None)
+        patch.setattr("sdpbb.run.find_feasible", lambda contraction, seconds: None)
         result = solve(SMALL, replace(HASTY, time_limit=1.0), checkpoint=path)
     assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
     result = resume(path, time_limit=math.inf)
@@ -201,7 +201,7 @@ def test_a_checkpoint_is_not_overwritten_by_a_new_run(path):
 
 def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.solver.SdpBounding", Broken)
+        patch.setattr("sdpbb.run.SdpBounding", Broken)
         with pytest.raises(BackendFailure, match="no licence"):
             solve(SMALL, HASTY, checkpoint=path)
     assert read_checkpoint(path).statistics.n_nodes == 5  # the last state, not the last due

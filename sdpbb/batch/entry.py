@@ -27,6 +27,7 @@ EXPECTED = {
     "gap": _NUMBER,
     "seed": _INTEGER,
     "bounding": _TEXT,
+    "sdp_solver": _TEXT,
     "time_limit": _NUMBER,
     "node_limit": _INTEGER,
     "memory_limit": _NUMBER,

@@ -15,6 +15,9 @@ from sdpbb.errors import ParameterError
 from sdpbb.files import shown_path
 from sdpbb.problem.textfile import shown
 
+LONGEST_PATH = 4096
+"""Letters; no system opens a longer one."""
+
 
 def expand(entry: Entry, folder: str, overrides: Mapping[str, Any]) -> Iterator[Job]:
     """A job for each file of data that the entry names, with each of its files of constraints.
@@ -52,7 +55,7 @@ def _files(
 ) -> list[str]:
     """Paths that begin with the folder; a path that is no pattern as it is."""
     plain = os.path.join(folder, _filled(pattern, placeholders))
-    if "\0" in plain:
+    if "\0" in plain or len(plain) > LONGEST_PATH:
         raise BatchError(f"{entry.where}: {key} = {shown(pattern)}; expected the name of a file")
     if os.path.lexists(plain) or not glob.has_magic(pattern):
         return [plain]

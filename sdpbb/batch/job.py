@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from sdpbb.bounds.sdp.parameters import SOLVERS, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem.constraints_file import check_format
@@ -35,6 +36,7 @@ class Job:
     constraints_format, one_based, index_column, drop : how the files are to be read, as
         `read_instance` takes them
     gap, seed, bounding : as in `SolverParameters`
+    sdp_solver : as `SdpParameters.solver`
     time_limit, node_limit, memory_limit : likewise; None for no limit
 
     Raises
@@ -54,6 +56,7 @@ class Job:
     gap: float = 1e-4
     seed: int = 0
     bounding: str = "hybrid"
+    sdp_solver: str = "admm"
     time_limit: float | None = None
     node_limit: int | None = None
     memory_limit: float | None = None
@@ -65,6 +68,9 @@ class Job:
             raise ParameterError(f"k = {self.k!r}: expected an integer >= 1")
         if self.constraints_format is not None:
             check_format(self.constraints_format)
+        if self.sdp_solver not in SOLVERS:
+            expected = f"expected one of {', '.join(SOLVERS)}"
+            raise ParameterError(f"sdp_solver = {self.sdp_solver!r}: {expected}")
         checked = self.solver_parameters()
         limits = {name: _finite_or_none(getattr(checked, name)) for name in _LIMITS}
         plain = {"gap": checked.gap, "seed": checked.seed, "drop": tuple(self.drop), **limits}
@@ -78,6 +84,7 @@ class Job:
             gap=self.gap,
             seed=self.seed,
             bounding=self.bounding,
+            sdp=SdpParameters(solver=self.sdp_solver),
             **{name: limit for name, limit in limits.items() if limit is not None},
         )
 

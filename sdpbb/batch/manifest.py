@@ -57,7 +57,7 @@ def read_manifest(path: FilePath, overrides: Mapping[str, Any] | None = None) ->
     ----------
     path : a file whose name ends in `.toml` or `.csv`
     overrides : parameters of the engine that take precedence over those of the manifest: gap, seed,
-        bounding and limits
+        bounding, sdp_solver and limits
 
     Raises
     ------
@@ -69,7 +69,7 @@ def read_manifest(path: FilePath, overrides: Mapping[str, Any] | None = None) ->
         named and are not there are not, until they are read.
     """
     overrides = overrides or {}
-    SolverParameters(**overrides)
+    SolverParameters(**{name: overrides[name] for name in overrides if name != "sdp_solver"})
     try:
         entries = _entries(path)
     except BatchError:
@@ -115,7 +115,7 @@ def _of_toml(path: FilePath) -> list[Entry]:
         text = file.read()
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also of thousands of digits or brackets
         raise BatchError(f"{name}: {error}; expected TOML") from None
     for key in content:
         if key not in ("defaults", "instance"):

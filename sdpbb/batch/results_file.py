@@ -52,7 +52,9 @@ class ResultsFile:
 
     def _write(self, line: bytes) -> None:
         self._file.seek(self._length)
-        self._file.write(line)
+        rest = line
+        while rest:  # a disk that becomes full takes a part of it, and only then raises
+            rest = rest[self._file.write(rest) :]
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -96,7 +98,7 @@ def _rows(content: bytes, name: str) -> list[Row]:
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             rows.append(Row.from_dict(_object(line)))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise BatchError(
                 f"{name}:{number}: is no row of a batch of this version of sdpbb; expected the "
                 "file as it was written"

@@ -77,6 +77,10 @@ class BoundRun(Protocol[Warm_co]):
     def warm_start(self) -> Warm_co:
         """What a child of the node starts from; picklable."""
 
+    def argument(self) -> Any:
+        """What a bound is proven by that the last step has raised: a `DualPoint` or `Lagrangian`;
+        None if it is the scatter inside blocks."""
+
     def state(self) -> Any:
         """All that `Bounding.resume` needs to go on as if the run had not been left; picklable, and
         not changed by going on."""

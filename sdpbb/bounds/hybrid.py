@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_c
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
+from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction
 
@@ -53,7 +55,7 @@ class HybridState:
     n_dropped : steps of column generation that was given up
     """
 
-    sdp: SdpState
+    sdp: SdpState | ConicState
     pricer: PricerState
     enumeration: EnumerationState | None
     columns: ColgenState | None
@@ -130,7 +132,7 @@ class HybridRun:
         self,
         contraction: Contraction,
         bounding: HybridBounding,
-        sdp: SdpRun,
+        sdp: SdpRun | ConicRun,
         inherited: GenerationWarmStart | None,
         known: NDArray[np.intp] | None,
     ) -> None:
@@ -236,6 +238,10 @@ class HybridRun:
         if self._columns is not None and self._columns.clustering() is not None:
             return self._columns.clustering()
         return None if self._enumeration is None else self._enumeration.labels
+
+    def argument(self) -> Any:
+        """Of the part that has taken the last step; enumerations have none."""
+        return self._sdp.argument() if self._columns is None else self._columns.argument()
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         if not self._sdp.n_iterations:

@@ -19,6 +19,7 @@ from sdpbb.cli.exit_codes import (
     GENERATE_EXIT_CODES,
     HEURISTIC_EXIT_CODES,
     PRICE_EXIT_CODES,
+    VERIFY_EXIT_CODES,
     ExitCode,
     epilog,
     fail,
@@ -32,6 +33,7 @@ from sdpbb.cli.resume import resume
 from sdpbb.cli.solve import solve
 from sdpbb.cli.streams import discard
 from sdpbb.cli.usage import UsageError, in_one_line, is_help, with_one_line_errors
+from sdpbb.cli.verify import verify
 from sdpbb.errors import ParameterError
 
 EPILOG = epilog(EXIT_CODES)
@@ -93,6 +95,7 @@ app.command(epilog=epilog(GAP_EXIT_CODES))(gap)
 app.command(epilog=epilog(BATCH_EXIT_CODES))(batch)
 app.command(epilog=epilog(CHECK_EXIT_CODES))(check)
 app.command(epilog=epilog(PRICE_EXIT_CODES))(price)
+app.command(epilog=epilog(VERIFY_EXIT_CODES))(verify)
 app.command(epilog=epilog(GENERATE_EXIT_CODES))(generate)
 app.add_typer(plot, name="plot")
 with_one_line_errors(app)

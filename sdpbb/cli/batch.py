@@ -14,7 +14,7 @@ import typer
 from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.exit_codes import ExitCode, batch_exit_code, one_line_errors
-from sdpbb.cli.options import Bounding
+from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import ForgivingStream
 from sdpbb.interruption import finish_on_ctrl_c
@@ -30,8 +30,8 @@ Manifest = Annotated[
         show_default=False,
         help="What to solve: TOML with a table [[instance]] for each, and [defaults]; or CSV with "
         "a heading. The keys: data, constraints (paths or patterns, relative to MANIFEST), name, "
-        "k, gap, time_limit, node_limit, memory_limit, seed, bounding, constraints_format, "
-        "one_based, index_column, drop.",
+        "k, gap, time_limit, node_limit, memory_limit, seed, bounding, sdp_solver, "
+        "constraints_format, one_based, index_column, drop.",
     ),
 ]
 Folder = Annotated[
@@ -81,6 +81,13 @@ BoundingOption = Annotated[
     Bounding | None,
     typer.Option("--bounding", help="Where lower bounds come from, as for 'sdpbb solve'."),
 ]
+SdpSolverOption = Annotated[
+    SdpSolver | None,
+    typer.Option(
+        "--sdp-solver",
+        help="Who solves the semidefinite relaxations, as for 'sdpbb solve'.",
+    ),
+]
 WithLabels = Annotated[bool, typer.Option("--labels/--no-labels", help="Write labels.")]
 Grace = Annotated[
     float,
@@ -103,6 +110,7 @@ def batch(
     memory_limit: MemoryLimit = None,
     seed: Seed = None,
     bounding: BoundingOption = None,
+    sdp_solver: SdpSolverOption = None,
     grace: Grace = 20.0,
     labels: WithLabels = True,
     json: options.Json = None,
@@ -112,8 +120,8 @@ def batch(
     """Solve every instance that MANIFEST names, each in isolation: a wrong file, a crash or a time
     limit is a row of the results, and not the end.
 
-    --gap, the limits, --seed and --bounding are for every instance, and take precedence over
-    MANIFEST. Without --workers, as many processes are used as there are cores.
+    --gap, the limits, --seed, --bounding and --sdp-solver are for every instance, and take
+    precedence over MANIFEST. Without --workers, as many processes are used as there are cores.
     """
     with one_line_errors():
         from sdpbb.batch import BatchParameters, read_manifest
@@ -134,6 +142,7 @@ def batch(
             memory_limit=memory_limit,
             seed=seed,
             bounding=None if bounding is None else bounding.value,
+            sdp_solver=None if sdp_solver is None else sdp_solver.value,
         )
         code = _run(read_manifest(manifest, overrides), out, parameters, outputs, quiet)
     raise typer.Exit(code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdpbb.cli.options import Bounding, BranchingRule, given, usable_cores
+from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver, given, usable_cores
 
 if TYPE_CHECKING:
     from sdpbb.parameters import SolverParameters
@@ -15,6 +15,7 @@ def solver_parameters(
     gap: float,
     seed: int = 0,
     bounding: Bounding = Bounding.HYBRID,
+    sdp_solver: SdpSolver = SdpSolver.ADMM,
     branching: BranchingRule = BranchingRule.MOST_UNDECIDED,
     fixing: bool = True,
     workers: int | None = None,
@@ -30,6 +31,7 @@ def solver_parameters(
     ParameterError
         On a value outside of its domain.
     """
+    from sdpbb.bounds.sdp.parameters import SdpParameters
     from sdpbb.parameters import SolverParameters
     from sdpbb.search.parameters import STRONG_BRANCHING, BranchingParameters, SearchParameters
 
@@ -41,6 +43,7 @@ def solver_parameters(
         gap=gap,
         seed=seed,
         bounding=bounding.value,
+        sdp=SdpParameters(solver=sdp_solver.value),
         search=SearchParameters(branching=rule, fixing=fixing),
         **given(**limits, workers=workers, dask=dask),  # type: ignore[arg-type]
     )

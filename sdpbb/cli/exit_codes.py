@@ -38,6 +38,7 @@ class ExitCode(IntEnum):
     UNANSWERED = 1
     USAGE = 2
     BAD_INPUT = 3
+    REJECTED = 4
     LIMIT = 10
     LIMIT_WITHOUT_CLUSTERING = 11
     INFEASIBLE = 20
@@ -134,6 +135,19 @@ GENERATE_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
     ExitCode.INTERRUPTED: "interrupted: nothing was written",
+}
+
+VERIFY_EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.OPTIMAL: "verified: the clustering is optimal within the gap",
+    ExitCode.USAGE: EXIT_CODES[ExitCode.USAGE],
+    ExitCode.BAD_INPUT: EXIT_CODES[ExitCode.BAD_INPUT],
+    ExitCode.REJECTED: "rejected: the certificate does not prove what it says of the instance",
+    ExitCode.LIMIT: "verified: a clustering that is not proven optimal, and a lower bound",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "verified: a lower bound, without a clustering",
+    ExitCode.INFEASIBLE: "verified: no clustering keeps the constraints",
+    ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
+    ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
+    ExitCode.INTERRUPTED: "interrupted: nothing was verified",
 }
 
 

@@ -13,7 +13,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, BranchingRule
+from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.interruption import finish_on_ctrl_c
 
@@ -56,6 +56,7 @@ def gap(
     memory_limit: options.MemoryLimit = None,
     seed: options.Seed = 0,
     bounding: options.BoundingOption = Bounding.HYBRID,
+    sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
     branching: options.Branching = BranchingRule.MOST_UNDECIDED,
     fixing: options.Fixing = True,
     workers: options.Workers = None,
@@ -84,6 +85,7 @@ def gap(
             gap=gap,
             seed=seed,
             bounding=bounding,
+            sdp_solver=sdp_solver,
             branching=branching,
             fixing=fixing,
             workers=workers,

@@ -105,6 +105,13 @@ Checkpoint = Annotated[
         help="Write the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
     ),
 ]
+Certificate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OUT",
+        help="Write a proof of the result that 'sdpbb verify' checks without the engine.",
+    ),
+]
 Json = Annotated[
     str | None,
     typer.Option(
@@ -141,6 +148,14 @@ class Bounding(Enum):
     HYBRID = "hybrid"
 
 
+class SdpSolver(Enum):
+    """Who solves the semidefinite relaxations."""
+
+    ADMM = "admm"
+    CLARABEL = "clarabel"
+    SCS = "scs"
+
+
 class BranchingRule(Enum):
     """How the pair of points to branch on is chosen."""
 
@@ -154,6 +169,15 @@ BoundingOption = Annotated[
         "--bounding",
         help="Where lower bounds come from: the semidefinite relaxation; column generation, "
         "for many small clusters; or both, each where it is the better one.",
+    ),
+]
+SdpSolverOption = Annotated[
+    SdpSolver,
+    typer.Option(
+        "--sdp-solver",
+        help="Who solves the semidefinite relaxations: the method of this program, or an "
+        "established conic solver, for a second opinion on up to 150 blocks, which takes far "
+        "longer. What counts is proven in the same way.",
     ),
 ]
 Branching = Annotated[

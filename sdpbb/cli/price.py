@@ -16,7 +16,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding
+from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
@@ -63,6 +63,7 @@ def price(
     ] = None,
     seed: options.Seed = 0,
     bounding: options.BoundingOption = Bounding.HYBRID,
+    sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -88,7 +89,12 @@ def price(
         if top < 0:
             raise ParameterError(f"top = {top}: expected an integer >= 0")
         parameters = solver_parameters(
-            gap=gap, seed=seed, bounding=bounding, workers=workers, time_limit=time_limit
+            gap=gap,
+            seed=seed,
+            bounding=bounding,
+            sdp_solver=sdp_solver,
+            workers=workers,
+            time_limit=time_limit,
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = PriceOutputs(json, None, csv)

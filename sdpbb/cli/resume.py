@@ -25,6 +25,7 @@ def resume(
     workers: options.Workers = None,
     dask: options.Dask = None,
     checkpoint: options.Checkpoint = None,
+    certificate: options.Certificate = None,
     json: options.Json = None,
     labels: options.Labels = None,
     trace: TraceOut = None,
@@ -48,7 +49,7 @@ def resume(
             dask=dask,
         )
         read_header(file, "checkpoint")  # the quick part of the reading
-        outputs = RunOutputs(json, labels, trace, html)
+        outputs = RunOutputs(json, labels, trace, html, certificate)
         outputs.check([], checkpoint, resumed=file)
 
         from sdpbb import solver
@@ -61,6 +62,7 @@ def resume(
                 observer,
                 interrupt,
                 checkpoint,
+                certificate,
                 **changes,  # type: ignore[arg-type]
             ),
             outputs,

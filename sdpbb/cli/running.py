@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from sdpbb import __version__
-from sdpbb.cli.exit_codes import ExitCode, exit_code
-from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.exit_codes import ExitCode, exit_code, fail
+from sdpbb.cli.outputs import STDOUT, Outputs
 from sdpbb.cli.streams import say
+from sdpbb.errors import ParameterError
+from sdpbb.files import shown_path
 from sdpbb.interruption import finish_on_ctrl_c
 
 if TYPE_CHECKING:
@@ -43,17 +45,22 @@ ReportOut = Annotated[
 
 @dataclass(frozen=True)
 class RunOutputs(Outputs):
-    """The files to write of a run of the engine: what went on in it, and a page on all of it."""
+    """The files to write of a run of the engine: what went on in it, a page on all of it, and the
+    proof, which the engine writes itself."""
 
     trace: str | None = None
     html: str | None = None
+    certificate: str | None = None
 
     @property
     def paths(self) -> list[str]:
-        return [*super().paths, *(path for path in (self.trace, self.html) if path is not None)]
+        own = (self.trace, self.html, self.certificate)
+        return [*super().paths, *(path for path in own if path is not None)]
 
     def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
         """As `Outputs.check`; also whether pictures can be drawn, if they are asked for."""
+        if self.certificate == STDOUT:
+            raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
         super().check(inputs, checkpoint, resumed)
         if self.html is not None:
             from sdpbb.plots import require_matplotlib
@@ -86,17 +93,27 @@ def report(
     instance : what is solved, for a page on it
     """
     from sdpbb.report import ProgressTable
-    from sdpbb.search.events import all_of
+    from sdpbb.search.events import CertificateFailed, all_of
     from sdpbb.traces.trace import Trace
 
     interrupt = threading.Event()
     log = outputs.log(interrupt)
     observer = _say_errors if quiet else ProgressTable(cast(TextIO, log), __version__)
     trace = None if outputs.trace is None and outputs.html is None else Trace()
+    failures: list[CertificateFailed] = []
+
+    def note_failures(event: Event) -> None:
+        if isinstance(event, CertificateFailed):
+            failures.append(event)
+
+    observers = [observer, note_failures] if trace is None else [observer, note_failures, trace]
     with finish_on_ctrl_c(interrupt):
-        result = run(observer if trace is None else all_of(observer, trace), interrupt)
+        result = run(all_of(*observers), interrupt)
         labels = None if result.partition is None else result.partition.labels
         outputs.write(result, labels, quiet, outputs.of_run(instance, result, trace))
+    if failures:
+        name, reason = shown_path(failures[0].path), failures[0].reason
+        fail(ExitCode.BAD_INPUT, f"{name}: could not be written ({reason})")
     return exit_code(result)
 
 

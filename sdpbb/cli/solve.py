@@ -8,7 +8,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, BranchingRule
+from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver
 from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
 
 
@@ -26,11 +26,13 @@ def solve(
     memory_limit: options.MemoryLimit = None,
     seed: options.Seed = 0,
     bounding: options.BoundingOption = Bounding.HYBRID,
+    sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
     branching: options.Branching = BranchingRule.MOST_UNDECIDED,
     fixing: options.Fixing = True,
     workers: options.Workers = None,
     dask: options.Dask = None,
     checkpoint: options.Checkpoint = None,
+    certificate: options.Certificate = None,
     json: options.Json = None,
     labels: options.Labels = None,
     trace: TraceOut = None,
@@ -49,6 +51,7 @@ def solve(
             gap=gap,
             seed=seed,
             bounding=bounding,
+            sdp_solver=sdp_solver,
             branching=branching,
             fixing=fixing,
             workers=workers,
@@ -58,7 +61,7 @@ def solve(
             memory_limit=memory_limit,
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = RunOutputs(json, labels, trace, html)
+        outputs = RunOutputs(json, labels, trace, html, certificate)
         outputs.check(inputs.paths, checkpoint)
         instance = inputs.read_hard()
 
@@ -66,7 +69,7 @@ def solve(
 
         code = report(
             lambda observer, interrupt: solver.solve(
-                instance, parameters, observer, interrupt, checkpoint
+                instance, parameters, observer, interrupt, checkpoint, certificate=certificate
             ),
             outputs,
             quiet,

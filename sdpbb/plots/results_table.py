@@ -107,8 +107,9 @@ def _field(row: Mapping[str, Any], name: str, path: FilePath, number: int) -> An
     if name not in row:
         known = [str(key) for key in row if key is not None]
         close = get_close_matches(name, known, n=1)
-        others = f"one of {', '.join(known[:12])}" if known else "a row of results"
-        hint = f"{close[0]!r}, perhaps" if close else others
+        names = ", ".join(shown(key)[1:-1] for key in known[:12])
+        others = f"one of {names}" if known else "a row of results"
+        hint = f"{shown(close[0])}, perhaps" if close else others
         raise InstanceError(f"{shown_path(path)}:{number}: no column {name!r}; expected {hint}")
     return row[name]
 

@@ -35,7 +35,7 @@ def forced_merges(
     neighbours = neighbour_sets(n_blocks, cannot_link)
     # A block that joins a group stands for it no longer: each merge is told once.
     merges: dict[int, int] = {}
-    for clique, common in _cliques(neighbours, k - 1):
+    for clique, common in shared_cliques(neighbours, k - 1):
         for i in common:
             adjacent = common & neighbours[i]
             if adjacent:
@@ -95,7 +95,9 @@ def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple
     raise AssertionError("the component of root is bipartite")
 
 
-def _cliques(neighbours: list[set[int]], order: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
+def shared_cliques(
+    neighbours: list[set[int]], order: int
+) -> Iterator[tuple[tuple[int, ...], set[int]]]:
     """The cliques of the given order whose members have at least two common neighbours, each with
     these, until CLIQUE_BUDGET is spent."""
     budget = CLIQUE_BUDGET

@@ -13,6 +13,7 @@ from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate,
 from sdpbb.search.events import NodeEvent, Observer, Progress, WorkerLost
 from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
 from sdpbb.search.probing import Probing, PseudoCosts
+from sdpbb.search.proof import NewChild, SearchProof
 from sdpbb.search.stop import Limits
 from sdpbb.search.tree import Tree, advanced, child, with_fixings
 
@@ -56,12 +57,14 @@ class Search:
     """The state of a search: all that a checkpoint holds.
 
     counted : nodes that are in the statistics
+    proof : of its bounds, if it is wanted
     """
 
     tree: Tree
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
     pseudo_costs: PseudoCosts = field(default_factory=PseudoCosts)
     counted: set[int] = field(default_factory=set)
+    proof: SearchProof | None = None
 
 
 def _not_saved(search: Search, finished: bool) -> None:
@@ -167,7 +170,8 @@ class _Coordinator:
         self._tell(self._tree.open_nodes())
         self._save(self._search, finished=True)
         if self._limit is None and not (self._tree.is_closed or self._tree.is_exhausted):
-            return Termination.WORKERS_LOST
+            lost = self._statistics.n_lost > 0
+            return Termination.WORKERS_LOST if lost else Termination.PRECISION
         return self._limit
 
     def shutdown(self) -> None:
@@ -279,14 +283,22 @@ class _Coordinator:
         statistics.n_iterations += outcome.n_iterations
         statistics.n_fixed += len(outcome.fixings)
         status = outcome.status
+        if (proof := self._search.proof) is not None:
+            proof.bounded(number, outcome.proof)
+            proof.fixed(number, outcome.fixing_proof)
+            if status is NodeStatus.INFEASIBLE:
+                proof.infeasible(number)
         if status is NodeStatus.INFEASIBLE:
             tree.drop(number)
         elif tree.tolerances.closes(tree.running(number).lower, tree.upper):
             tree.close(number, tree.running(number).lower)
         elif status is NodeStatus.BRANCH:
             self._begin_probing(number, outcome.candidates)
+        elif status is NodeStatus.CLOSED:
+            # Its only clustering costs less, beside what is squared, than a proof may lose.
+            assert self._search.proof is not None, "a closed node whose bound does not close it"
+            tree.abandon(number)
         else:
-            assert status is not NodeStatus.CLOSED, "a closed node whose bound does not close it"
             self._ready.append(number)
         if status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
             self._count(number)
@@ -306,6 +318,7 @@ class _Coordinator:
         # What ended a worker twice is not known, which is what the parent's bound says.
         result = Probe(probing.node.lower) if completion.lost else completion.value
         probing.bounds[probed] = result.bound
+        probing.proofs[probed] = result.proof
         self._statistics.n_iterations += result.n_iterations
         self._statistics.n_probes += 1
         if probing.is_finished:
@@ -318,10 +331,27 @@ class _Coordinator:
             fixings = probing.fixings(tree.tolerances, tree.upper)
             self._statistics.n_fixed += len(fixings)
             tree.update(with_fixings(tree.running(number), fixings))
+            self._record_refuted(number, probing, fixings.below)
         cutoff = tree.tolerances.cutoff(tree.upper)
         pair, together, apart = probing.choose(self._search.pseudo_costs, cutoff)
-        tree.split(number, pair, together, apart)
+        children = tree.split(number, pair, together, apart)
+        if (proof := self._search.proof) is not None:
+            born = [
+                NewChild(child.number, bound is None, probing.proofs.get((pair, side)))
+                for child, bound, side in zip(
+                    children, (together, apart), (True, False), strict=True
+                )
+            ]
+            proof.split(number, pair, *born)
         self._report(improved=False)
+
+    def _record_refuted(self, number: int, probing: Probing, below: float) -> None:
+        if self._search.proof is not None:
+            refuted = probing.refuted(self._tree.tolerances, self._tree.upper)
+            links = [
+                (pair, not together, probing.proofs[pair, together]) for pair, together in refuted
+            ]
+            self._search.proof.refuted(number, below, links)
 
     def _put_back(self) -> None:
         """What was begun is open again."""

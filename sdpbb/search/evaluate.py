@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heuristics.multi_start import Descent, MultiStart
 from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, SafeBound
+from sdpbb.bounds.certified import BoundProof, CertifiedBounding, CertifiedRun, proof_of
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.search.branching import most_undecided_pairs
@@ -157,10 +158,12 @@ class Probe:
     """What a short bounding proves for a child of a node that is to be branched on.
 
     bound : proven for the child; None if it holds no clustering
+    proof : of the bound, where it is kept
     """
 
     bound: SafeBound | None
     n_iterations: int = 0
+    proof: BoundProof | None = None
 
 
 def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
@@ -179,7 +182,7 @@ def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
         bound = max(bound, child.proven(progress.bound))
         if context.tolerances.closes(bound, upper):
             break
-    return Probe(bound, run.n_iterations)
+    return Probe(bound, run.n_iterations, proof_of(run))
 
 
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
@@ -241,6 +244,7 @@ class _NodeSearch:
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
         self._descent: Descent | None = None
         self._run: BoundRun[Any] | None = None
+        self._proof: BoundProof | None = None
         self._progress = BoundProgress(node.lower, False, 0, 0)
         self._iterations_before = 0
         self._offer(decided, feasible, decided.cost(feasible), "colouring")
@@ -248,7 +252,12 @@ class _NodeSearch:
     def closed_by(self, labels: NDArray[np.intp]) -> Outcome:
         """The blocks have a clustering that costs as much as all others."""
         self._offer(self._bounded, labels, self._bounded.cost(labels), "colouring")
-        self._raise_to(only_cost(self._bounded.lift(labels), self._context.instance.points))
+        bounding = self._context.bounding
+        if isinstance(bounding, CertifiedBounding):
+            self._proof = bounding.scatter_proof(self._bounded)
+            self._raise_to(SafeBound(self._proof.bound))
+        else:
+            self._raise_to(only_cost(self._bounded.lift(labels), self._context.instance.points))
         return self._outcome(NodeStatus.CLOSED)
 
     def _raise_to(self, bound: SafeBound) -> None:
@@ -360,13 +369,20 @@ class _NodeSearch:
         fixing = search.fixing and math.isfinite(self._cutoff)
         fixings = self._fixings(run) if fixing else Fixings()
         warm_start = run.warm_start()
+        proof = run.fixing_proof if isinstance(run, CertifiedRun) else None
         if len(fixings) and self._changes_blocks(fixings):
-            return self._outcome(NodeStatus.FIXED, warm_start=warm_start, fixings=fixings)
+            return self._outcome(
+                NodeStatus.FIXED, warm_start=warm_start, fixings=fixings, fixing_proof=proof
+            )
         candidates = most_undecided_pairs(
             self._bounded, run.affinity(), search.branching.n_candidates
         )
         return self._outcome(
-            NodeStatus.BRANCH, warm_start=warm_start, fixings=fixings, candidates=candidates
+            NodeStatus.BRANCH,
+            warm_start=warm_start,
+            fixings=fixings,
+            fixing_proof=proof,
+            candidates=candidates,
         )
 
     def _fixings(self, run: BoundRun[Any]) -> Fixings:
@@ -398,6 +414,7 @@ class _NodeSearch:
             feasible=self._decided.lift(self._feasible),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
+            proof=self._proof or proof_of(self._run),
             **more,
         )
 

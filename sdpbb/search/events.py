@@ -140,6 +140,22 @@ class CheckpointFailed:
 
 
 @dataclass(frozen=True)
+class CertificateWritten:
+    """What the run has proven is in a file of so many bytes."""
+
+    path: str
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class CertificateFailed:
+    """The certificate of a run that has ended could not be written to path, for a reason."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Finished:
     """The run has ended."""
 
@@ -147,7 +163,17 @@ class Finished:
 
 
 NodeEvent = Branched | NodeLeft
-Event = Started | Compiling | Progress | NodeEvent | WorkerLost | CheckpointFailed | Finished
+CertificateEvent = CertificateWritten | CertificateFailed
+Event = (
+    Started
+    | Compiling
+    | Progress
+    | NodeEvent
+    | WorkerLost
+    | CheckpointFailed
+    | CertificateEvent
+    | Finished
+)
 Observer = Callable[[Event], None]
 
 

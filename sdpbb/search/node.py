@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.certified import BoundProof, FixingProof
 
 Pair = tuple[int, int]
 
@@ -108,6 +109,7 @@ class Outcome:
     candidates : for BRANCH, the pairs of points to branch on, the most promising first
     fixings : for BRANCH and FIXED, what was fixed besides what was before
     n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now
+    proof, fixing_proof : of the bound of the blocks, and of fixings, where they are kept
     """
 
     status: NodeStatus
@@ -123,3 +125,5 @@ class Outcome:
     fixings: Fixings = field(default_factory=Fixings)
     n_iterations: int = 0
     n_cuts: int = 0
+    proof: BoundProof | None = None
+    fixing_proof: FixingProof | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.certified import BoundProof
 from sdpbb.search.branching import product_score
 from sdpbb.search.node import Fixings, Node, Pair
 from sdpbb.search.tolerances import Tolerances
@@ -36,12 +37,14 @@ class Probing:
     """The candidates of one node, while their children are probed.
 
     bounds : per child that was probed, what is proven for it; None if it holds no clustering
+    proofs : of these bounds, where they are kept
     waiting : children not yet given to a worker
     """
 
     node: Node
     candidates: tuple[Pair, ...]
     bounds: dict[tuple[Pair, bool], SafeBound | None] = field(default_factory=dict)
+    proofs: dict[tuple[Pair, bool], BoundProof | None] = field(default_factory=dict)
     waiting: list[tuple[Pair, bool]] = field(default_factory=list)
     n_in_flight: int = 0
 
@@ -63,14 +66,22 @@ class Probing:
         pair is linked the other way."""
         links: dict[bool, list[Pair]] = {True: [], False: []}
         below = math.inf
-        for (pair, together), bound in self.bounds.items():
-            if bound is None or tolerances.closes(bound, upper):
-                links[not together].append(pair)
-                below = below if bound is None else min(below, bound.value)
+        for pair, together in self.refuted(tolerances, upper):
+            links[not together].append(pair)
+            bound = self.bounds[pair, together]
+            below = below if bound is None else min(below, bound.value)
         must_link, cannot_link = (
             np.array(links[side], np.intp).reshape(-1, 2) for side in (True, False)
         )
         return Fixings(must_link, cannot_link, below)
+
+    def refuted(self, tolerances: Tolerances, upper: float) -> list[tuple[Pair, bool]]:
+        """The children that hold no clustering, or none that is better."""
+        return [
+            child
+            for child, bound in self.bounds.items()
+            if bound is None or tolerances.closes(bound, upper)
+        ]
 
     def choose(
         self, known: PseudoCosts, cutoff: float

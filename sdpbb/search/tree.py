@@ -174,12 +174,13 @@ class Tree:
 
     def split(
         self, number: int, pair: Pair, together: SafeBound | None, apart: SafeBound | None
-    ) -> None:
+    ) -> tuple[Child, Child]:
         """Replace a running node by its must-link and its cannot-link child, with bounds that are
         proven for them; None for a child that holds no clustering."""
         node = self._running.pop(number)
         children = self._born(node, pair, True, together), self._born(node, pair, False, apart)
         self._news.append(Branched(number, node.lower.value, pair, *children))
+        return children
 
     def _born(self, node: Node, pair: Pair, together: bool, bound: SafeBound | None) -> Child:
         """Take in a child of a node, unless its bound closes it."""

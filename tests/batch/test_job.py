@@ -33,6 +33,7 @@ def job(tmp_path):
         ({"memory_limit": -1.0}, "memory_limit = -1.0: expected MiB > 0"),
         ({"seed": -1}, "seed = -1: expected an integer >= 0"),
         ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid"),
+        ({"sdp_solver": "lp"}, "sdp_solver = 'lp': expected one of admm, clarabel, scs"),
         ({"constraints_format": "x"}, "constraints_format = 'x': expected one of"),
     ],
 )
@@ -74,6 +75,7 @@ def test_the_key_is_that_of_what_is_solved(job, tmp_path):
         *({"name": "b"}, {"k": 1}, {"constraints": None}, {"constraints_format": "pc-sos-sdp"}),
         *({"one_based": True}, {"index_column": "x"}, {"drop": ("x",)}),
         *({"gap": 1e-6}, {"seed": 1}, {"bounding": "colgen"}),
+        {"sdp_solver": "scs"},
     )
     keys = {replace(job, **other).key() for other in others}
     assert len(keys) == len(others)

@@ -184,6 +184,14 @@ BAD_TOML = [
 ]
 
 
+@pytest.mark.parametrize(
+    "text", [f"a = {'[' * 100_000}", f"a = {'1' * 5000}"], ids=["deep", "long"]
+)
+def test_toml_beyond_what_is_parsed(folder, text):
+    with pytest.raises(BatchError, match=r"m.toml: [^\n]*; expected TOML$"):
+        read(folder, text)
+
+
 @pytest.mark.parametrize(("text", "expected"), BAD_TOML)
 def test_what_is_wrong_with_toml(folder, text, expected):
     assert message(folder, text).startswith(expected)
@@ -194,6 +202,7 @@ BAD_CSV = [
     ("data\n", ": names no instance; expected at least one, with its data"),
     ("name,k\nx,3\n", ":1: no column data; expected a heading with it"),
     ("data,tme_limit\nx,3\n", ":1: unknown key 'tme_limit'; did you mean time_limit?"),
+    (f"data\n{'x' * 5000}*\n", f":2: data = '{'x' * 55}...'; expected the name of a file"),
     ("data,k,k\nx,3,3\n", ":1: k twice; expected each key once"),
     ("data,k\nx,3\n\ny\n", ":4: 1 fields; expected 2, as in the heading"),
     ("data,k\nx,three\n", ":2: k = 'three'; expected an integer"),

@@ -78,7 +78,11 @@ def test_rows_are_not_overwritten(path):
     assert read(path) == ROWS
 
 
-@pytest.mark.parametrize("line", ["{", "[]", "3", "{}", '{"name": "a", "status": "optimal"}', ""])
+@pytest.mark.parametrize(
+    "line",
+    ["{", "[]", "3", "{}", '{"name": "a", "status": "optimal"}', "", "[" * 100_000],
+    ids=range(7),
+)
 def test_what_is_no_row_is_refused_with_its_line(path, line):
     write(path, ROWS[:1])
     with open(path, "a", encoding="utf-8") as file:

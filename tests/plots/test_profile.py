@@ -126,6 +126,16 @@ WRONG = {
         "status,name\noptimal,1\n",
         ":2: no column 'wall_seconds'; expected one of status, name",
     ),
+    "unprintable names": (
+        "x.csv",
+        f"a\x0b\ufeff,{'b' * 5000}\n1,2\n",
+        rf":2: no column 'status'; expected one of a\x0b\ufeff, {'b' * 55}...",
+    ),
+    "a name like it": (
+        "x.csv",
+        "\x01status\n1\n",
+        r":2: no column 'status'; expected '\x01status', perhaps",
+    ),
     "no number": (
         "x.csv",
         "status,seconds\noptimal,fast\n",

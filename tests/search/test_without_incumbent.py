@@ -109,7 +109,7 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    monkeypatch.setattr("sdpbb.solver._bounding", lambda parameters: bounding)
+    monkeypatch.setattr("sdpbb.run._bounding", lambda parameters: bounding)
 
 
 class EvenSpread(ClusterConstraint):
@@ -197,7 +197,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.solver.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.run.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]

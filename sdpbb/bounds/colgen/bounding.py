@@ -20,7 +20,9 @@ from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_c
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
+from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.checker.evidence import Lagrangian
 from sdpbb.problem import Contraction
 
 
@@ -33,7 +35,7 @@ class ColgenState:
     generation : with that of the pricer
     """
 
-    centre: SdpState | None
+    centre: SdpState | ConicState | None
     known: NDArray[np.intp] | None
     generation: GenerationState | None
     enumeration: EnumerationState | None
@@ -99,7 +101,7 @@ class ColgenRun:
     def __init__(self, contraction: Contraction, parameters: ColgenParameters) -> None:
         self._contraction, self._parameters = contraction, parameters
         self._pricer = BranchingPricer(contraction, parameters.pricing)
-        self._centre: SdpRun | None = None
+        self._centre: SdpRun | ConicRun | None = None
         self._known: NDArray[np.intp] | None = None
         self._generation: Generation | None = None
         self._enumeration: Enumeration | None = None
@@ -122,7 +124,7 @@ class ColgenRun:
         columns = known_columns(self._contraction, known) + inherited
         self.generate(columns, duals if centre is None else centre, at_root=False)
 
-    def begin_with(self, centre: SdpRun, known: NDArray[np.intp] | None) -> None:
+    def begin_with(self, centre: SdpRun | ConicRun, known: NDArray[np.intp] | None) -> None:
         """Begin with the semidefinite bound: for its dual values, its bound does not count."""
         self._centre, self._known = centre, known
 
@@ -218,6 +220,10 @@ class ColgenRun:
         assert self._generation is not None
         return self._generation.warm_start()
 
+    def argument(self) -> Lagrangian | None:
+        """Prices, and what exact pricing has proven at them."""
+        return None if self._generation is None else self._generation.proof
+
     def state(self) -> ColgenState:
         return ColgenState(
             None if self._centre is None else self._centre.state(),
@@ -237,7 +243,7 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
     return effective_dimension(coordinates, sizes) <= parameters.high
 
 
-def semidefinite_duals(contraction: Contraction, run: SdpRun) -> DualValues:
+def semidefinite_duals(contraction: Contraction, run: SdpRun | ConicRun) -> DualValues:
     """The dual values of the master programme that those of a semidefinite bound amount to."""
     dual = master_dual(contraction, run.relaxation, run.dual_point())
     return DualValues(dual.prices, dual.sigma)

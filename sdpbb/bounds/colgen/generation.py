@@ -29,6 +29,7 @@ from sdpbb.bounds.colgen.safe_bound import (
     scatter_bound,
 )
 from sdpbb.bounds.colgen.stabilisation import DualValues, Observation, restored, stabilisation
+from sdpbb.checker.evidence import Lagrangian
 from sdpbb.problem import Contraction
 
 # Of the exact prices of a cluster in the phase FEASIBILITY, whose prices are at most about 1.
@@ -76,6 +77,7 @@ class Generation:
         self._own: DualValues | None = None
         self._primal = Primal(contraction)
         self._bound = scatter_bound(contraction)
+        self._proof: Lagrangian | None = None
         self._integer = integer
         self._early = True
         self._finished: Event | None = None
@@ -105,7 +107,8 @@ class Generation:
         self._pricer.restore(state.pricer)
         self._primal.restore(state.primal)
         self._under_way, self._own = state.under_way, state.own
-        self._bound, self._early, self._integer = state.bound, state.early, state.integer
+        self._bound, self._proof = state.bound, state.proof
+        self._early, self._integer = state.early, state.integer
         self._finished, self._least = state.finished, state.least
         self._n_steps = state.n_steps
 
@@ -118,6 +121,11 @@ class Generation:
     def bound(self) -> SafeBound:
         """The best bound proven so far."""
         return self._bound
+
+    @property
+    def proof(self) -> Lagrangian | None:
+        """What it is proven by; None if it is the scatter inside blocks, or inf."""
+        return self._proof
 
     @property
     def duals(self) -> DualValues | None:
@@ -144,6 +152,7 @@ class Generation:
             own=self._own,
             primal=self._primal.state(),
             bound=self._bound,
+            proof=self._proof,
             integer=self._integer,
             early=self._early,
             finished=self._finished,
@@ -230,8 +239,7 @@ class Generation:
             return Event.PRICING
         self._under_way = None
         if outcome.least is not None:
-            proven = lagrangian_bound(self._contraction, pricing.at.prices, outcome.least)
-            self._bound = max(self._bound, proven)
+            self._prove(pricing.at.prices, outcome.least)
         shown = self._observed(pricing.at, found, least=outcome.least)
         self._stabilisation.observe(own, shown, self._contraction.k)
         if grown:
@@ -245,6 +253,12 @@ class Generation:
             self._primal.search(self._master.columns, own, cutoff, self._parameters.generation)
         self._finished = Event.SOLVED
         return Event.SOLVED
+
+    def _prove(self, prices: NDArray[np.float64], least: float) -> None:
+        """Take the bound of prices at which every cluster is worth so much at least."""
+        proven = lagrangian_bound(self._contraction, prices, least)
+        if proven > self._bound:
+            self._bound, self._proof = proven, Lagrangian(prices, least)
 
     def _climbing(self, pricing: ExactPricing) -> ExactPricing:
         """The same by way of lower targets, unless that has been tried or is not worth it.
@@ -264,8 +278,7 @@ class Generation:
         """A slice towards a lower target; the next one, if it has ended there."""
         outcome = self._pricer.exact(pricing.at.prices, rung)
         if outcome.least is not None:
-            proven = lagrangian_bound(self._contraction, pricing.at.prices, outcome.least)
-            self._bound = max(self._bound, proven)
+            self._prove(pricing.at.prices, outcome.least)
         assert self._own is not None
         if self._add(Columns.of(self._contraction, outcome.members), self._own):
             self._under_way = None

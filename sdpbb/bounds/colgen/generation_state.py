@@ -15,6 +15,7 @@ from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
 from sdpbb.bounds.colgen.master import MasterState, Phase
 from sdpbb.bounds.colgen.primal import PrimalState
 from sdpbb.bounds.colgen.stabilisation import DualValues, StabilisationState
+from sdpbb.checker.evidence import Lagrangian
 from sdpbb.problem import Contraction
 
 
@@ -78,7 +79,7 @@ class GenerationState:
     columns, master, stabilisation, pricer, primal : the states of its parts
     under_way : exact pricing that is unfinished
     own : dual values of the last master programme
-    bound : the best so far
+    bound, proof : the best so far, and what it is proven by
     integer : whether an integer programme is to look for a clustering at the end
     early : whether exact pricing before the end is worth another try
     finished : the event that steps end with, None before
@@ -94,6 +95,7 @@ class GenerationState:
     own: DualValues | None
     primal: PrimalState
     bound: SafeBound
+    proof: Lagrangian | None
     integer: bool
     early: bool
     finished: Event | None

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.backends.conic import require
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart, pairs_together, tied_pairs
@@ -15,6 +17,9 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.bounds.sdp.separation import separate
 from sdpbb.problem import Contraction
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,29 +73,40 @@ class SdpState:
 class SdpBounding:
     """Bounds nodes by the contracted Peng-Wei relaxation with cuts (`sdpbb.bounds.bound.Bounding`).
 
-    Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project.
+    Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project; or
+    with a conic solver in the method's place (`SdpParameters.solver`).
     """
 
     def __init__(self, parameters: SdpParameters | None = None) -> None:
+        """Raises BackendUnavailable if the solver asked for is not installed."""
         self.parameters = parameters or SdpParameters()
+        if self.parameters.solver != "admm":
+            require(self.parameters.solver)
 
     def start(
         self,
         contraction: Contraction,
         warm_start: SdpWarmStart | None,
         known: NDArray[np.intp] | None = None,
-    ) -> SdpRun:
+    ) -> SdpRun | ConicRun:
         """Begin to bound a node; a known clustering is of no use here."""
-        run = SdpRun(contraction, self.parameters, is_child=warm_start is not None)
+        run = self._run(contraction, is_child=warm_start is not None)
         if warm_start is not None:
             run.start_from(warm_start, contraction)
         return run
 
-    def resume(self, contraction: Contraction, state: SdpState) -> SdpRun:
-        """Go on where the bounding of the same contraction was left."""
-        run = SdpRun(contraction, self.parameters, state.is_child)
-        run.restore(state)
+    def resume(self, contraction: Contraction, state: SdpState | ConicState) -> SdpRun | ConicRun:
+        """Go on where the bounding of the same contraction was left, by the same solver."""
+        run = self._run(contraction, state.is_child)
+        run.restore(state)  # type: ignore[arg-type]
         return run
+
+    def _run(self, contraction: Contraction, is_child: bool) -> SdpRun | ConicRun:
+        if self.parameters.solver == "admm":
+            return SdpRun(contraction, self.parameters, is_child)
+        from sdpbb.bounds.sdp.conic_run import ConicRun  # which needs this module
+
+        return ConicRun(contraction, self.parameters, is_child)
 
 
 class SdpRun:
@@ -174,6 +190,10 @@ class SdpRun:
 
     def dual_point(self) -> DualPoint:
         """The dual values of the last iterate."""
+        return self._admm.dual_point()
+
+    def argument(self) -> DualPoint:
+        """The bound is evaluated at the end of a step, at the last iterate."""
         return self._admm.dual_point()
 
     def warm_start(self) -> SdpWarmStart:

@@ -131,9 +131,38 @@ class Patience:
 
 
 @dataclass(frozen=True)
+class ConicParameters:
+    """Where another solver solves each relaxation, in rounds of cuts.
+
+    cuts_per_block : at most that many new cuts per block and round, the most violated ones. An
+        interior-point method does not mind more of them, but most of a round's cuts are not needed
+    root, child : as in `SdpParameters`, an iteration being a round
+    max_rounds : the node is given up
+    largest : blocks. Clarabel factorises dense matrices of order m (m + 1) / 2, of 1 GiB each for
+        150 blocks
+    """
+
+    cuts_per_block: int = 2
+    root: Patience = field(default_factory=lambda: Patience(iterations=3, progress=0.2))
+    child: Patience = field(default_factory=lambda: Patience(iterations=2, progress=0.4))
+    max_rounds: int = 30
+    largest: int = 150
+
+    def __post_init__(self) -> None:
+        if min(self.cuts_per_block, self.max_rounds, self.largest) < 1:
+            raise ParameterError(f"conic parameters out of their domain: {self}")
+
+
+SOLVERS = ("admm", "clarabel", "scs")
+
+
+@dataclass(frozen=True)
 class SdpParameters:
     """The bounding of a node.
 
+    solver : "admm", the method of this project; or "clarabel" or "scs", which solve each relaxation
+        anew, as conic says. Their dual values prove bounds in the same way, so this is a second
+        opinion on the method, not on the proof; and slower
     round_period, balance_period, bound_period : iterations between cut rounds, changes of rho,
         and evaluations of the safe bound
     root, child : when a node is given up, without and with a warm start. The root has its cuts
@@ -150,6 +179,8 @@ class SdpParameters:
     admm: AdmmParameters = field(default_factory=AdmmParameters)
     spectrum: SpectrumParameters = field(default_factory=SpectrumParameters)
     separation: SeparationParameters = field(default_factory=SeparationParameters)
+    conic: ConicParameters = field(default_factory=ConicParameters)
+    solver: str = "admm"
     round_period: int = 10
     balance_period: int = 10
     bound_period: int = 20
@@ -160,6 +191,9 @@ class SdpParameters:
     together_candidates: int = 0
 
     def __post_init__(self) -> None:
+        if self.solver not in SOLVERS:
+            expected = f"expected one of {', '.join(SOLVERS)}"
+            raise ParameterError(f"solver = {self.solver!r}: {expected}")
         periods = (
             self.round_period,
             self.balance_period,

@@ -2,6 +2,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from heuristics import MultiStart
 from sdpbb.backends.conic import solve_peng_wei
@@ -50,9 +51,9 @@ def test_with_the_same_cuts_too(instance):
     cuts = run.warm_start().dual.cuts
     assert len(cuts)
     sums = contraction.sizes[:, None] * contraction.means
-    matrices = list(zip(dense(cuts, relaxation.m), cuts.rhs, strict=True))
+    rows = csr_array(dense(cuts, relaxation.m).reshape(len(cuts), -1))
     reference = solve_peng_wei(
-        sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, matrices
+        sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, rows, cuts.rhs
     )
     # The bound may rest on cuts that were dropped later, so only one side is a theorem here.
     optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost

@@ -1,0 +1,211 @@
+"""Measure certificates on the public constraint sets of PC-SOS-SDP: what writing one costs a run,
+how large it is, and how long checking it takes.
+
+Every set is solved without and with a certificate, in a process of its own with one BLAS thread,
+and the certificate is checked in another one that imports NumPy alone (`python -m sdpbb.checker`).
+The seconds of a run are those of `sdpbb.solve`, after a small instance that loads the kernels; the
+seconds of checking are the checker's own, from the opened file to the verdict, and `program` those
+of the whole program, the start of Python and the reading of the data included.
+
+Rows are appended to the CSV file one by one, and sets that are there already are skipped.
+--report writes the tables of all rows in --out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import rows
+from benchmark import ONE_THREAD, ROOT, SHARED, Task, cpu_name, find_tasks
+from rows import Row
+
+FIELDS = (
+    *("dataset", "set", "n", "blocks", "status", "gap", "nodes", "plain", "seconds"),
+    *("bytes", "verdict", "verified_gap", "checking", "program", "gap_tolerance", "bounding"),
+    *("time_limit", "version", "machine", "date"),
+)
+DATA = SHARED / "data" / "pc-sos-sdp"
+
+
+def solve_one(task: Task, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """Solve in this process, without a certificate and with one; the points and constraints for the
+    checker, and its certificate, are left in the folder."""
+    import numpy as np
+
+    import sdpbb
+
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    small = sdpbb.Instance(points, 8, np.array([(0, 1)]), np.array([(2, 3), (3, 4)]))
+    sdpbb.solve(small, sdpbb.SolverParameters(node_limit=3), certificate=folder / "small.cert")
+
+    data = DATA / "datasets" / f"{task.dataset}.txt"
+    instance = sdpbb.read_instance(data, None, DATA / "constraints" / task.dataset / task.file_name)
+    parameters = sdpbb.SolverParameters(**options)
+    taken = []
+    for certificate in (None, folder / "run.cert"):
+        started = time.perf_counter()
+        result = sdpbb.solve(instance, parameters, certificate=certificate)
+        taken.append(time.perf_counter() - started)
+    np.save(folder / "points.npy", instance.points)
+    pairs = [(pair, 1) for pair in instance.must_link.tolist()]
+    pairs += [(pair, -1) for pair in instance.cannot_link.tolist()]
+    lines = [f"{i} {j} {sign}\n" for (i, j), sign in pairs]
+    (folder / "constraints.txt").write_text("".join(lines), encoding="utf-8")
+    return {
+        "n": instance.n_points,
+        "blocks": result.statistics.n_blocks,
+        "status": result.status.value,
+        "gap": result.gap,
+        "nodes": result.statistics.n_nodes,
+        "plain": taken[0],
+        "seconds": taken[1],
+        "bytes": (folder / "run.cert").stat().st_size,
+        "version": result.version,
+    }
+
+
+def measured(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+    """The row of a set: solved in one process, checked in another."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        described = json.dumps([task, str(folder), options])
+        solved = _output([sys.executable, __file__, "--solve-one", described])
+        row: dict[str, Any] = json.loads(solved.splitlines()[-1])
+        files = [str(folder / "run.cert"), str(folder / "points.npy")]
+        command = [sys.executable, "-m", "sdpbb.checker", *files]
+        command += ["--constraints", str(folder / "constraints.txt"), "--json"]
+        started = time.perf_counter()
+        verdict = json.loads(_output(command))
+        row["program"] = time.perf_counter() - started
+    row |= {
+        "verdict": verdict["status"],
+        "verified_gap": verdict["gap"],
+        "checking": verdict["seconds"],
+    }
+    return row
+
+
+def _output(command: Sequence[str]) -> str:
+    environment = {**os.environ, **ONE_THREAD}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 10, 20):
+        raise RuntimeError(f"{' '.join(command[1:3])}: {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def report(found: list[Row]) -> str:
+    """The rows as Markdown."""
+    solved = [row for row in found if row["status"] == "optimal"]
+    verified = [row for row in solved if row["verdict"] == "optimal"]
+    shares = [float(row["checking"]) / float(row["seconds"]) for row in solved]
+    programs = [float(row["program"]) / float(row["seconds"]) for row in solved]
+    costs = [float(row["seconds"]) / float(row["plain"]) for row in solved]
+    largest = max(solved, key=lambda row: int(row["bytes"]))
+    quartiles = statistics.quantiles(shares, n=4)
+    lines = [
+        f"- {len(found)} sets, {len(solved)} solved to the gap asked for within the time limit, "
+        f"{len(verified)} of these verified as optimal.",
+        f"- Checking / solving: median {statistics.median(shares):.1%}, quartiles "
+        f"{quartiles[0]:.1%} and {quartiles[2]:.1%}, at most {max(shares):.1%}; the whole "
+        f"program, Python's start and reading included: median {statistics.median(programs):.1%}.",
+        f"- Solving with / without a certificate: median {statistics.median(costs):.2f}, at most "
+        f"{max(costs):.2f}.",
+        f"- The largest certificate: {int(largest['bytes']) / 1e6:.2f} MB ({largest['dataset']} "
+        f"{largest['set']}, {largest['blocks']} blocks, {largest['nodes']} nodes).",
+        "",
+    ]
+    head = ("data set", "sets", "blocks", "nodes", "solved", "verified", "solving s", "checking s")
+    head += ("checking / solving", "certified / plain", "largest MB")
+    table = []
+    for dataset in dict.fromkeys(row["dataset"] for row in found):
+        mine = [row for row in found if row["dataset"] == dataset]
+        ended = [row for row in mine if row["status"] == "optimal"]
+        if not ended:
+            continue
+        table.append(
+            (
+                dataset,
+                str(len(mine)),
+                _span([int(row["blocks"]) for row in mine]),
+                _span([int(row["nodes"]) for row in mine]),
+                str(len(ended)),
+                str(sum(row["verdict"] == "optimal" for row in ended)),
+                f"{statistics.median(float(row['seconds']) for row in ended):.2f}",
+                f"{statistics.median(float(row['checking']) for row in ended):.3f}",
+                f"{statistics.median(_ratio(row, 'checking', 'seconds') for row in ended):.1%}",
+                f"{statistics.median(_ratio(row, 'seconds', 'plain') for row in ended):.2f}",
+                f"{max(int(row['bytes']) for row in mine) / 1e6:.2f}",
+            )
+        )
+    note = "Medians per data set.\n"
+    return "\n".join([*lines, note, *rows.markdown(head, table)]) + "\n"
+
+
+def _ratio(row: Row, above: str, below: str) -> float:
+    return float(row[above]) / float(row[below])
+
+
+def _span(values: list[int]) -> str:
+    low, high = min(values), max(values)
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "certificates.csv")
+    parser.add_argument("--report", type=Path)
+    parser.add_argument("--datasets", default="", help="separated by commas; all without")
+    parser.add_argument("--seeds", default="0,1,2,3,4")
+    parser.add_argument("--time-limit", type=float, default=120.0)
+    parser.add_argument("--gap", type=float, default=1e-4)
+    parser.add_argument("--bounding", default="hybrid")
+    parser.add_argument("--solve-one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.solve_one:
+        task, folder, options = json.loads(arguments.solve_one)
+        print(json.dumps(solve_one(Task(*task), Path(folder), options)))
+        return
+    datasets = [name for name in arguments.datasets.split(",") if name]
+    datasets = datasets or sorted(path.name for path in (DATA / "constraints").iterdir())
+    tasks = find_tasks(DATA, datasets, [int(seed) for seed in arguments.seeds.split(",")])
+    known = {(row["dataset"], row["set"]) for row in rows.read(arguments.out)}
+    options = {
+        "gap": arguments.gap,
+        "time_limit": arguments.time_limit,
+        "bounding": arguments.bounding,
+    }
+    for task in tasks:
+        if (task.dataset, task.set_name) in known:
+            continue
+        row = {"dataset": task.dataset, "set": task.set_name} | measured(task, options)
+        row |= {
+            "gap_tolerance": arguments.gap,
+            "bounding": arguments.bounding,
+            "time_limit": arguments.time_limit,
+            "machine": cpu_name(),
+            "date": datetime.now(UTC).date().isoformat(),
+        }
+        rows.append(arguments.out, FIELDS, row)
+        print(
+            f"{task.dataset:<14} {task.set_name:<16} {row['status']:<9} {row['nodes']:>4} nodes "
+            f"{row['plain']:8.2f} s {row['seconds']:8.2f} s, checked in {row['checking']:.3f} s: "
+            f"{row['verdict']}, {row['bytes'] / 1e6:.2f} MB",
+            flush=True,
+        )
+    if arguments.report:
+        arguments.report.write_text(report(rows.read(arguments.out)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

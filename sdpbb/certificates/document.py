@@ -1,0 +1,156 @@
+"""A proof as the document and the arrays of a file."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.certified import BoundProof
+from sdpbb.certificates.pruning import proves, values
+from sdpbb.certificates.replay import infeasibility, propagated
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.evidence import Evidence, Lagrangian
+from sdpbb.search.proof import FixingStep, ProofNode, SearchProof
+
+
+class Arrays:
+    """The arrays of a file; each is stored once."""
+
+    def __init__(self) -> None:
+        self.stored: list[NDArray[Any]] = []
+        self._position: dict[int, int] = {}
+
+    def add(self, array: NDArray[Any]) -> int:
+        """The position of an array."""
+        if id(array) not in self._position:
+            self._position[id(array)] = len(self.stored)
+            self.stored.append(array)
+        return self._position[id(array)]
+
+
+class NodeTable:
+    """The nodes of a document: those of a proof that its bound rests on."""
+
+    def __init__(self, proof: SearchProof, root: Blocks, arrays: Arrays) -> None:
+        self._proof, self._arrays = proof, arrays
+        self.target = values(proof.nodes)[0]
+        self.nodes: list[dict[str, Any]] = []
+        # Positions in the proof, with the blocks they begin with.
+        self._waiting: list[tuple[int, Blocks]] = []
+        self._refer(0, root)
+        for position, blocks in self._waiting:  # grows meanwhile
+            self.nodes.append(self._node(proof.nodes[position], blocks))
+
+    def _refer(self, position: int, blocks: Blocks) -> int:
+        self._waiting.append((position, blocks))
+        return len(self._waiting) - 1
+
+    def _node(self, node: ProofNode, blocks: Blocks) -> dict[str, Any]:
+        steps: list[dict[str, Any]] = []
+        while True:
+            blocks, end = self._walked(node, blocks, steps)
+            if end is not None:
+                return {"steps": steps, "end": end}
+            assert node.end is not None
+            i, j = node.end.pair
+            pair = np.array([[i, j]])
+            if blocks.are_undecided(i, j):
+                together = self._refer(node.end.together, blocks.linked(pair))
+                apart = self._refer(node.end.apart, blocks.separated(pair))
+                return {"steps": steps, "end": {"split": [i, j, together, apart]}}
+            # Pairs fixed just before have decided it: what is left is the node itself.
+            same = blocks.block_of[i] == blocks.block_of[j]
+            node = self._proof.nodes[node.end.together if same else node.end.apart]
+
+    def _walked(
+        self, node: ProofNode, blocks: Blocks, steps: list[dict[str, Any]]
+    ) -> tuple[Blocks, dict[str, Any] | None]:
+        """Write the steps of a node; the blocks after them, and the end if it is not a split."""
+        blocks, more, reason = self._propagated(blocks)
+        steps += more
+        for step in node.steps:
+            if reason is not None:
+                break
+            if isinstance(step, FixingStep):
+                written, blocks = self._fixing(step, blocks)
+                steps.append(written)
+                blocks, more, reason = self._propagated(blocks)
+                steps += more
+            elif proves(step, self.target):
+                assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
+                steps.append({"bound": step.bound, "evidence": self._evidence(step)})
+                return blocks, {"open": True}
+        if reason is not None or node.is_infeasible:
+            return blocks, {"infeasible": reason or infeasibility(blocks)}
+        if node.end is None:
+            assert self.target <= 0.0
+            return blocks, {"open": True}
+        return blocks, None
+
+    def _propagated(
+        self, blocks: Blocks
+    ) -> tuple[Blocks, list[dict[str, Any]], dict[str, Any] | None]:
+        blocks, rounds, reason = propagated(blocks)
+        return blocks, [{"merge": self._arrays.add(_int32(rows))} for rows in rounds], reason
+
+    def _fixing(self, step: FixingStep, blocks: Blocks) -> tuple[dict[str, Any], Blocks]:
+        """The pairs of a step, and the blocks after it. They need not hold for more than the
+        target."""
+        refuted: list[list[Any]] = []
+        together: list[Any] = []
+        apart: list[Any] = []
+        for refutation in step.refuted:
+            pair = np.array([refutation.pair])
+            other = blocks.separated(pair) if refutation.together else blocks.linked(pair)
+            number = self._refer(refutation.alternative, other)
+            word = "together" if refutation.together else "apart"
+            refuted.append([*refutation.pair, word, number])
+            (together if refutation.together else apart).append(refutation.pair)
+        excluded = far = None
+        if step.proof is not None:
+            proof = step.proof
+            if len(proof.excluded):
+                assert proof.evidence is not None
+                excluded = {
+                    "pairs": self._arrays.add(_int32(proof.excluded)),
+                    "evidence": self._dual_values(proof.evidence),
+                }
+            far = self._arrays.add(_int32(proof.far)) if len(proof.far) else None
+            apart += [*proof.excluded.tolist(), *proof.far.tolist()]
+        fix = {
+            "below": self.target if math.isfinite(self.target) else None,
+            "refuted": refuted,
+            "excluded": excluded,
+            "far": far,
+        }
+        return {"fix": fix}, blocks.changed(_pairs(together), _pairs(apart))
+
+    def _evidence(self, step: BoundProof) -> dict[str, Any]:
+        return {"kind": "scatter"} if step.evidence is None else self._dual_values(step.evidence)
+
+    def _dual_values(self, evidence: Evidence) -> dict[str, Any]:
+        add = self._arrays.add
+        if isinstance(evidence, Lagrangian):
+            return {"kind": "lagrangian", "prices": add(evidence.prices), "least": evidence.least}
+        cuts = evidence.cuts
+        return {
+            "kind": "semidefinite",
+            "unit": evidence.unit,
+            "N": add(evidence.N),
+            "star_start": add(cuts.star_start),
+            "star_blocks": add(cuts.star_blocks),
+            "cliques": add(cuts.cliques),
+            "complements": add(cuts.complements),
+            "multipliers": add(evidence.multipliers),
+        }
+
+
+def _int32(rows: NDArray[np.integer]) -> NDArray[np.int32]:
+    return rows.astype(np.int32)
+
+
+def _pairs(pairs: list[Any]) -> NDArray[np.int64]:
+    return np.array(pairs, np.int64).reshape(-1, 2)

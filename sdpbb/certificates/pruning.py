@@ -1,0 +1,43 @@
+"""What a proof owes its bound to."""
+
+from __future__ import annotations
+
+import math
+
+from sdpbb.bounds.certified import BoundProof
+from sdpbb.search.proof import FixingStep, ProofNode
+
+
+def values(nodes: list[ProofNode]) -> list[float]:
+    """What is proven for the clusterings of each node: inf where there are none.
+
+    Children come after their parents.
+    """
+    proven = [0.0] * len(nodes)
+    for position in range(len(nodes) - 1, -1, -1):
+        node = nodes[position]
+        value = 0.0
+        if node.is_infeasible:
+            value = math.inf
+        elif node.end is not None:
+            value = min(proven[node.end.together], proven[node.end.apart])
+        for step in reversed(node.steps):
+            if isinstance(step, FixingStep):
+                value = min(value, strength(step, proven))
+            else:
+                value = max(value, step.bound)
+        proven[position] = max(0.0, value)
+    return proven
+
+
+def strength(step: FixingStep, proven: list[float]) -> float:
+    """Up to which cost the pairs of a step are fixed."""
+    alternatives = [proven[refutation.alternative] for refutation in step.refuted]
+    own = math.inf if step.proof is None else step.proof.below
+    return min([own, *alternatives])
+
+
+def proves(step: BoundProof | FixingStep, target: float) -> bool:
+    """Whether a step by itself shows that a node has nothing below the target: what comes after it
+    is not needed."""
+    return isinstance(step, BoundProof) and step.bound >= target

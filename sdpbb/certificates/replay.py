@@ -1,0 +1,90 @@
+"""What follows in a node from its decisions, step by step, with reasons that can be checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.rejection import Rejected
+from sdpbb.feasibility import colour_graph
+from sdpbb.problem import Infeasibility, InfeasibilityKind
+from sdpbb.problem.graph import neighbour_sets
+from sdpbb.problem.propagation import shared_cliques
+
+Reason = dict[str, Any]
+
+
+def propagated(blocks: Blocks) -> tuple[Blocks, list[NDArray[np.int64]], Reason | None]:
+    """The same inferences as `sdpbb.problem.contraction.contract` draws, one round after the other.
+
+    Returns
+    -------
+    The blocks when nothing more follows; the merges of each round, (t, k + 1) rows of points i, j
+    and the clique that leaves them one cluster; and why there is no clustering, if that was met.
+    """
+    rounds: list[NDArray[np.int64]] = []
+    while True:
+        if blocks.contradiction is not None:
+            return blocks, rounds, {"kind": "conflict"}
+        if blocks.k < 3:  # the checker's blocks are closed already
+            return blocks, rounds, None
+        rows, reason = _round(blocks)
+        if reason is not None:
+            return blocks, rounds, reason
+        if not len(rows):
+            return blocks, rounds, None
+        rows, blocks = _merged(blocks, rows)
+        rounds.append(rows)
+
+
+def _merged(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
+    """The blocks that rows leave. Where some of them contradict each other, the first ones that do:
+    after these, the cliques of others need not be cliques any more."""
+    try:
+        return rows, blocks.merged(rows)
+    except Rejected:
+        for count in range(1, len(rows)):
+            left = blocks.merged(rows[:count])
+            if left.contradiction is not None:
+                return rows[:count], left
+        raise
+
+
+def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
+    first = np.unique(blocks.block_of, return_index=True)[1]
+    neighbours = neighbour_sets(blocks.m, np.argwhere(np.triu(blocks.adjacency)))
+    rows: dict[int, list[int]] = {}
+    for clique, common in shared_cliques(neighbours, blocks.k - 1):
+        for i in common:
+            adjacent = common & neighbours[i]
+            if adjacent:
+                members = [*clique, i, min(adjacent)]
+                return np.empty((0, 0), np.int64), {
+                    "kind": "clique",
+                    "points": first[members].tolist(),
+                }
+        least = min(common)
+        for j in common:
+            if j > least:
+                rows.setdefault(j, [least, j, *clique])
+    table = np.array([rows[j] for j in sorted(rows)], np.intp).reshape(-1, blocks.k + 1)
+    return first[table].astype(np.int64), None
+
+
+def infeasibility(blocks: Blocks) -> Reason:
+    """Why propagated blocks cannot be clustered.
+
+    Raises
+    ------
+    AssertionError
+        If they can.
+    """
+    first = np.unique(blocks.block_of, return_index=True)[1]
+    found = colour_graph(blocks.adjacency, blocks.k, None)
+    assert isinstance(found, Infeasibility), "a node that was found infeasible can be coloured"
+    if found.kind is InfeasibilityKind.CLIQUE:
+        return {"kind": "clique", "points": first[list(found.points[: blocks.k + 1])].tolist()}
+    return {"kind": "colouring", "points": first[list(found.points)].tolist()}

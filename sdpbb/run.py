@@ -1,0 +1,245 @@
+"""A run: the one place that chooses implementations and puts them together."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from sdpbb.bounds.bound import Bounding
+from sdpbb.bounds.certified import CertifiedBounding
+from sdpbb.bounds.colgen.bounding import ColgenBounding
+from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.certificates import certificate_bytes
+from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath
+from sdpbb.compilation import prepare_kernels, warm_up
+from sdpbb.conclusion import infeasible, of_search, unknown
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.dask import DaskCluster
+from sdpbb.executors.memory import resident_mebibytes
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.serial import SerialExecutor
+from sdpbb.feasibility import find_feasible
+from sdpbb.files import replacement
+from sdpbb.interruption import interrupt_on_ctrl_c
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.result import Result, Termination
+from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
+from sdpbb.search.evaluate import EvaluationContext
+from sdpbb.search.events import (
+    CertificateEvent,
+    CertificateFailed,
+    CertificateWritten,
+    Compiling,
+    Finished,
+    Observer,
+    Resumed,
+    Started,
+)
+from sdpbb.search.node import Node
+from sdpbb.search.proof import ProofNode, SearchProof
+from sdpbb.search.stop import Limits, Sampled
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree
+
+
+def run(
+    begin: Checkpoint,
+    path: FilePath | None,
+    observer: Observer,
+    interrupt: threading.Event | None,
+    certificate: FilePath | None,
+    resumed: Resumed | None = None,
+    first: Partition | None = None,
+) -> Result:
+    """Go on from a state, which may be the beginning, writing checkpoints to path, and at the end
+    a certificate.
+
+    first : a clustering that keeps the constraints, for a run from the beginning
+    """
+    parameters = begin.parameters
+    # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
+    # 150; parallelism belongs across nodes.
+    with (
+        interrupt_on_ctrl_c(interrupt) as stop,
+        threadpool_limits(1),
+        _workforce(parameters) as workforce,
+    ):
+        # Of blocks there are at most as many as of points.
+        small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
+        prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
+        limits = Limits(
+            time_limit=parameters.time_limit,
+            node_limit=parameters.node_limit,
+            memory_limit=parameters.memory_limit,
+            memory=Sampled(resident_mebibytes),
+            interrupt=stop,
+            started=time.perf_counter() - begin.seconds,
+        )
+        file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
+        result, proof = _search(begin, limits, observer, workforce, file, resumed, first)
+    if certificate is not None:
+        observer(_certified(certificate, begin, result, proof))
+    observer(Finished(result))
+    return result
+
+
+def _certified(
+    path: FilePath, begin: Checkpoint, result: Result, proof: SearchProof
+) -> CertificateEvent:
+    """Write the certificate of a run that has ended."""
+    name = os.fspath(path)
+    try:
+        content = certificate_bytes(begin.instance, result, proof, begin.parameters.gap)
+        with replacement(path) as file:
+            file.write(content)
+    except (OSError, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "out of memory"
+        return CertificateFailed(name, reason)
+    return CertificateWritten(name, len(content))
+
+
+@contextmanager
+def _workforce(parameters: SolverParameters) -> Iterator[Workforce]:
+    """Who evaluates nodes. A cluster is connected to at once, so that a wrong address is told
+    before the work begins; local processes are started when they are needed."""
+    here = TaskPool(SerialExecutor())
+    prepare = warm_up(parameters.bounding)
+    if parameters.dask is not None:
+        cluster = DaskCluster(parameters.dask, prepare)
+        try:
+            yield Workforce(here, lambda: TaskPool(cluster))
+        finally:
+            cluster.kill()
+    elif parameters.workers > 1:
+        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, prepare)))
+    else:
+        yield Workforce(here)
+
+
+def _search(
+    begin: Checkpoint,
+    limits: Limits,
+    observer: Observer,
+    workforce: Workforce,
+    file: CheckpointFile,
+    resumed: Resumed | None,
+    first: Partition | None,
+) -> tuple[Result, SearchProof]:
+    """The result, and what it rests on, which is complete if bounds are certified."""
+    instance, parameters = begin.instance, begin.parameters
+    no_clustering = SearchProof([ProofNode(is_infeasible=True)])
+    contraction = contract(instance)
+    observer(_started(instance, contraction, resumed))
+    if isinstance(contraction, Infeasibility):
+        file.write(_ended(begin, limits, contraction), finished=True)
+        return infeasible(contraction, begin, limits.seconds), no_clustering
+    tolerances = Tolerances.of(parameters.gap, contraction)
+    search = begin.search(tolerances)
+    if search is None and first is not None:
+        search = _begun(instance, contraction, first.labels, "start", tolerances)
+    if search is None:
+        found = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
+        if isinstance(found, Infeasibility):
+            file.write(_ended(begin, limits, found), finished=True)
+            result = infeasible(found, begin, limits.seconds, contraction.n_blocks)
+            return result, no_clustering
+        if found is None:
+            file.write(_ended(begin, limits), finished=True)
+            limit = Termination.TIME_LIMIT
+            result = unknown(limit, 0.0, begin, limits.seconds, contraction.n_blocks)
+            return result, SearchProof()
+        labels = contraction.lift(found)
+        search = _begun(instance, contraction, labels, "colouring", tolerances)
+    if parameters.certify and search.proof is None:
+        search.proof = SearchProof()
+    context = EvaluationContext(
+        instance=instance,
+        bounding=_bounding_of(parameters, instance),
+        search=parameters.search,
+        tolerances=tolerances,
+        seed=parameters.seed,
+    )
+    try:
+        reached = branch_and_bound(search, context, limits, observer, workforce, file)
+    except BackendFailure:
+        # Of a task or of who evaluates them: what is known of the tree is as it should be.
+        file(search, finished=True)
+        raise
+    result = of_search(search, reached, begin, limits.seconds, contraction.n_blocks)
+    return result, search.proof or SearchProof()
+
+
+def _ended(
+    begin: Checkpoint, limits: Limits, infeasibility: Infeasibility | None = None
+) -> Checkpoint:
+    """The state of a run that has ended before its search began."""
+    return replace(begin, infeasibility=infeasibility, seconds=limits.seconds)
+
+
+def _bounding_of(parameters: SolverParameters, instance: Instance) -> Bounding[Any]:
+    """What bounds the nodes; where that is to be certified, without what the checker does not
+    know."""
+    if not parameters.certify:
+        return _bounding(parameters)
+    sdp, colgen = parameters.sdp, parameters.colgen
+    separation = replace(sdp.separation, pentagons=0)
+    known = replace(
+        parameters,
+        sdp=replace(sdp, separation=separation, together_candidates=0),
+        colgen=replace(colgen, enumeration=replace(colgen.enumeration, is_wanted=False)),
+    )
+    return CertifiedBounding(_bounding(known), instance.points)
+
+
+def _bounding(parameters: SolverParameters) -> Bounding[Any]:
+    if parameters.bounding == "colgen":
+        return ColgenBounding(parameters.colgen, parameters.sdp)
+    if parameters.bounding == "hybrid":
+        return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
+    return SdpBounding(parameters.sdp)
+
+
+def _begun(
+    instance: Instance,
+    contraction: Contraction,
+    labels: NDArray[np.intp],
+    source: str,
+    tolerances: Tolerances,
+) -> Search:
+    """A search that begins with labels (n,) that keep the constraints on pairs: its first
+    clustering, if they keep those on clusters."""
+    tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
+    if contraction.keeps(labels[contraction.representatives]):
+        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
+    return Search(tree)
+
+
+def _started(
+    instance: Instance, contraction: Contraction | Infeasibility, resumed: Resumed | None
+) -> Started:
+    known = contraction if isinstance(contraction, Contraction) else None
+    return Started(
+        name=instance.name,
+        n_points=instance.n_points,
+        n_features=instance.n_features,
+        k=instance.k,
+        n_must_link=len(instance.must_link),
+        n_cannot_link=len(instance.cannot_link),
+        n_blocks=0 if known is None else known.n_blocks,
+        n_block_cannot_link=0 if known is None else len(known.cannot_link),
+        resumed=resumed,
+        n_cluster_constraints=len(instance.cluster_constraints),
+        origin=instance.origin,
+    )

@@ -1,0 +1,353 @@
+"""The bound by established conic solvers: beside the method's, and in trees."""
+
+import pickle
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from heuristics import MultiStart
+from sdpbb import SolverParameters, solve
+from sdpbb.archive import read_archive, write_archive
+from sdpbb.backends import conic
+from sdpbb.bounds.colgen.parameters import (
+    CentreParameters,
+    ColgenParameters,
+    EnumerationParameters,
+)
+from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.sdp.admm import Admm
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.conic_run import ConicRun, solve_relaxation
+from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.parameters import ConicParameters, Patience, SdpParameters
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import safe_bound
+from sdpbb.checkpoint import STORED_TYPES, read_checkpoint
+from sdpbb.cli.engine import solver_parameters
+from sdpbb.cli.options import SdpSolver
+from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.result import SolutionStatus, Termination
+from sdpbb.solver import resume
+from tests.bounds.sdp.problems import small_problem, two_clusters
+from tests.enumeration import optimum, random_instance
+
+SOLVERS = ("clarabel", "scs")
+SEEDS = st.integers(0, 10**6)
+
+
+def constrained(seed: int, n: int, k: int) -> Instance:
+    """Overlapping clouds with constraints drawn from nothing: a few are against the data."""
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, 3)) + 2.0 * rng.integers(0, 2, size=(n, 1))
+    order = rng.permutation(n)
+    must_link = [tuple(order[2 * p : 2 * p + 2]) for p in range(n // 10)]
+    cannot_link = [tuple(order[-2 * p - 2 : n - 2 * p]) for p in range(n // 5)]
+    instance = Instance(points, k, must_link, cannot_link)
+    assert isinstance(contract(instance), Contraction)
+    return instance
+
+
+def with_cuts(contraction: Contraction, steps: int) -> CutSet:
+    """The cuts that the method has after some steps."""
+    run = SdpBounding().start(contraction, None)
+    for _ in range(steps):
+        run.advance(np.inf)
+    return run.dual_point().cuts
+
+
+def converged(relaxation: Relaxation, cuts: CutSet, iterations: int) -> float:
+    """The best bound of the method for these cuts alone, with no others."""
+    parameters = SdpParameters()
+    admm = Admm(relaxation, parameters.admm, parameters.spectrum)
+    admm.replace_cuts(cuts)
+    best = -np.inf
+    for _ in range(iterations):
+        admm.iterate()
+        if admm.n_iterations % parameters.balance_period == 0:
+            admm.balance()
+        if admm.n_iterations % 50 == 0:
+            best = max(best, safe_bound(relaxation, admm.dual_point()).value)
+    return best
+
+
+def bounded(contraction: Contraction, solver: str, cutoff: float = np.inf) -> tuple:
+    """A run to its end, and how it ended."""
+    run = SdpBounding(SdpParameters(solver=solver)).start(contraction, None)
+    assert isinstance(run, ConicRun)
+    progress = run.advance(cutoff)
+    while not (progress.stalled or progress.bound.value >= cutoff):
+        progress = run.advance(cutoff)
+    return run, progress
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "steps"),
+    [
+        *((12, 3, 1), (20, 4, 2), (26, 3, 3), (18, 2, 2)),
+        pytest.param(50, 4, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_all_agree_on_the_same_relaxation(n, k, steps):
+    contraction = contract(constrained(n, n, k))
+    relaxation = Relaxation.of(contraction)
+    cuts = with_cuts(contraction, steps)
+    assert len(cuts)
+    ours = converged(relaxation, cuts, 1500)
+    values = []
+    for solver in SOLVERS:
+        solution, dual = solve_relaxation(relaxation, cuts, solver)
+        value = relaxation.total - relaxation.scale * solution.value
+        proven = safe_bound(relaxation, dual).value
+        values.append(value)
+        error = 1e-6 * relaxation.total
+        assert (cuts.values(solution.Z) >= cuts.rhs - 1e-4).all()
+        # The bound is at most the optimum, which is at most error from the value.
+        assert max(ours, proven) <= value + error
+        assert proven >= value - error
+        assert ours >= value - 1e-5 * relaxation.total
+    assert values[0] == pytest.approx(values[1], abs=1e-6 * relaxation.total)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_bound_is_never_above_the_optimum(solver):
+    @given(SEEDS)
+    @settings(max_examples=25, derandomize=True, deadline=None)
+    def holds(seed):
+        problem = small_problem(seed) if seed % 3 else two_clusters(seed)
+        run, progress = bounded(problem.contraction, solver)
+        assert progress.bound.value <= problem.optimum * (1 + 1e-12) + 1e-12
+        # Most relaxations with cuts are tight at this size; all beat the scatter inside blocks.
+        assert progress.bound.value >= problem.contraction.scatter.sum() - 1e-9
+        again = safe_bound(run.relaxation, run.dual_point())
+        assert again.value == pytest.approx(progress.bound.value) or progress.bound.value == (
+            pytest.approx(problem.contraction.scatter.sum())
+        )
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    ("solver", "options"), [("clarabel", {"max_iter": 3}), ("scs", {"max_iters": 4})]
+)
+def test_dual_values_that_are_far_off_prove_what_they_prove(solver, options, monkeypatch):
+    monkeypatch.setitem(conic.OPTIONS, solver, options)
+    for seed in range(12):
+        problem = small_problem(seed)
+        _, progress = bounded(problem.contraction, solver)
+        assert 0.0 <= progress.bound.value <= problem.optimum * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_cuts_close_the_gap(solver):
+    contraction = contract(constrained(3, 20, 3))
+    upper = MultiStart().run(contraction, np.random.default_rng(0)).cost
+    run = SdpBounding(SdpParameters(solver=solver)).start(contraction, None)
+    first = run.advance(upper)
+    assert (first.n_iterations, first.n_cuts) == (1, 0)
+    second = run.advance(upper)
+    assert 0 < second.n_cuts <= 2 * contraction.n_blocks
+    assert first.bound < second.bound
+    _, progress = bounded(contraction, solver, upper * (1 - 1e-6))
+    assert upper * (1 - 1e-6) <= progress.bound.value <= upper * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_affinity_and_fixings(solver):
+    contraction = contract(constrained(4, 20, 3))
+    upper = MultiStart().run(contraction, np.random.default_rng(0)).cost
+    run, _ = bounded(contraction, solver, upper)
+    Z = run.affinity()
+    np.testing.assert_allclose(Z @ contraction.sizes, 1, atol=1e-3)
+    assert (Z >= 0).all()
+    assert not Z[contraction.adjacency].any()
+    assert run.clustering() is None
+    together, apart = run.fixings(upper * 1.001)
+    assert not len(together)
+    labels = MultiStart().run(contraction, np.random.default_rng(1)).labels
+    assert len(apart)
+    assert (labels[apart[:, 0]] != labels[apart[:, 1]]).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_child_begins_with_what_its_parent_has_proven(solver):
+    instance = constrained(5, 20, 3)
+    parameters = SdpParameters(solver=solver)
+    run, progress = bounded(contract(instance), solver)
+    warm_start = pickle.loads(pickle.dumps(run.warm_start()))
+    pair = [tuple(map(int, np.argwhere(np.triu(run.affinity() > 0.01, 1))[0]))]
+    first = contract(instance).representatives
+    pair = [(int(first[pair[0][0]]), int(first[pair[0][1]]))]
+    for decision in ({"must_link": pair}, {"cannot_link": pair}):
+        child = contract(instance, **decision)
+        inherited = SdpBounding(parameters).start(child, warm_start)
+        bound = inherited.advance(np.inf).bound.value
+        assert bound >= progress.bound.value * (1 - 1e-5)
+        # The method can take over from a conic solver, and the other way round.
+        ours = SdpBounding().start(child, warm_start).advance(np.inf).bound.value
+        assert ours >= progress.bound.value * (1 - 1e-2)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_run_goes_on_as_if_it_had_not_been_left(solver):
+    contraction = contract(constrained(6, 20, 4))
+    bounding = SdpBounding(SdpParameters(solver=solver))
+    run = bounding.start(contraction, None)
+    assert run.affinity().shape == (contraction.n_blocks,) * 2
+    run.advance(np.inf)
+    other = bounding.resume(contraction, pickle.loads(pickle.dumps(run.state())))
+    for _ in range(2):
+        one, two = run.advance(np.inf), other.advance(np.inf)
+        assert (one.bound, one.n_cuts, one.stalled) == (two.bound, two.n_cuts, two.stalled)
+    np.testing.assert_array_equal(run.affinity(), other.affinity())
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_relaxation_without_a_solution_closes_its_node(solver):
+    """Where pairs that are fixed leave no clustering, the bound passes every cutoff."""
+    contraction = contract(Instance(np.random.default_rng(0).normal(size=(9, 2)), 3))
+    run = SdpBounding(SdpParameters(solver=solver)).start(contraction, None)
+    apart = np.zeros((9, 9), dtype=bool)
+    apart[:4, :4] = ~np.eye(4, dtype=bool)
+    run._relaxation = replace(run._relaxation, forbidden=apart)
+    cutoff = 100.0 * contraction.total
+    progress = run.advance(cutoff)
+    assert progress.bound.value < contraction.total  # which clique cuts are needed for
+    while not progress.stalled and progress.bound.value < cutoff:
+        progress = run.advance(cutoff)
+    assert progress.bound.value >= cutoff
+    assert safe_bound(run.relaxation, run.argument()).value == progress.bound.value
+
+
+def test_a_node_is_given_up():
+    contraction = contract(constrained(7, 20, 4))
+    few = ConicParameters(cuts_per_block=1, max_rounds=2)
+    run = SdpBounding(SdpParameters(solver="scs", conic=few)).start(contraction, None)
+    assert [run.advance(1e9).stalled for _ in range(2)] == [False, True]
+    slow = ConicParameters(cuts_per_block=1, root=Patience(1, 0.999))
+    run = SdpBounding(SdpParameters(solver="scs", conic=slow)).start(contraction, None)
+    assert [run.advance(1e9).stalled for _ in range(2)] == [False, True]
+
+
+HARD = CentreParameters(0.0, 0.0, 0.0)  # nothing is easy to price
+LINEAR = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False), centre=HARD)
+SHORT = {
+    solver: SdpParameters(solver=solver, conic=ConicParameters(max_rounds=1)) for solver in SOLVERS
+}
+TREES = {
+    "sdp": SolverParameters(bounding="sdp"),
+    "sdp, clarabel": SolverParameters(bounding="sdp", sdp=SdpParameters(solver="clarabel")),
+    "sdp, scs": SolverParameters(bounding="sdp", sdp=SdpParameters(solver="scs")),
+    "sdp, clarabel, branching": SolverParameters(bounding="sdp", sdp=SHORT["clarabel"]),
+    "sdp, scs, branching": SolverParameters(bounding="sdp", sdp=SHORT["scs"]),
+    "colgen": SolverParameters(bounding="colgen"),
+    "colgen, scs": SolverParameters(bounding="colgen", sdp=SHORT["scs"], colgen=LINEAR),
+    "hybrid": SolverParameters(bounding="hybrid"),
+    "hybrid, clarabel": SolverParameters(
+        bounding="hybrid",
+        sdp=SHORT["clarabel"],
+        colgen=ColgenParameters(centre=HARD),
+        hybrid=HybridParameters(0.0),
+    ),
+    "hybrid, scs, branching": SolverParameters(
+        bounding="hybrid", sdp=SHORT["scs"], colgen=LINEAR, hybrid=HybridParameters(100.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_agree_with_enumeration(name):
+    @given(SEEDS)
+    @settings(max_examples=8, derandomize=True, deadline=None)
+    def agrees(seed):
+        instance = random_instance(np.random.default_rng(seed), 9, n_min=4)
+        truth = optimum(instance)
+        result = solve(instance, replace(TREES[name], gap=1e-6))
+        if truth is None:
+            assert result.status is SolutionStatus.INFEASIBLE
+            return
+        assert result.status is SolutionStatus.OPTIMAL
+        assert result.partition.is_feasible(instance)
+        total = ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
+        assert result.objective == pytest.approx(truth, rel=1e-6, abs=1e-12 * total)
+        assert result.lower_bound <= truth + 1e-12 * total
+
+    agrees()
+
+
+@pytest.mark.parametrize(("n", "k", "seed"), [(24, 4, 1), (30, 3, 2), (24, 8, 3), (20, 2, 4)])
+def test_trees_agree_with_each_other(n, k, seed):
+    instance = constrained(seed, n, k)
+    ours, theirs = ("sdp", "colgen", "hybrid"), ("sdp, scs", "sdp, scs, branching")
+    names = (*ours, *theirs, "hybrid, scs, branching")
+    results = [solve(instance, replace(TREES[name], gap=1e-5)) for name in names]
+    assert {result.status for result in results} == {SolutionStatus.OPTIMAL}
+    best = min(result.objective for result in results)
+    for result in results:
+        assert result.objective <= best * (1 + 1e-5)
+        assert result.lower_bound <= best * (1 + 1e-12)
+
+
+def test_a_tree_is_resumed(tmp_path):
+    instance = constrained(8, 20, 5)
+    asked = replace(TREES["sdp, scs, branching"], gap=1e-6)
+    whole = solve(instance, asked)
+    assert whole.statistics.n_nodes > 3
+    left = solve(instance, replace(asked, node_limit=2), checkpoint=tmp_path / "run")
+    assert left.termination is Termination.NODE_LIMIT
+    assert read_checkpoint(tmp_path / "run").parameters == replace(asked, node_limit=2)
+    result = resume(tmp_path / "run", node_limit=None)
+    assert result.partition == whole.partition
+    assert result.lower_bound == whole.lower_bound
+    assert result.statistics.n_nodes == whole.statistics.n_nodes
+
+
+@pytest.mark.parametrize("is_hybrid", [False, True])
+def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
+    contraction = contract(constrained(9, 20, 4))
+    scs = SdpParameters(solver="scs")
+    made = HybridBounding(scs, LINEAR) if is_hybrid else SdpBounding(scs)
+    run, path = made.start(contraction, None), tmp_path / "state"
+    n_cuts = []
+    for rounds in range(3):
+        write_archive(path, "test", (run.state(), run.warm_start()), STORED_TYPES)
+        state, warm_start = read_archive(path, "test", STORED_TYPES)
+        other = made.resume(contraction, state)
+        assert other.n_iterations == run.n_iterations == rounds
+        assert made.start(contraction, warm_start).n_iterations == 0
+        one, two = run.advance(np.inf), other.advance(np.inf)
+        assert (one.bound, one.n_cuts) == (two.bound, two.n_cuts)
+        n_cuts.append(one.n_cuts)
+    assert n_cuts[1] > n_cuts[0] == 0  # relaxations were solved
+
+
+def test_too_many_blocks_are_refused():
+    parameters = SdpParameters(solver="scs", conic=ConicParameters(largest=10))
+    instance = constrained(1, 20, 3)
+    with pytest.raises(BackendFailure, match=r"^scs: a relaxation of 18 blocks; expected at"):
+        SdpBounding(parameters).start(contract(instance), None)
+    with pytest.raises(BackendFailure, match=r"^scs: a relaxation of 18 blocks"):
+        solve(instance, SolverParameters(bounding="sdp", sdp=parameters))
+
+
+def test_a_solver_that_is_missing_is_told_before_the_run(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scs", None)
+    asked = SolverParameters(sdp=SdpParameters(solver="scs"))
+    with pytest.raises(BackendUnavailable, match=r"^scs: scs cannot be imported"):
+        solve(constrained(1, 20, 3), asked)
+
+
+def test_parameters():
+    with pytest.raises(ParameterError, match="solver = 'mosek': expected one of admm, clarabel"):
+        SdpParameters(solver="mosek")
+    for wrong in ({"cuts_per_block": 0}, {"max_rounds": 0}, {"largest": 0}):
+        with pytest.raises(ParameterError):
+            ConicParameters(**wrong)
+    assert solver_parameters(gap=1e-4, workers=1).sdp == SdpParameters()
+    asked = solver_parameters(gap=1e-4, workers=1, sdp_solver=SdpSolver.CLARABEL)
+    assert asked.sdp == SdpParameters(solver="clarabel")

@@ -1,0 +1,275 @@
+"""Certificates of runs, checked by the checker, on instances whose optimum is enumerated."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.checker import container
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.verify import verify
+from sdpbb.errors import ParameterError
+from sdpbb.parameters import SolverParameters
+from sdpbb.result import Termination
+from sdpbb.search.events import CertificateFailed, CertificateWritten
+from sdpbb.search.parameters import BranchingParameters, SearchParameters
+
+# So little of the method that most instances branch.
+WEAK = replace(
+    SdpParameters(),
+    max_iterations=20,
+    separation=replace(SdpParameters().separation, triangles_per_block=1, stars_per_block=0),
+)
+
+
+def random_instance(seed: int, largest: int = 9) -> sdpbb.Instance:
+    """Points on several scales, with constraints of every density, contradictory ones included."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, largest + 1))
+    k = int(rng.integers(1, n + 1))
+    points = rng.normal(size=(n, int(rng.integers(1, 4)))) * 10.0 ** rng.integers(-3, 4)
+    if rng.random() < 0.3:
+        points = np.round(points)
+    i, j = np.triu_indices(n, 1)
+    density = rng.random() ** 2
+    drawn = rng.random(len(i))
+    labels = rng.integers(k, size=n)
+    alike = labels[i] == labels[j]
+    must = alike & (drawn < 0.3 * density)
+    cannot = ~alike & (drawn < density)
+    if rng.random() < 0.2:
+        cannot |= drawn > 0.9
+    pairs = np.column_stack([i, j])
+    return sdpbb.Instance(points, k, pairs[must], pairs[cannot & ~must])
+
+
+def enumerated(instance: sdpbb.Instance) -> float:
+    """The least cost; inf if there is no clustering."""
+    best = math.inf
+    for labels in partitions(instance.n_points, instance.k):
+        partition = sdpbb.Partition(labels)
+        if partition.is_feasible(instance):
+            best = min(best, partition.sum_of_squares(instance.points))
+    return best
+
+
+def partitions(n: int, k: int):
+    """All labels (n,) with exactly k clusters, each numbered by its first point."""
+
+    def grow(labels: list[int], used: int):
+        if len(labels) == n:
+            if used == k:
+                yield np.array(labels)
+            return
+        if used + n - len(labels) < k:
+            return
+        for label in range(min(used + 1, k)):
+            yield from grow([*labels, label], max(used, label + 1))
+
+    yield from grow([], 0)
+
+
+def verdict_of(path, instance):
+    certificate = Certificate.read(path.read_bytes())
+    pairs = instance.must_link, instance.cannot_link
+    return verify(certificate, instance.points, instance.k, *pairs)
+
+
+@pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
+@given(seed=st.integers(0, 10**6), weak=st.booleans(), candidates=st.sampled_from([1, 3]))
+@settings(max_examples=60)
+def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak, candidates):
+    instance = random_instance(seed)
+    path = tmp_path_factory.mktemp("run") / "proof"
+    search = SearchParameters(branching=BranchingParameters(candidates, 1))
+    sdp = WEAK if weak else SdpParameters()
+    parameters = SolverParameters(bounding=bounding, sdp=sdp, search=search, gap=1e-6)
+    result = sdpbb.solve(instance, parameters, certificate=path)
+    verdict = verdict_of(path, instance)
+    assert verdict.status == result.status.value
+    optimum = enumerated(instance)
+    if optimum == math.inf:
+        assert verdict.status == "infeasible"
+    else:
+        assert verdict.status == "optimal"
+        assert verdict.lower_bound <= optimum * (1 + 1e-12)
+        assert verdict.cost <= optimum * (1 + 1e-6) + 1e-25 * verdict.cost
+
+
+@given(seed=st.integers(0, 10**6), limit=st.integers(1, 6))
+@settings(max_examples=30)
+def test_a_run_that_stops_early_proves_what_it_says(tmp_path_factory, seed, limit):
+    instance = random_instance(seed)
+    path = tmp_path_factory.mktemp("run") / "proof"
+    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-9, node_limit=limit)
+    result = sdpbb.solve(instance, parameters, certificate=path)
+    verdict = verdict_of(path, instance)
+    assert verdict.status == result.status.value
+    if result.lower_bound is not None:
+        assert min(verdict.lower_bound, result.objective) == result.lower_bound
+        assert verdict.lower_bound <= enumerated(instance) * (1 + 1e-12)
+
+
+def branching_instance() -> sdpbb.Instance:
+    """One that weak bounds branch on."""
+    rng = np.random.default_rng(3)
+    return sdpbb.Instance(rng.normal(size=(30, 2)), 4, [(0, 1)], [(2, 3), (3, 4), (2, 4)])
+
+
+def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
+    instance = branching_instance()
+    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6, certify=True)
+    whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
+    assert whole.statistics.n_nodes > 5
+    state, proof = tmp_path / "state", tmp_path / "parts"
+    sdpbb.solve(instance, replace(parameters, node_limit=3), checkpoint=state)
+    result = sdpbb.resume(state, node_limit=None, certificate=proof)
+    assert result.objective == whole.objective
+    assert proof.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert verdict_of(proof, instance).status == "optimal"
+
+
+def test_processes_leave_a_proof(tmp_path):
+    instance = branching_instance()
+    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-6, workers=2)
+    result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
+    verdict = verdict_of(tmp_path / "proof", instance)
+    assert verdict.status == "optimal"
+    assert verdict.lower_bound <= result.objective
+
+
+def test_pairs_are_fixed_with_reasons(tmp_path):
+    """Fixings by dual values, by distance, and merges by cliques, in one tree."""
+    rng = np.random.default_rng(5)
+    centres = np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0], [300.0, 0.0]], 7, axis=0)
+    points = centres + rng.normal(size=centres.shape) * 2.0
+    instance = sdpbb.Instance(points, 4, [], [(0, 7), (0, 14), (7, 14), (0, 27), (7, 27), (14, 27)])
+    parameters = SolverParameters(bounding="sdp", sdp=WEAK, gap=1e-9)
+    sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
+    document = container.unpack((tmp_path / "proof").read_bytes())[0]
+    fixings = [step["fix"] for node in document["nodes"] for step in node["steps"] if "fix" in step]
+    assert any(fix["excluded"] for fix in fixings)
+    assert any(fix["far"] is not None for fix in fixings)
+    verdict = verdict_of(tmp_path / "proof", instance)
+    assert verdict.status == "optimal"
+    assert verdict.n_fixings > 10
+
+
+def test_forced_merges_carry_their_cliques(tmp_path):
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(12, 2))
+    triangle = [(0, 1), (1, 2), (0, 2)]
+    both = [(i, j) for i in (3, 4) for j in (1, 2)]
+    instance = sdpbb.Instance(points, 3, [], triangle + both)
+    sdpbb.solve(instance, SolverParameters(gap=1e-6), certificate=tmp_path / "proof")
+    document = container.unpack((tmp_path / "proof").read_bytes())[0]
+    assert any("merge" in step for step in document["nodes"][0]["steps"])
+    assert verdict_of(tmp_path / "proof", instance).status == "optimal"
+
+
+WHEEL = [(i, (i + 1) % 5) for i in range(5)] + [(i, 5) for i in range(5)]
+# Without triangles, and not to be coloured with three colours (Grötzsch).
+TRIANGLE_FREE = [(i, (i + 1) % 5) for i in range(5)]
+TRIANGLE_FREE += [(i, 5 + (i + step) % 5) for i in range(5) for step in (1, 4)]
+TRIANGLE_FREE += [(5 + i, 10) for i in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("k", "must_link", "cannot_link", "kind"),
+    [
+        (2, [(0, 1), (1, 2)], [(0, 2)], "conflict"),
+        (2, [], [(0, 1), (1, 2), (0, 2)], "conflict"),
+        (3, [], [(i, j) for i in range(4) for j in range(i)], "clique"),
+        (3, [], WHEEL, "conflict"),
+        (3, [], TRIANGLE_FREE, "colouring"),
+        (11, [(0, 1)], [], "conflict"),
+    ],
+)
+def test_infeasible_instances_leave_the_reason(tmp_path, k, must_link, cannot_link, kind):
+    points = np.random.default_rng(0).normal(size=(11, 2))
+    instance = sdpbb.Instance(points, k, must_link, cannot_link)
+    result = sdpbb.solve(instance, certificate=tmp_path / "proof")
+    assert result.status.value == "infeasible"
+    document = container.unpack((tmp_path / "proof").read_bytes())[0]
+    assert document["nodes"][0]["end"]["infeasible"]["kind"] == kind
+    verdict = verdict_of(tmp_path / "proof", instance)
+    assert verdict.status == "infeasible"
+    assert verdict.lower_bound is None
+
+
+def test_what_cannot_be_certified_is_refused(tmp_path):
+    instance = branching_instance()
+    proof = tmp_path / "proof"
+    with pytest.raises(ParameterError, match=r"^gap = .*1e-09 or more for a certificate"):
+        sdpbb.solve(instance, SolverParameters(gap=1e-10), certificate=proof)
+    limited = replace(instance, cluster_constraints=(sdpbb.MaximumSize(20),))
+    with pytest.raises(ParameterError, match=r"^certificate: .*constraints on clusters"):
+        sdpbb.solve(limited, certificate=proof)
+    with pytest.raises(ParameterError, match=r"^certificate = .*no folder"):
+        sdpbb.solve(instance, certificate=tmp_path / "none" / "proof")
+    state = tmp_path / "state"
+    sdpbb.solve(instance, SolverParameters(node_limit=1), checkpoint=state)
+    with pytest.raises(ParameterError, match=r"^certificate = .*begun without one"):
+        sdpbb.resume(state, certificate=proof)
+    assert not proof.exists()
+
+
+def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sdpbb.run.replacement", full)
+    told = []
+    result = sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
+    assert result.status.value == "optimal"
+    failed = [event for event in told if isinstance(event, CertificateFailed)]
+    assert failed == [CertificateFailed(str(tmp_path / "proof"), "No space left on device")]
+
+
+def test_an_observer_is_told_of_the_file(tmp_path):
+    told = []
+    sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
+    (written,) = (event for event in told if isinstance(event, CertificateWritten))
+    assert written.n_bytes == (tmp_path / "proof").stat().st_size
+
+
+def test_costs_beyond_the_precision_of_a_proof_are_left_open(tmp_path):
+    """Clusters a ten-millionth as wide as they are apart, and a gap of 1e-9."""
+    rng = np.random.default_rng(1)
+    centres = np.repeat([[0.1, 0.3], [5.7, 1.1], [2.3, 9.9]], 4, axis=0)
+    instance = sdpbb.Instance(centres + 1e-7 * rng.normal(size=(12, 2)), 3)
+    parameters = SolverParameters(gap=1e-9, bounding="sdp")
+    result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
+    assert result.termination is Termination.PRECISION
+    assert verdict_of(tmp_path / "proof", instance).status == "feasible"
+    exact = sdpbb.solve(instance, replace(parameters, gap=1e-4), certificate=tmp_path / "proof")
+    assert exact.status.value == "optimal"
+    assert verdict_of(tmp_path / "proof", instance).status == "optimal"
+
+
+def test_diameters_are_certified_as_the_cannot_links_they_are(tmp_path):
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(20, 2))
+    instance = sdpbb.Instance(points, 4, cluster_constraints=(sdpbb.MaximumDiameter(2.5),))
+    result = sdpbb.solve(instance, certificate=tmp_path / "proof")
+    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
+    assert verdict.status == "optimal"
+    assert verdict.cost == pytest.approx(result.objective)
+    with pytest.raises(
+        sdpbb.CertificateError, match="rejected: is about other cannot-links"
+    ):
+        sdpbb.verify_certificate(tmp_path / "proof", sdpbb.Instance(points, 4))
+
+
+def test_files_that_are_no_certificates_are_named(tmp_path):
+    instance = branching_instance()
+    with pytest.raises(sdpbb.CertificateError, match="none: cannot be read"):
+        sdpbb.verify_certificate(tmp_path / "none", instance)
+    (tmp_path / "text").write_text("a text")
+    with pytest.raises(sdpbb.CertificateError, match=r"text: rejected: .*does not begin"):
+        sdpbb.verify_certificate(tmp_path / "text", instance)

@@ -1,0 +1,107 @@
+"""The option --sdp-solver, wherever --bounding is one."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from sdpbb.bounds.sdp.conic_run import ConicRun
+from sdpbb.cli import ExitCode, main
+from sdpbb.problem import Instance
+from sdpbb.problem.formats import write_points
+from tests.enumeration import optimum
+
+POINTS = np.random.default_rng(3).normal(size=(9, 2))
+OPTIMUM = optimum(Instance(POINTS, 3, cannot_link=[(0, 1), (2, 5)]))
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_points(tmp_path / "points.txt", POINTS, 3)
+    (tmp_path / "pairs.txt").write_text("CL 0 1\nCL 2 5\n")
+    (tmp_path / "labels.txt").write_text("\n".join("012012012"))
+    return tmp_path
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """The solvers that relaxations were solved by."""
+    used = []
+    advance = ConicRun.advance
+
+    def counted(run, cutoff):
+        used.append(run.parameters.solver)
+        return advance(run, cutoff)
+
+    monkeypatch.setattr(ConicRun, "advance", counted)
+    return used
+
+
+def run(monkeypatch, *arguments) -> int:
+    monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
+    with pytest.raises(SystemExit) as exited:
+        main()
+    return exited.value.code
+
+
+@pytest.mark.parametrize("solver", ["admm", "clarabel", "scs"])
+@pytest.mark.parametrize("command", ["solve", "gap", "price"])
+def test_it_is_the_solver_that_is_used(command, solver, files, rounds, monkeypatch):
+    given = ["points.txt", "labels.txt"] if command == "gap" else ["points.txt"]
+    out = files / "out.json"
+    code = run(
+        monkeypatch,
+        *(command, *(files / name for name in given), "--constraints", files / "pairs.txt"),
+        *("--bounding", "sdp", "--sdp-solver", solver, "--workers", 1, "--json", out, "-q"),
+    )
+    assert code == ExitCode.OPTIMAL
+    assert set(rounds) == ({solver} - {"admm"})
+    told = json.loads(out.read_text())
+    cost = told["best"]["objective"] if command == "gap" else told["objective"]
+    assert cost == pytest.approx(OPTIMUM)
+    assert told["lower_bound"] <= OPTIMUM * (1 + 1e-12)
+
+
+def test_a_batch_says_it_in_its_manifest_or_command(files, monkeypatch):
+    (files / "manifest.toml").write_text(
+        '[[instance]]\ndata = "points.txt"\nconstraints = "pairs.txt"\nbounding = "sdp"\n'
+        'sdp_solver = "scs"\n'
+    )
+    keys = set()
+    for name, more in {"a": (), "b": ("--sdp-solver", "clarabel")}.items():
+        folder = files / name
+        arguments = (files / "manifest.toml", "--out", folder, "--workers", 1, "-q", *more)
+        assert run(monkeypatch, "batch", *arguments) == ExitCode.OPTIMAL
+        row = json.loads((folder / "results.jsonl").read_text().splitlines()[-1])
+        assert row["objective"] == pytest.approx(OPTIMUM)
+        keys.add(row["key"])
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize("solver", ["clarabel", "scs"])
+def test_its_proofs_can_be_certified(solver, files, monkeypatch):
+    data = (files / "points.txt", "--constraints", files / "pairs.txt")
+    certificate = files / "proof"
+    asked = ("--bounding", "sdp", "--sdp-solver", solver, "--gap", "1e-6")
+    solved = ("solve", *data, *asked, "--workers", 1, "--certificate", certificate, "-q")
+    assert run(monkeypatch, *solved) == ExitCode.OPTIMAL
+    verified = ("verify", certificate, "--data", *data)
+    assert run(monkeypatch, *verified) == ExitCode.OPTIMAL
+
+
+def test_another_word_is_refused(files, monkeypatch, capsys):
+    arguments = (files / "points.txt", "--sdp-solver", "mosek")
+    assert run(monkeypatch, "solve", *arguments) == ExitCode.USAGE
+    assert "'mosek'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["solve", "gap"])
+def test_a_missing_solver_is_told_in_one_line(command, files, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "clarabel", None)
+    given = ["points.txt", "labels.txt"] if command == "gap" else ["points.txt"]
+    arguments = (*(files / name for name in given), "--sdp-solver", "clarabel", "-q")
+    assert run(monkeypatch, command, *arguments) == ExitCode.BACKEND_FAILURE
+    told = capsys.readouterr().err
+    assert told.startswith("error: clarabel: clarabel cannot be imported")
+    assert told.count("\n") == 1

@@ -1,0 +1,174 @@
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdpbb.cli import ExitCode
+from sdpbb.cli.exit_codes import VERIFY_EXIT_CODES
+from sdpbb.problem import Instance
+from sdpbb.problem.formats import write_points
+from tests.checker.building import built
+from tests.checker.mutations import resealed
+
+POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
+DATA = built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)]), fixing=True).data
+INFEASIBLE = built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(0, 1)])).data
+
+
+@pytest.fixture
+def run(run):
+    """Run the command in this process: its exit status, standard output and standard error."""
+    return partial(run, "verify")
+
+
+@pytest.fixture
+def files(tmp_path) -> tuple[Path, Path, Path]:
+    """A certificate, its points and its constraints."""
+    certificate, points, constraints = (tmp_path / name for name in ("proof", "points", "pairs"))
+    certificate.write_bytes(DATA)
+    write_points(points, POINTS, 3)
+    constraints.write_text("ML 0 1\nCL 2 3\n")
+    return certificate, points, constraints
+
+
+def test_a_proof_is_verified(run, files, tmp_path):
+    certificate, points, constraints = files
+    arguments = (certificate, "--data", points, "--constraints", constraints)
+    code, out, err = run(*arguments, "--json", tmp_path / "out.json")
+    assert (code, err) == (ExitCode.OPTIMAL, "")
+    assert out.startswith("Verified: the clustering is optimal")
+    values = json.loads((tmp_path / "out.json").read_text())
+    assert values["verified"] is True
+    assert (values["status"], values["n"], values["k"]) == ("optimal", 6, 3)
+    assert run(*arguments, "-q") == (ExitCode.OPTIMAL, "", "")
+    code, out, err = run(*arguments, "--json", "-")
+    assert json.loads(out) | {"seconds": 0} == values | {"seconds": 0}
+    assert err.startswith("Verified")
+
+
+def test_what_is_proven_is_told_by_the_status(run, files):
+    certificate, points, constraints = files
+    arguments = (certificate, "--data", points, "--constraints", constraints)
+    certificate.write_bytes(resealed(DATA, lambda document: document.update(status="feasible")))
+    assert run(*arguments)[0] == ExitCode.LIMIT
+    certificate.write_bytes(INFEASIBLE)
+    constraints.write_text("ML 0 1\nCL 1 0\n")
+    code, out, _ = run(*arguments)
+    assert code == ExitCode.INFEASIBLE
+    assert "no clustering keeps the constraints" in out
+
+
+def test_k_is_the_certificates_where_nothing_else_states_it(run, files, tmp_path):
+    certificate, _, constraints = files
+    np.savetxt(tmp_path / "points.csv", POINTS, "%.17g", ",")
+    arguments = (certificate, "--data", tmp_path / "points.csv", "--constraints", constraints)
+    assert run(*arguments)[0] == ExitCode.OPTIMAL
+    assert run(*arguments, "-k", 3)[0] == ExitCode.OPTIMAL
+    code, out, err = run(*arguments, "-k", 2)
+    assert (code, out) == (ExitCode.REJECTED, "")
+    assert err == f"{certificate}: rejected: is about k = 3; k is 2\n"
+    assert run(*arguments, "-k", 0)[0] == ExitCode.USAGE
+    write_points(tmp_path / "two", POINTS, 2)
+    assert run(certificate, "--data", tmp_path / "two")[2].endswith("is about k = 3; k is 2\n")
+
+
+def test_options_of_reading_are_heeded(run, files, tmp_path):
+    certificate, _, constraints = files
+    rows = [f"p{i},{x!r},{y!r},a" for i, (x, y) in enumerate(POINTS.tolist())]
+    (tmp_path / "named.csv").write_text("name,x,y,class\n" + "\n".join(rows) + "\n")
+    constraints.write_text("p0 p1 1\np3 p2 -1\n")
+    columns = ("--index-column", "name", "--drop", "class")
+    arguments = (certificate, "--data", tmp_path / "named.csv", "--constraints", constraints)
+    assert run(*arguments, *columns, "--constraints-format", "cccg")[0] == ExitCode.OPTIMAL
+    write_points(tmp_path / "points", POINTS)
+    constraints.write_text("ML 1 2\nCL 3 4\n")
+    arguments = (certificate, "--data", tmp_path / "points", "--constraints", constraints)
+    assert run(*arguments, "--one-based")[0] == ExitCode.OPTIMAL
+
+
+def test_a_rejection_is_one_line(run, files, tmp_path):
+    certificate, points, constraints = files
+
+    def raise_bound(document):
+        document["nodes"][0]["steps"][0]["bound"] += 0.1
+
+    certificate.write_bytes(resealed(DATA, raise_bound))
+    arguments = (certificate, "--data", points, "--constraints", constraints)
+    code, out, err = run(*arguments, "--json", tmp_path / "out.json")
+    assert (code, out) == (ExitCode.REJECTED, "")
+    assert err.startswith(f"{certificate}: rejected: node 0, step 0: states a bound of ")
+    assert err.count("\n") == 1
+    values = json.loads((tmp_path / "out.json").read_text())
+    assert values["verified"] is False
+    assert values["reason"].startswith("node 0, step 0: states a bound of ")
+
+
+def test_other_data_are_told(run, files, tmp_path):
+    certificate, points, _ = files
+    code, _, err = run(certificate, "--data", points)
+    assert (code, err.count("\n")) == (ExitCode.REJECTED, 1)
+    assert "is about other must-links; expected a file that holds exactly the same numbers" in err
+    write_points(tmp_path / "few", POINTS[:2])
+    assert run(certificate, "--data", tmp_path / "few")[0] == ExitCode.REJECTED
+
+
+def test_constraints_on_clusters_are_not_in_certificates(run, files):
+    certificate, points, constraints = files
+    constraints.write_text("ML 0 1\nCL 2 3\nMAXSIZE 4\n")
+    code, out, err = run(certificate, "--data", points, "--constraints", constraints)
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert err == (
+        f"error: {constraints}: constraints on clusters that are more than cannot-links, "
+        "of which certificates say nothing\n"
+    )
+    constraints.write_text("ML 0 1\nCL 2 3\nMAXSIZE 6\n")  # says nothing
+    assert run(certificate, "--data", points, "--constraints", constraints)[0] == ExitCode.OPTIMAL
+    constraints.write_text("SML 0 1\n")
+    code, _, err = run(certificate, "--data", points, "--constraints", constraints)
+    assert code == ExitCode.BAD_INPUT
+    assert "soft constraints" in err
+
+
+def test_files_that_cannot_be_read_or_written(run, files, tmp_path):
+    certificate, points, _ = files
+    missing = tmp_path / "missing"
+    expected = (ExitCode.BAD_INPUT, "", f"error: {missing}: No such file or directory\n")
+    assert run(missing, "--data", points) == expected
+    assert run(certificate, "--data", missing)[0] == ExitCode.BAD_INPUT
+    assert run(certificate)[0] == ExitCode.USAGE
+    assert run(certificate, "--data", points, "--json", certificate)[0] == ExitCode.USAGE
+    code, _, err = run(points, "--data", points)
+    assert (code, err) == (
+        ExitCode.REJECTED,
+        f"{points}: rejected: the file does not begin with 'sdpbb-certificate 1'\n",
+    )
+
+
+def test_the_help_tells_every_exit_status(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for exit_code, meaning in VERIFY_EXIT_CODES.items():
+        assert f"{exit_code.value:>3}  {meaning}" in out
+
+
+def test_neither_the_solver_nor_a_compiler_is_loaded(files):
+    certificate, points, constraints = map(str, files)
+    program = (
+        "import sys\n"
+        "from sdpbb.cli import main\n"
+        f"sys.argv = ['sdpbb', 'verify', {certificate!r}, '--data', {points!r}, "
+        f"'--constraints', {constraints!r}]\n"
+        "try:\n    main()\n"
+        "except SystemExit as exited:\n    assert not exited.code, exited.code\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "sdpbb.checker.verify" in loaded
+    assert not loaded & {"numba", "sdpbb.solver", "sdpbb.bounds", "highspy", "scipy"}
