@@ -1,0 +1,1 @@
+"""The ways to attack, a module each."""

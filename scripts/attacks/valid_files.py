@@ -1,0 +1,140 @@
+"""Small valid files of every kind that is read, to begin with."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data"
+
+POINTS_TEXT = [
+    b"6 2 2\n1 2\n3 4\n5 6\n7 8\n9 10\n11 12.5\n",
+    b"# a comment\n\n5 1\n1\n1e-3\n-2.5\n4.\n.5\n",
+    b"1 1 1\n0\n",
+]
+POINTS_CSV = [
+    b"x,y\n1,2\n3,4\n5,6\n7,8\n",
+    b"name,x,class,y\nanna,1,a,2\nbert,3,b,4\ncarl,5,a,6\n",
+    b'"x","y, z"\n1,2\n3,"4"\n',
+    b"1,2\n3,4\n-5e3,6\n",
+]
+LABELS = [b"0\n0\n1\n1\n2\n2\n", b"a\nb\nb\na\n", b"1.0\n01\n\n1e0\n-3\n"]
+PC_SOS_SDP = [
+    b"ML 0 1\nCL 2 3\nSML 1 4 0.5\nSCL 0 5\n",
+    b"GAMMA 10\nDELTA 0.5\nMAXSIZE 3\nOVERLAP 1 0 1 2\nDIFFERENCE 2 0 1\nSOFTCL 1 0 1 2 3\n",
+    b"# none\n",
+]
+CCCG = [b"0 1 1\n2 3 -1\n# and\n4 5 -1\n", b"0 1 1\n"]
+PCCC = [
+    json.dumps(
+        {"ml": [[0, 1]], "cl": [[2, 3], [3, 4]], "sml": [[1, 4]], "scl": [[0, 5]]}
+        | {"sml_proba": [0.5], "scl_proba": [1.0]}
+    ).encode(),
+    b'{"ml": [], "cl": [[0, 5]]}',
+]
+MATRIX = [
+    b"".join(
+        b" ".join(b"1" if i == j else b"-1" if i + j == 5 else b"0" for j in range(6)) + b"\n"
+        for i in range(6)
+    )
+]
+MANIFEST_TOML = [
+    b'[defaults]\ntime_limit = 60\none_based = true\n\n[[instance]]\ndata = "a.txt"\n\n'
+    b'[[instance]]\ndata = "*.txt"\nconstraints = "{stem}*.txt"\nname = "{parent}.{stem}"\nk = 2\n',
+    b'[[instance]]\ndata = "a.csv"\ndrop = ["class"]\nk = 3\ngap = 1e-6\nbounding = "sdp"\n',
+]
+MANIFEST_CSV = [
+    b"data,constraints,name,k,gap,time_limit,one_based,drop\na.txt,,w,3,1e-6,60,TRUE,class; x\n"
+    b"*.txt,,all-{stem},,,,,\n",
+]
+
+
+def npy(array: np.ndarray) -> bytes:
+    """The bytes that numpy.save writes."""
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def points_npy() -> list[bytes]:
+    return [npy(np.arange(12.0).reshape(6, 2)), npy(np.arange(6, dtype=">i2").reshape(3, 2))]
+
+
+def labels_npy() -> list[bytes]:
+    return [npy(np.array([0, 0, 1, 1, 2, 2])), npy(np.array(["a", "b", "b"]))]
+
+
+def points_parquet() -> list[bytes]:
+    """One of floats, and one with names of rows and a class."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = [
+        pa.table({"x": [1.0, 2.0, 3.0], "y": [4.0, 5.5, 6.0]}),
+        pa.table({"name": ["a", "b", "c"], "x": [1, 2, 3], "class": ["u", "v", "u"]}),
+    ]
+    files = []
+    for table in tables:
+        stream = io.BytesIO()
+        pq.write_table(table, stream)
+        files.append(stream.getvalue())
+    return files
+
+
+def run_files(folder: Path) -> tuple[list[bytes], list[bytes]]:
+    """Checkpoints and traces, of runs that were left: before the search, in it, and at the end."""
+    import sdpbb
+    from sdpbb.bounds.sdp.parameters import SdpParameters
+
+    points = np.random.default_rng(2).normal(size=(34, 6))
+    sdp = SdpParameters(max_iterations=20)
+    infeasible = sdpbb.Instance(np.arange(3.0)[:, None], 2, cannot_link=[(0, 1), (1, 2), (0, 2)])
+    runs = [
+        (sdpbb.Instance(points, 4), sdpbb.SolverParameters(bounding="sdp", sdp=sdp, node_limit=2)),
+        (sdpbb.Instance(points[:9], 2, [(0, 1)], [(2, 3)]), sdpbb.SolverParameters()),
+        (infeasible, sdpbb.SolverParameters()),
+    ]
+    checkpoints, traces = [], []
+    for number, (instance, parameters) in enumerate(runs):
+        path, trace = folder / f"checkpoint-{number}", sdpbb.Trace()
+        sdpbb.solve(instance, parameters, trace, checkpoint=path)
+        checkpoints.append(path.read_bytes())
+        traces.append(trace.to_json().encode())
+        path.unlink()
+    return checkpoints, traces
+
+
+def result_rows() -> list[bytes]:
+    """Lines of JSON, as a batch writes them."""
+    from sdpbb.batch.row import Row, RowStatus
+
+    asked = dict.fromkeys(("constraints", "time_limit", "node_limit", "memory_limit"))
+    asked |= {"name": "a", "message": "", "data": "a.txt", "bounding": "sdp", "gap_asked": 1e-4}
+    asked |= {"seed": 0, "version": "0.1", "attempts": 1, "key": "0123"}
+    proven = {"status": RowStatus.OPTIMAL, "termination": "gap_closed", "n_points": 3, "k": 2}
+    proven |= {"objective": 1.0, "lower_bound": 1.0, "gap": 0.0, "wall_seconds": 0.5, "n_nodes": 1}
+    optimal = Row(**asked | proven)
+    bad = Row(**asked | {"name": "b", "message": "it is bad", "status": RowStatus.BAD_INPUT})
+    return [(optimal.to_line() + bad.to_line()).encode()]
+
+
+def result_tables() -> list[bytes]:
+    """The same as CSV."""
+    return [
+        b"name,status,termination,objective,wall_seconds,k,bounding\n"
+        b"a,optimal,gap_closed,1.0,0.5,2,sdp\nb,bad_input,,,,,sdp\n"
+    ]
+
+
+def shared(pattern: str, most: int = 3) -> list[bytes]:
+    """The smallest published files of a kind, where they are."""
+    files = sorted(SHARED.glob(pattern), key=lambda path: path.stat().st_size)[:most]
+    return [path.read_bytes() for path in files if path.stat().st_size < 100_000]
+
+
+def bundled(pattern: str) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((ROOT / "instances").glob(pattern))[:2]]
