@@ -12,7 +12,7 @@ from sdpbb.cli.exit_codes import VERIFY_EXIT_CODES
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from tests.checker.building import built
-from tests.checker.mutations import resealed
+from tests.checker.corrupted import resealed
 
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 DATA = built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)]), fixing=True).data

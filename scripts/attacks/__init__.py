@@ -8,6 +8,7 @@ judging.py             a result against the truth
 reduction.py           the smallest instance, or file, that still shows what was found
 random_parameters.py   parameters of the engine, inside and outside of their domains
 valid_files.py, mutations.py   files, and what is done to them
+certificate_mutations.py   certificates that are slightly wrong
 running.py             the command in a process of its own
 
 A part is a module with a function `case(rng, folder) -> Outcome` that raises `Found`, a number
@@ -22,6 +23,7 @@ PARTS = (
     "numerics",
     "readers",
     "parameters",
+    "certificates",
     "kills",
     "limits",
 )

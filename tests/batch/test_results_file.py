@@ -99,6 +99,23 @@ def test_two_processes_do_not_write_to_one_file(path):
     assert read(path) == []
 
 
+def test_a_disk_that_takes_a_part_of_a_row_costs_no_row(path):
+    resource = pytest.importorskip("resource")
+    write(path, ROWS[:1])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with opened(path, True) as file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path) + 40, limits[1]))
+        try:
+            with pytest.raises(
+                BatchError, match=r"could not be written .*the 1 row before is safe"
+            ):
+                file.append(ROWS[1])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        file.append(ROWS[2])
+    assert read(path) == [ROWS[0], ROWS[2]]
+
+
 @pytest.mark.parametrize("n_bytes", [0, 40])
 def test_a_full_disk_costs_no_row(path, monkeypatch, n_bytes):
     real = os.fsync

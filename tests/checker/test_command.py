@@ -14,7 +14,7 @@ from sdpbb.checker.command import REJECTED, UNREADABLE, VERIFIED, main
 from sdpbb.checker.reading import Unreadable, read_constraints, read_points
 from sdpbb.problem import Instance
 from tests.checker.building import built
-from tests.checker.mutations import resealed
+from tests.checker.corrupted import resealed
 
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
 INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])

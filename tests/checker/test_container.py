@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sdpbb.checker import container, digests
 from sdpbb.checker.container import MAGIC, pack, unpack
 from sdpbb.checker.rejection import Rejected
-from tests.checker.mutations import resealed
+from tests.checker.corrupted import resealed
 
 ARRAYS = [
     np.arange(6.0).reshape(2, 3),

@@ -6,7 +6,7 @@ import pytest
 from sdpbb.checker.rejection import Rejected
 from sdpbb.problem import Instance
 from tests.checker.building import built, random_instance, verified
-from tests.checker.mutations import mutations
+from tests.checker.corrupted import mutations
 from tests.enumeration import optimum
 
 
