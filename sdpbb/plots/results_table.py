@@ -122,7 +122,7 @@ def _seconds(row: Mapping[str, Any], path: FilePath, number: int) -> float | Non
     value = _field(row, name, path, number)
     try:
         seconds = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds >= 0):
         raise InstanceError(

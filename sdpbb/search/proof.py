@@ -58,7 +58,7 @@ class SearchProof:
     """The nodes of the tree, those that it has given no number included.
 
     nodes : the root first, children after their parents
-    of_number : the positions of numbered nodes
+    of_number : the positions of numbered nodes; by text, as dictionaries in an archive are
     """
 
     nodes: list[ProofNode] = field(default_factory=lambda: [ProofNode()])

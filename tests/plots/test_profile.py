@@ -141,6 +141,11 @@ WRONG = {
         "status,seconds\noptimal,fast\n",
         ":2: seconds is 'fast'; expected a number of seconds",
     ),
+    "a number beyond all floats": (
+        "x.jsonl",
+        f'{{"status": "optimal", "seconds": {"1" * 400}}}\n',
+        f":1: seconds is '{'1' * 55}...'; expected a number of seconds",
+    ),
     "a negative number": (
         "x.csv",
         "status,seconds\noptimal,-1\n",
