@@ -157,11 +157,22 @@ class Descent:
         contraction: Contraction,
         parameters: MultiStartParameters,
         known: NDArray[np.intp] | None = None,
+        seconds_left: Callable[[], float] = lambda: np.inf,
     ) -> None:
+        """
+        Parameters
+        ----------
+        known : labels (m,) that keep the cannot-links (see `Assignment`)
+        seconds_left : how long there is for all descents together. Integer programmes get their
+            shares of it, and a descent ends after the assignment in which it runs out
+        """
         self._contraction = contraction
         self._parameters = parameters
         limit = parameters.assignment_time_limit
-        self._assign = Assignment(contraction, time_limit=limit, known=known)
+        self._seconds_left = seconds_left
+        self._assign = Assignment(
+            contraction, time_limit=limit, known=known, seconds_left=seconds_left
+        )
         self._search = LocalSearch(contraction) if parameters.local_search else None
         self.n_iterations = 0
 
@@ -172,12 +183,18 @@ class Descent:
         cost = np.inf
         while True:
             found = self.kmeans(_cluster_means(self._contraction, labels), labels).labels
-            if self._search is not None:
+            if self._search is not None and not self._is_over:
                 found = self._search(found)
             found_cost = self._contraction.cost(found)
             if found_cost >= cost:
                 return HeuristicSolution(labels, cost, source)
             labels, cost = found, found_cost
+            if self._is_over:
+                return HeuristicSolution(labels, cost, source)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._seconds_left() <= 0.0
 
     def kmeans(
         self,
@@ -198,7 +215,7 @@ class Descent:
             self.n_iterations += 1
             has_converged = labels is not None and np.array_equal(updated, labels)
             labels = updated
-            if has_converged or stop():
+            if has_converged or stop() or self._is_over:
                 break
             centres = _cluster_means(self._contraction, labels)
         assert labels is not None  # max_iterations >= 1

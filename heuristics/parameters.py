@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdpbb.errors import ParameterError
+from sdpbb.domains import check_fields, wrong
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,10 @@ class MultiStartParameters:
         to begin again from there, >= 0
     max_iterations : assignment steps from one set of centres, >= 1; a few suffice almost always
     local_search : whether the clusterings are improved by exchanges along Kempe chains
-    assignment_time_limit : seconds of one run for integer programmes in the assignments, > 0. Only
-        components of the cannot-link graph that are too dense for dynamic programming need
-        them, and only on these may a run depend on the machine as well as on the seed.
+    assignment_time_limit : seconds of one run for integer programmes in the assignments, > 0, inf
+        for no limit. Only components of the cannot-link graph that are too dense for dynamic
+        programming need them, and only on these may a run depend on the machine as well as on the
+        seed.
     """
 
     n_starts: int = 10
@@ -30,11 +31,10 @@ class MultiStartParameters:
     assignment_time_limit: float = 10.0
 
     def __post_init__(self) -> None:
+        check_fields(self, infinite={"assignment_time_limit"})
         for name, least in {"n_starts": 1, "n_relocations": 0, "max_iterations": 1}.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"{name} = {value!r}: expected an integer of at least {least}")
+            if value < least:
+                raise wrong(name, value, f"an integer of at least {least}")
         if not self.assignment_time_limit > 0:
-            raise ParameterError(
-                f"assignment_time_limit = {self.assignment_time_limit!r}: expected a number > 0"
-            )
+            raise wrong("assignment_time_limit", self.assignment_time_limit, "a number > 0")

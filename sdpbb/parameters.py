@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.errors import ParameterError
+from sdpbb.domains import LARGEST_INTEGER, as_integer, as_number, wrong
 from sdpbb.search.parameters import SearchParameters
 
 BOUNDINGS = ("sdp", "colgen", "hybrid")
+# NumPy recommends 128 bits. Limits of nodes have a signed number of 64, as integers of TOML do.
+LARGEST_SEED = 2**128 - 1
+LARGEST_NODE_LIMIT = 2**63 - 1
 # What is proven in a way that others can check loses more to rounding than what is not.
 LEAST_CERTIFIED_GAP = 1e-9
 
@@ -28,9 +30,9 @@ class SolverParameters:
         double precision, relative to the total sum of squares, cannot be resolved whatever the gap
     time_limit : seconds, > 0. This and node_limit are for the whole run, including what it took
         before it was resumed
-    node_limit : nodes whose bound is computed, >= 1; None for no limit
+    node_limit : nodes whose bound is computed, >= 1 and below 2^63; None for no limit
     memory_limit : MiB of resident memory of all processes of the run on this machine, > 0
-    seed : of all random choices, >= 0
+    seed : of all random choices, >= 0 and below 2^128
     workers : processes that evaluate nodes, >= 1. With one the run is repeatable; more are started
         only for runs that branch after a few seconds
     dask : the address of the scheduler of a Dask cluster whose workers evaluate nodes, in the place
@@ -62,34 +64,40 @@ class SolverParameters:
     search: SearchParameters = field(default_factory=SearchParameters)
 
     def __post_init__(self) -> None:
-        gap = _number(self.gap)
+        gap = as_number(self.gap)
         if gap is None or not 0.0 <= gap < 1.0:
-            raise _wrong("gap", self.gap, "a number in [0, 1)")
-        time_limit = _number(self.time_limit)
+            raise wrong("gap", self.gap, "a number in [0, 1)")
+        time_limit = as_number(self.time_limit)
         if time_limit is None or not time_limit > 0.0:
-            raise _wrong("time_limit", self.time_limit, "seconds > 0")
-        node_limit = None if self.node_limit is None else _integer(self.node_limit)
+            raise wrong("time_limit", self.time_limit, "seconds > 0")
+        node_limit = None if self.node_limit is None else as_integer(self.node_limit)
         if self.node_limit is not None and (node_limit is None or node_limit < 1):
-            raise _wrong("node_limit", self.node_limit, "an integer >= 1, or None")
-        memory_limit = _number(self.memory_limit)
+            raise wrong("node_limit", self.node_limit, "an integer >= 1, or None")
+        if node_limit is not None and node_limit > LARGEST_NODE_LIMIT:
+            raise wrong("node_limit", self.node_limit, "an integer below 2^63, or None")
+        memory_limit = as_number(self.memory_limit)
         if memory_limit is None or not memory_limit > 0.0:
-            raise _wrong("memory_limit", self.memory_limit, "MiB > 0")
-        seed = _integer(self.seed)
+            raise wrong("memory_limit", self.memory_limit, "MiB > 0")
+        seed = as_integer(self.seed)
         if seed is None or seed < 0:
-            raise _wrong("seed", self.seed, "an integer >= 0")
-        workers = _integer(self.workers)
+            raise wrong("seed", self.seed, "an integer >= 0")
+        if seed > LARGEST_SEED:
+            raise wrong("seed", self.seed, "an integer below 2^128")
+        workers = as_integer(self.workers)
         if workers is None or workers < 1:
-            raise _wrong("workers", self.workers, "an integer >= 1")
+            raise wrong("workers", self.workers, "an integer >= 1")
+        if workers > LARGEST_INTEGER:
+            raise wrong("workers", self.workers, f"an integer of at most {LARGEST_INTEGER}")
         if self.dask is not None and not (isinstance(self.dask, str) and self.dask):
-            raise _wrong("dask", self.dask, "an address such as tcp://host:8786, or None")
+            raise wrong("dask", self.dask, "an address such as tcp://host:8786, or None")
         if self.dask is not None and workers > 1:
-            raise _wrong("dask", self.dask, f"no workers besides, instead of workers = {workers}")
-        if self.bounding not in BOUNDINGS:
-            raise _wrong("bounding", self.bounding, f"one of {', '.join(BOUNDINGS)}")
+            raise wrong("dask", self.dask, f"no workers besides, instead of workers = {workers}")
+        if not isinstance(self.bounding, str) or self.bounding not in BOUNDINGS:
+            raise wrong("bounding", self.bounding, f"one of {', '.join(BOUNDINGS)}")
         if not isinstance(self.certify, bool):
-            raise _wrong("certify", self.certify, "True or False")
+            raise wrong("certify", self.certify, "True or False")
         if self.certify and gap < LEAST_CERTIFIED_GAP:
-            raise _wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
+            raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
         kinds = {
             "sdp": SdpParameters,
             "colgen": ColgenParameters,
@@ -98,7 +106,7 @@ class SolverParameters:
         }
         for name, kind in kinds.items():
             if not isinstance(getattr(self, name), kind):
-                raise _wrong(name, getattr(self, name), f"a {kind.__name__}")
+                raise wrong(name, getattr(self, name), f"a {kind.__name__}")
         plain = {
             "gap": gap,
             "time_limit": time_limit,
@@ -113,26 +121,3 @@ class SolverParameters:
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values."""
         return asdict(self)
-
-
-def _number(value: object) -> float | None:
-    """A real number, NumPy's included, as a float; None for all else."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        return None
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond all floats
-        return None
-
-
-def _integer(value: object) -> int | None:
-    """An integer, NumPy's included, as an int; None for all else."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        return None
-    return int(value)
-
-
-def _wrong(parameter: str, value: object, expected: str) -> ParameterError:
-    shown = repr(value)
-    shown = " ".join((shown if len(shown) <= 60 else f"{shown[:57]}...").split())
-    return ParameterError(f"{parameter} = {shown}: expected {expected}")

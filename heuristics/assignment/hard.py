@@ -11,6 +11,7 @@ dynamic programming, or by an integer programming solver where its tables would 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import NamedTuple
 
@@ -49,6 +50,8 @@ class Assignment:
     time_limit : seconds allowed to integer programmes over all calls together, > 0; each may take
         PROGRAMME_SHARE of what is left. Once time runs out, the labels of these components keep
         the cannot-links but need not be the cheapest, and depend on the machine.
+    seconds_left : asked before every integer programme: how long the caller has, which counts like
+        the time limit where it is less; none is begun where that is 0
     known : labels (m,) that keep the cannot-links, for the integer programmes to begin from; looked
         for if None
 
@@ -64,6 +67,7 @@ class Assignment:
         table_budget: float = TABLE_BUDGET,
         time_limit: float = np.inf,
         known: NDArray[np.intp] | None = None,
+        seconds_left: Callable[[], float] = lambda: np.inf,
     ) -> None:
         self._sizes = contraction.sizes
         self._means = contraction.means
@@ -82,6 +86,7 @@ class Assignment:
                 continue
             self._parts.append(_part(blocks, adjacency[np.ix_(blocks, blocks)], self._k))
         self._time_left = time_limit
+        self._seconds_left = seconds_left
         if self._parts:
             feasible = find_feasible(contraction) if known is None else known
             if isinstance(feasible, Infeasibility):
@@ -156,10 +161,11 @@ class Assignment:
         """Labels of one component by integer programming, at most as costly as the last ones under
         any renaming of the clusters."""
         start = renamed(last, costs)
-        if self._time_left <= 0:
+        left = min(self._time_left, self._seconds_left())
+        if left <= 0:
             return start
         began = perf_counter()
-        limit = PROGRAMME_SHARE * self._time_left
+        limit = PROGRAMME_SHARE * left
         labels = part.programme.minimise(costs, part.weights, start, limit).labels
         self._time_left -= perf_counter() - began
         rows = np.arange(len(costs))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 import threading
 import time
@@ -28,6 +27,7 @@ from sdpbb.batch.job import Job
 from sdpbb.batch.manifest import read_manifest
 from sdpbb.batch.outcome import BatchResult
 from sdpbb.batch.row import Row, RowStatus
+from sdpbb.domains import as_integer, as_number, check_fields, wrong
 from sdpbb.errors import ParameterError
 from sdpbb.problem.textfile import FilePath
 from sdpbb.version import installed_version
@@ -68,11 +68,12 @@ class BatchParameters:
     grace: float = 20.0
 
     def __post_init__(self) -> None:
-        is_integer = isinstance(self.workers, numbers.Integral)
-        if not is_integer or isinstance(self.workers, bool) or self.workers < 1:
-            raise ParameterError(f"workers = {self.workers!r}: expected an integer >= 1")
-        if not isinstance(self.grace, numbers.Real) or not 0.0 <= self.grace < math.inf:
-            raise ParameterError(f"grace = {self.grace!r}: expected seconds >= 0")
+        workers, grace = as_integer(self.workers), as_number(self.grace)
+        if workers is None or workers < 1:
+            raise wrong("workers", self.workers, "an integer >= 1")
+        if grace is None or not 0.0 <= grace < math.inf:
+            raise wrong("grace", self.grace, "seconds >= 0")
+        check_fields(self)
 
 
 def run_batch(

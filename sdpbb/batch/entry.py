@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdpbb.batch.errors import BatchError
+from sdpbb.domains import value_text
 from sdpbb.problem.textfile import is_integer, is_number, shown
 
 _TEXT = "a text that is not empty"
@@ -14,6 +15,9 @@ _INTEGER = "an integer"
 _NUMBER = "a number"
 _FLAG = "true or false"
 _NAMES = "a list of names"
+
+_SIGNED = 2**63
+"""Beyond TOML's integers, from -2^63 to 2^63 - 1."""
 
 EXPECTED = {
     "data": _TEXT,
@@ -50,7 +54,7 @@ class Entry:
 
 
 def check_values(entry: Entry) -> None:
-    """Refuse values of the wrong type.
+    """Refuse values of the wrong type, and integers that TOML does not have.
 
     Raises
     ------
@@ -58,8 +62,11 @@ def check_values(entry: Entry) -> None:
         On the first of them.
     """
     for key, value in entry.values.items():
-        if not _IS[EXPECTED[key]](value):
-            raise _wrong(entry.where, key, str(value))
+        expected = EXPECTED[key]
+        if not _IS[expected](value):
+            raise _wrong(entry.where, key, value_text(value, str))
+        if expected == _INTEGER and not -_SIGNED <= value < _SIGNED:
+            raise _wrong(entry.where, key, value_text(value), "an integer of at most 64 bits")
 
 
 def from_text(where: str, key: str, text: str) -> Any:
@@ -76,8 +83,8 @@ def from_text(where: str, key: str, text: str) -> Any:
         raise _wrong(where, key, text) from None
 
 
-def _wrong(where: str, key: str, text: str) -> BatchError:
-    return BatchError(f"{where}: {key} = {shown(text)}; expected {EXPECTED[key]}")
+def _wrong(where: str, key: str, text: str, expected: str | None = None) -> BatchError:
+    return BatchError(f"{where}: {key} = {shown(text)}; expected {expected or EXPECTED[key]}")
 
 
 def _is_integer(value: Any) -> bool:

@@ -22,7 +22,7 @@ from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState
-from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_coordinates
+from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
@@ -119,10 +119,13 @@ class HybridBounding:
 
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
     """Whether clusters are so small, in so few dimensions, that column generation ends."""
-    if contraction.n_blocks > parameters.small * contraction.k:
-        return False
-    coordinates = principal_coordinates(contraction.means, contraction.sizes)
-    return effective_dimension(coordinates, contraction.sizes) <= parameters.high
+    means, sizes = contraction.means, contraction.sizes
+    per_cluster = contraction.n_blocks / contraction.k
+    return (
+        per_cluster <= parameters.small
+        and effective_dimension(means, sizes) <= parameters.high
+        and neighbour_dimension(means, sizes, max(1, round(per_cluster))) <= parameters.high
+    )
 
 
 class HybridRun:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdpbb.errors import ParameterError
+from sdpbb.domains import check_fields, wrong
 
 
 @dataclass(frozen=True)
 class HybridParameters:
     """How the two are combined.
 
-    small, high : with at most so many blocks per cluster, in at most so many effective dimensions,
-        columns are generated to the end: where the semidefinite bound has stalled, or first where
-        pricing looks easy besides (`CentreParameters`). Ratio of the semidefinite bound's seconds
-        to those of column generation, 100 to 500 points, k = n / 8 to n / 4, median: 6.5 in 2
-        dimensions, 2.5 in 4, 0.7 in 8 (docs/colgen_benchmark.md)
+    small, high : with at most so many blocks per cluster, in at most so many effective dimensions
+        (inf for any), columns are generated to the end: where the semidefinite bound has stalled,
+        or first where pricing looks easy besides (`CentreParameters`). Ratio of the semidefinite
+        bound's seconds to those of column generation, 100 to 500 points, k = n / 8 to n / 4,
+        median: 6.5 in 2 dimensions, 2.5 in 4, 0.7 in 8 (docs/colgen_benchmark.md)
     easy_steps : after so many steps pricing was not easy, and the semidefinite bound goes on. The
         instances in 2 and 4 dimensions take 27 to 117
     tried_steps : elsewhere columns are generated for so many steps at most where the semidefinite
@@ -30,9 +30,10 @@ class HybridParameters:
     tried_steps: int = 120
 
     def __post_init__(self) -> None:
+        check_fields(self, infinite={"small", "high"})
         for name in ("small", "high"):
-            if not getattr(self, name) >= 0.0:
-                raise ParameterError(f"{name} = {getattr(self, name)}: expected a number >= 0")
+            if getattr(self, name) < 0.0:
+                raise wrong(name, getattr(self, name), "a number >= 0")
         for name in ("easy_steps", "tried_steps"):
             if getattr(self, name) < 0:
-                raise ParameterError(f"{name} = {getattr(self, name)}: expected an integer >= 0")
+                raise wrong(name, getattr(self, name), "an integer >= 0")

@@ -80,6 +80,10 @@ class _Clock:
         left = self._allowance.left
         return None if left == math.inf else max(0.01, left - self._seconds)
 
+    def remainder(self) -> float:
+        """Seconds until the run's end, 0 once it is to end; inf without a limit."""
+        return 0.0 if self.is_urgent() else self._allowance.left - self._seconds
+
     @property
     def _seconds(self) -> float:
         return time.perf_counter() - self._started
@@ -346,7 +350,9 @@ class _NodeSearch:
         """Look for a better clustering, from the bounding's affinity or k-means++ starts."""
         affinity = None if run is None else self._affinity(run)
         if self._descent is None:
-            self._descent = Descent(self._decided, parameters, self._feasible)
+            self._descent = Descent(
+                self._decided, parameters, self._feasible, self._clock.remainder
+            )
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
         found = MultiStart(parameters).run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from heuristics.parameters import MultiStartParameters
+from sdpbb.domains import check_fields
 from sdpbb.errors import ParameterError
 
 
@@ -25,6 +26,9 @@ class HeuristicSchedule:
     )
     iterations: tuple[int, ...] = (60, 160, 320)
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class BranchingParameters:
@@ -41,6 +45,7 @@ class BranchingParameters:
     probe_steps: int = 1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.n_candidates < 1 or self.probe_steps < 1:
             raise ParameterError(f"branching parameters out of their domain: {self}")
 
@@ -58,3 +63,6 @@ class SearchParameters:
     heuristics: HeuristicSchedule = field(default_factory=HeuristicSchedule)
     branching: BranchingParameters = field(default_factory=BranchingParameters)
     fixing: bool = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)

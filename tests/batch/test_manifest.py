@@ -192,6 +192,34 @@ def test_toml_beyond_what_is_parsed(folder, text):
         read(folder, text)
 
 
+HUGE = f"0x{'f' * 5000}"
+CUT = f"0x{'f' * 53}..."
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (f"k = {HUGE}", f"k = '{CUT}'; expected an integer of at most 64 bits"),
+        (f"seed = {HUGE}", f"seed = '{CUT}'; expected an integer of at most 64 bits"),
+        (f"node_limit = {HUGE}", f"node_limit = '{CUT}'; expected an integer of at most 64 bits"),
+        ("seed = 0x8000000000000000", "seed = '9223372036854775808'; expected an integer of at"),
+        ("k = -9223372036854775809", "k = '-9223372036854775809'; expected an integer of at"),
+        ("k = -9223372036854775808", "k = -9223372036854775808: expected an integer >= 1"),
+        (f"name = {HUGE}", f"name = '{CUT}'; expected a text that is not empty"),
+        (f"one_based = {HUGE}", f"one_based = '{CUT}'; expected true or false"),
+        (f"drop = [{HUGE}]", "drop = 'list with thousands of digits'; expected a list of names"),
+        (f"gap = {HUGE}", f"gap = 0x{'f' * 55}...: expected a number in [0, 1)"),
+        (f"time_limit = {HUGE}", f"time_limit = 0x{'f' * 55}...: expected seconds > 0"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_integers_of_thousands_of_digits_are_told(folder, line, expected):
+    text = f"[[instance]]\ndata = 'iris.txt'\n{line}\n"
+    assert message(folder, text).startswith(f": [[instance]] 1: {expected}")
+    text = f"[defaults]\n{line}\n[[instance]]\ndata = 'iris.txt'\n"
+    assert expected in message(folder, text)
+
+
 @pytest.mark.parametrize(("text", "expected"), BAD_TOML)
 def test_what_is_wrong_with_toml(folder, text, expected):
     assert message(folder, text).startswith(expected)

@@ -16,7 +16,7 @@ from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import CentreParameters, ColgenParameters
 from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState, SearchState
-from sdpbb.bounds.colgen.pricing.problem import effective_dimension, principal_coordinates
+from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
@@ -238,9 +238,7 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
     per_cluster = contraction.n_blocks / contraction.k
     if not parameters.small < per_cluster <= parameters.large:
         return per_cluster <= parameters.small
-    sizes = contraction.sizes
-    coordinates = principal_coordinates(contraction.means, sizes)
-    return effective_dimension(coordinates, sizes) <= parameters.high
+    return effective_dimension(contraction.means, contraction.sizes) <= parameters.high
 
 
 def semidefinite_duals(contraction: Contraction, run: SdpRun | ConicRun) -> DualValues:

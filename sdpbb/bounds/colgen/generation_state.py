@@ -143,4 +143,5 @@ STATE_TYPES = (
     DualValues,
     PrimalState,
     PackedColumns,
+    Lagrangian,
 )

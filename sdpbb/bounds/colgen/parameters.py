@@ -4,9 +4,10 @@ compiles."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal
 
 from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
+from sdpbb.domains import check_fields
 from sdpbb.errors import ParameterError
 
 Scheme = Literal["auto", "none", "perturbation", "smoothing", "box"]
@@ -33,8 +34,7 @@ class MasterParameters:
     growth: float = 1.25
 
     def __post_init__(self) -> None:
-        if self.simplex not in ("dual", "primal"):
-            raise ParameterError(f"simplex = {self.simplex!r}: expected 'dual' or 'primal'")
+        check_fields(self)
         if not 1e-10 <= self.tolerance <= 1e-6:
             raise ParameterError(f"tolerance = {self.tolerance}: expected 1e-10 to 1e-6")
         if self.max_columns_per_block < 4 or not (0.0 < self.kept < 1.0 < self.growth):
@@ -78,10 +78,7 @@ class StabilisationParameters:
     least_penalty: float = 1e-4
 
     def __post_init__(self) -> None:
-        if self.scheme not in get_args(Scheme):
-            raise ParameterError(
-                f"scheme = {self.scheme!r}: expected one of {', '.join(get_args(Scheme))}"
-            )
+        check_fields(self)
         if not (0.0 < self.mu <= 1.0 and self.least_mu > 0.0 and self.least_penalty > 0.0):
             raise ParameterError(f"parameters of the perturbations out of their domain: {self}")
         if not (0.0 <= self.alpha <= self.max_alpha < 1.0 and 0.0 < self.alpha_step < 1.0):
@@ -110,6 +107,7 @@ class GenerationParameters:
     integer_seconds: float = 1.0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         counts = (self.max_columns_per_round, self.inherited_per_block)
         if not 0.0 < self.tolerance < 1e-3 or min(counts) < 1:
             raise ParameterError(f"parameters of the loop out of their domain: {self}")
@@ -123,13 +121,15 @@ class PricingParameters:
 
     nodes_per_slice : of exact pricing in one step of the bounding: tenths of a second
     climbing_effort : of local search, which begins at effort k / m^2 of the m blocks: about the
-        comparisons of one round, so that large clusters of many blocks do not take seconds
+        comparisons of one round, so that large clusters of many blocks do not take seconds; at most
+        1e15, with which it begins at every block
     """
 
     nodes_per_slice: int = 4000
     climbing_effort: float = 2e7
 
     def __post_init__(self) -> None:
+        check_fields(self, most={"climbing_effort": 1e15})
         if self.nodes_per_slice < 1 or not self.climbing_effort > 0.0:
             raise ParameterError(f"parameters of pricing out of their domain: {self}")
 
@@ -139,10 +139,10 @@ class CentreParameters:
     """Where the first prices come from: the semidefinite bound, unless pricing is easy.
 
     small, large, high : pricing is easy with at most small blocks per cluster, or at most large
-        ones in at most high effective dimensions. With the semidefinite prices Iris with k = 3 and
-        two constraints takes two seconds, without it is not solved in two minutes. Seconds without
-        and with, 200 points: k = 50 0.7 and 1.0 in 4 dimensions, 0.3 and 0.6 in 8; k = 25 3.0 and
-        2.4, 0.8 and 0.5
+        ones in at most high effective dimensions; inf for any. With the semidefinite prices Iris
+        with k = 3 and two constraints takes two seconds, without it is not solved in two minutes.
+        Seconds without and with, 200 points: k = 50 0.7 and 1.0 in 4 dimensions, 0.3 and 0.6 in 8;
+        k = 25 3.0 and 2.4, 0.8 and 0.5
     iterations : of it, at most
     """
 
@@ -152,6 +152,7 @@ class CentreParameters:
     iterations: int = 100
 
     def __post_init__(self) -> None:
+        check_fields(self, infinite={"small", "large", "high"})
         if not min(self.small, self.large, self.high) >= 0.0 or self.iterations < 1:
             raise ParameterError(f"parameters of the first prices out of their domain: {self}")
 
@@ -161,7 +162,7 @@ class EnumerationParameters:
     """Enumeration of the clusters that a better clustering can have, and their partitioning.
 
     is_wanted : whether it is tried when the master programme is solved and leaves a gap
-    max_gap : relative; beyond it clusters are too many to begin
+    max_gap : relative; beyond it clusters are too many to begin; inf for any
     max_clusters : it is given up beyond so many
     max_slices : and after so many slices of exact pricing and search together
     max_pricing_slices : and after so many of exact pricing. Where that does not end at the prices
@@ -177,6 +178,7 @@ class EnumerationParameters:
     partitioning: PartitioningParameters = field(default_factory=PartitioningParameters)
 
     def __post_init__(self) -> None:
+        check_fields(self, infinite={"max_gap"})
         counts = (self.max_clusters, self.max_slices, self.max_pricing_slices)
         if not self.max_gap > 0.0 or min(counts) < 1:
             raise ParameterError(f"parameters of the enumeration out of their domain: {self}")
@@ -192,3 +194,6 @@ class ColgenParameters:
     pricing: PricingParameters = field(default_factory=PricingParameters)
     enumeration: EnumerationParameters = field(default_factory=EnumerationParameters)
     centre: CentreParameters = field(default_factory=CentreParameters)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sdpbb.domains import check_fields
 from sdpbb.errors import ParameterError
 
 
@@ -36,6 +37,7 @@ class PartitioningParameters:
     tolerance: float = 1e-8
 
     def __post_init__(self) -> None:
+        check_fields(self)
         counts = (self.batch, self.cuts, self.cuts_per_block, self.effort)
         if min(counts) < 1 or min(self.cut_rounds, self.trial_effort) < 0:
             raise ParameterError(f"partitioning parameters out of their domain: {self}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sdpbb.domains import check_fields, wrong
 from sdpbb.errors import ParameterError
 
 
@@ -13,8 +14,8 @@ class SpectrumParameters:
     """When the projection onto the spectral set may be inexact. It only steers the method; no
     bound depends on it.
 
-    cap : R <= cap I. Any cap >= 1 is valid. 1 is slower on ordinary data, none at all never gets
-        past an outlier, whose eigenvalue would take all of the trace
+    cap : R <= cap I. Any cap >= 1 is valid, up to 1e9. 1 is slower on ordinary data, none at all
+        (k and above) never gets past an outlier, whose eigenvalue would take all of the trace
     min_order : below it LAPACK is as fast and always used
     max_fraction : largest share of the m eigenpairs worth computing iteratively
     exact_fraction : largest share for which LAPACK's tridiagonal bisection beats divide and conquer
@@ -33,6 +34,7 @@ class SpectrumParameters:
     accuracy: float = 0.5
 
     def __post_init__(self) -> None:
+        check_fields(self, most={"cap": 1e9})
         if self.cap < 1 or self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
             raise ParameterError(f"spectrum parameters out of their domain: {self}")
 
@@ -41,11 +43,12 @@ class SpectrumParameters:
 class AdmmParameters:
     """The first-order method's numbers; the data are scaled so that ||K||_F = 1.
 
-    penalty : the first rho
+    penalty : the first rho, 1e-6 to 1e6
     relaxation : over-relaxation in [1, 2)
     sweeps : dual coordinate ascent passes over the cuts per iteration
     balance : rho changes when the residuals differ by more than this factor ...
-    penalty_step : ... by this factor. 1.3 and 2 for both need 6 and 12 % more iterations
+    penalty_step : ... by this factor, at most 10. 1.3 and 2 for both need 6 and 12 % more
+        iterations
     """
 
     penalty: float = 0.5
@@ -55,8 +58,12 @@ class AdmmParameters:
     penalty_step: float = 1.5
 
     def __post_init__(self) -> None:
-        positive = self.penalty > 0 and self.sweeps >= 1
-        if not (positive and 1 <= self.relaxation < 2 and min(self.balance, self.penalty_step) > 1):
+        check_fields(self, most={"penalty_step": 10.0})
+        if not 1e-6 <= self.penalty <= 1e6:
+            raise wrong("penalty", self.penalty, "a number from 1e-6 to 1e6")
+        if self.sweeps < 1 or not (
+            1 <= self.relaxation < 2 and min(self.balance, self.penalty_step) > 1
+        ):
             raise ParameterError(f"ADMM parameters out of their domain: {self}")
 
 
@@ -99,6 +106,7 @@ class SeparationParameters:
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
+        check_fields(self)
         counts = (self.triangles_per_block, self.triangles_per_pair, self.triangles_per_arm)
         if min(counts) < 1 or self.stars_per_block < 0 or not 0 <= self.tolerance < 1:
             raise ParameterError(f"separation parameters out of their domain: {self}")
@@ -126,6 +134,7 @@ class Patience:
     progress: float
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.iterations < 1 or not 0 < self.progress < 1:
             raise ParameterError(f"patience out of its domain: {self}")
 
@@ -149,6 +158,7 @@ class ConicParameters:
     largest: int = 150
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if min(self.cuts_per_block, self.max_rounds, self.largest) < 1:
             raise ParameterError(f"conic parameters out of their domain: {self}")
 
@@ -191,6 +201,7 @@ class SdpParameters:
     together_candidates: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.solver not in SOLVERS:
             expected = f"expected one of {', '.join(SOLVERS)}"
             raise ParameterError(f"solver = {self.solver!r}: {expected}")

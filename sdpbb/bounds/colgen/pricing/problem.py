@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Members
+from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.pricing.search_values import Data
 from sdpbb.bounds.rounding import rounding_of
 from sdpbb.problem import Contraction
@@ -17,6 +18,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # 3 dimensions a search without boxes takes 1.2 times and a quarter of the nodes. With budgets boxes
 # are not either: blocks that are worth their price wherever the mean is can then not be chosen.
 HIGH_DIMENSION = 2.5
+# With no more blocks there are no boxes: their sets are few, however many dimensions boxes have.
+FEW_BLOCKS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +84,7 @@ class PricingProblem:
             reach=np.full(m, np.inf),
             squares=squares,
             nearest=np.argsort(squares, axis=1, kind="stable"),
-            boxes=dimension < HIGH_DIMENSION and not len(limits),
+            boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
             by_size=dimension >= HIGH_DIMENSION,
         )
         scatter = np.zeros(m) if without_costs else contraction.scatter
@@ -197,14 +200,6 @@ def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
     for coordinate in means.T:
         squares += (coordinate[:, None] - coordinate) ** 2
     return squares
-
-
-def effective_dimension(coordinates: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
-    """(sum of s)^2 / sum of s^2 for the standard deviations s of principal coordinates: as many as
-    there are if they are all the same, and fewer if some hardly count."""
-    deviations = np.sqrt(sizes @ coordinates**2)
-    squares = float(deviations @ deviations)
-    return float(deviations.sum() ** 2 / squares) if squares > 0.0 else 0.0
 
 
 def clique_partition(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
