@@ -104,8 +104,25 @@ def _output(command: Sequence[str]) -> str:
     return done.stdout
 
 
+HEAD = """# What certificates cost
+
+The public constraint sets of [PC-SOS-SDP](benchmarks.md), each solved without and with a certificate by
+one process with one BLAS thread, and checked by another one that imports NumPy alone
+([rows](certificates_benchmark.csv)):
+
+<!--- skip: next "takes an hour" -->
+
+```sh
+python scripts/benchmark_certificates.py --out docs/certificates_benchmark.csv --report docs/certificates_benchmark.md
+```
+
+A gap of 10<sup>-4</sup> is asked for, within two minutes. Solving is `sdpbb.solve(..., certificate=...)`,
+with kernels loaded; checking is what the checker says it took, from the opened file to the verdict.
+"""
+
+
 def report(found: list[Row]) -> str:
-    """The rows as Markdown."""
+    """The page in Markdown."""
     solved = [row for row in found if row["status"] == "optimal"]
     verified = [row for row in solved if row["verdict"] == "optimal"]
     shares = [float(row["checking"]) / float(row["seconds"]) for row in solved]
@@ -149,6 +166,8 @@ def report(found: list[Row]) -> str:
             )
         )
     note = "Medians per data set.\n"
+    machine = ", ".join(sorted({row["machine"] for row in found}))
+    lines = [HEAD, f"Measured on {machine}, beside other work.\n", *lines]
     return "\n".join([*lines, note, *rows.markdown(head, table)]) + "\n"
 
 

@@ -26,7 +26,7 @@ from sdpbb.problem import Contraction
 # What is proven by rounded dual values is a little less than by those of a run: that goes on until
 # it has this part of the cutoff to spare, which is little beside `LEAST_CERTIFIED_GAP`.
 SLACK = 1e-10
-# The checker may sum up in another order elsewhere: what is stated is less by this part.
+# What is stated of a bound is less than what is proven here by this part (see `_stated`).
 STATED_ROUNDING = 1e-11
 # A bound that does not close its node is checked when iterations have grown by this factor.
 CHECK_GROWTH = 1.25
@@ -108,7 +108,7 @@ class CertifiedBounding(Generic[Warm]):
 
     def scatter_proof(self, contraction: Contraction) -> BoundProof:
         """The bound that the scatter inside blocks is."""
-        bound = scatter_bound(self.contracted(contraction))
+        bound = _stated(scatter_bound(self.contracted(contraction)))
         return BoundProof(contraction.block_of, bound, None)
 
     def start(
@@ -136,7 +136,7 @@ class CertifiedRun(Generic[Warm]):
         self, inner: BoundRun[Warm], contraction: Contraction, contracted: Contracted
     ) -> None:
         self._inner, self._contraction, self._contracted = inner, contraction, contracted
-        self._best = SafeBound(scatter_bound(contracted))
+        self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
         self._claimed = SafeBound(0.0)
         self._argument: DualPoint | Lagrangian | None = None
@@ -184,14 +184,20 @@ class CertifiedRun(Generic[Warm]):
     def _check(self, argument: DualPoint | Lagrangian, cutoff: float) -> None:
         """Have the checker judge what the best bound is proven by."""
         if isinstance(argument, Lagrangian):
-            with suppress(Rejected):  # it gives up earlier than the pricing of the run
-                self._take(self._proven(argument), argument)
+            self._try(argument)
             return
         for precision in (np.float32, np.float64):
-            evidence = semidefinite_evidence(self._relaxation, argument, precision)
-            self._take(self._proven(evidence), evidence)
+            self._try(semidefinite_evidence(self._relaxation, argument, precision))
             if self._best.value >= cutoff or self._claimed.value < cutoff:
                 return
+
+    def _try(self, evidence: Evidence) -> None:
+        """Take evidence, unless the checker rejects it: it gives up pricing earlier than the run,
+        and numbers may be beyond its range."""
+        with suppress(Rejected):
+            bound = _stated(self._proven(evidence))
+            if bound > self._best.value:
+                self._best, self._evidence = SafeBound(bound), evidence
 
     def _proven(self, evidence: Evidence) -> float:
         k, adjacency = self._contraction.k, self._contraction.adjacency
@@ -199,12 +205,6 @@ class CertifiedRun(Generic[Warm]):
             # Elsewhere the search may take some more nodes, and must end there as well.
             return lagrangian_bound(self._contracted, k, adjacency, evidence, MAX_NODES // 2)
         return semidefinite_bound(self._contracted, k, adjacency, evidence)
-
-    def _take(self, bound: float, evidence: Evidence) -> None:
-        # The checker may sum up in another order elsewhere.
-        bound = bound * (1.0 - STATED_ROUNDING)
-        if bound > self._best.value:
-            self._best, self._evidence = SafeBound(bound), evidence
 
     def argument(self) -> Evidence | None:
         """What the checker has confirmed."""
@@ -242,6 +242,11 @@ class CertifiedRun(Generic[Warm]):
 
     def warm_start(self) -> Warm:
         return self._inner.warm_start()
+
+
+def _stated(bound: float) -> float:
+    """What a certificate states of a bound: elsewhere the checker may add up in another order."""
+    return bound * (1.0 - STATED_ROUNDING)
 
 
 def _pairs(marked: NDArray[np.bool_]) -> NDArray[np.intp]:

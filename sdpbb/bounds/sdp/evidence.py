@@ -31,12 +31,13 @@ def semidefinite_evidence(
     # Sorted by family: stars, cliques, complements.
     active = active[np.argsort(families, kind="stable")]
     members = dual.cuts.members.select(active)
-    return Semidefinite(
-        unit=unit,
-        N=N.astype(precision),
-        cuts=_cuts(members, relaxation.k),
-        multipliers=(dual.multipliers[active] * factor).astype(precision),
-    )
+    with np.errstate(over="ignore"):  # what is infinite proves nothing, and is found out
+        return Semidefinite(
+            unit=unit,
+            N=N.astype(precision),
+            cuts=_cuts(members, relaxation.k),
+            multipliers=(dual.multipliers[active] * factor).astype(precision),
+        )
 
 
 def _cuts(members: Members, k: int) -> Cuts:
