@@ -16,6 +16,8 @@ change costs the same whatever the number of coordinates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -38,7 +40,9 @@ class LocalSearch:
         self._starts, self._neighbours = _adjacency_lists(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
 
-    def __call__(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    def __call__(
+        self, labels: NDArray[np.intp], stop: Callable[[], bool] = lambda: False
+    ) -> NDArray[np.intp]:
         """Labels (m,) that no exchange of a Kempe chain, and no swap of two blocks, improves.
 
         For each block the best chain through it is exchanged if it improves, until none does; then
@@ -48,18 +52,19 @@ class LocalSearch:
         Parameters
         ----------
         labels : (m,) exactly the clusters 0..k-1, the cannot-links kept; not modified
+        stop : asked after every sweep over the blocks; when true it ends there, improved or not
         """
         improved = np.array(labels, dtype=np.int64)
-        _descend(
-            improved,
-            self._k,
-            self._sizes,
-            self._gram,
-            self._starts,
-            self._neighbours,
-            self._threshold,
-        )
-        return improved
+        graph = self._sizes, self._gram, self._starts, self._neighbours
+        while True:
+            # Sums are taken anew in every sweep, so that rounding does not pile up in their
+            # updates.
+            count, *others = _cluster_sums(improved, self._k, self._sizes, self._gram)
+            exchanged = _exchange_chains(improved, *graph, count, *others, self._threshold)
+            if stop():
+                return improved
+            if not exchanged and not _swap_blocks(improved, *graph, *others, self._threshold):
+                return improved
 
 
 def _adjacency_lists(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -70,21 +75,6 @@ def _adjacency_lists(contraction: Contraction) -> tuple[NDArray[np.int64], NDArr
     degrees = np.bincount(tails, minlength=contraction.n_blocks)
     starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     return starts, heads[order].astype(np.int64)
-
-
-@njit(cache=True)
-def _descend(labels, k, sizes, gram, starts, neighbours, threshold):
-    while True:
-        # Sums are taken anew in every sweep, so that rounding does not pile up in their updates.
-        count, weight, square, inner = _cluster_sums(labels, k, sizes, gram)
-        if _exchange_chains(
-            labels, sizes, gram, starts, neighbours, count, weight, square, inner, threshold
-        ):
-            continue
-        if not _swap_blocks(
-            labels, sizes, gram, starts, neighbours, weight, square, inner, threshold
-        ):
-            return
 
 
 @njit(cache=True)

@@ -164,7 +164,8 @@ class Descent:
         ----------
         known : labels (m,) that keep the cannot-links (see `Assignment`)
         seconds_left : how long there is for all descents together. Integer programmes get their
-            shares of it, and a descent ends after the assignment in which it runs out
+            shares of it, a descent ends after the assignment in which it runs out, and local
+            search after the sweep
         """
         self._contraction = contraction
         self._parameters = parameters
@@ -183,16 +184,15 @@ class Descent:
         cost = np.inf
         while True:
             found = self.kmeans(_cluster_means(self._contraction, labels), labels).labels
-            if self._search is not None and not self._is_over:
-                found = self._search(found)
+            if self._search is not None:
+                found = self._search(found, self._is_over)
             found_cost = self._contraction.cost(found)
             if found_cost >= cost:
                 return HeuristicSolution(labels, cost, source)
             labels, cost = found, found_cost
-            if self._is_over:
+            if self._is_over():
                 return HeuristicSolution(labels, cost, source)
 
-    @property
     def _is_over(self) -> bool:
         return self._seconds_left() <= 0.0
 
@@ -215,7 +215,7 @@ class Descent:
             self.n_iterations += 1
             has_converged = labels is not None and np.array_equal(updated, labels)
             labels = updated
-            if has_converged or stop() or self._is_over:
+            if has_converged or stop() or self._is_over():
                 break
             centres = _cluster_means(self._contraction, labels)
         assert labels is not None  # max_iterations >= 1

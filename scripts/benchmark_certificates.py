@@ -106,18 +106,19 @@ def _output(command: Sequence[str]) -> str:
 
 HEAD = """# What certificates cost
 
-The public constraint sets of [PC-SOS-SDP](benchmarks.md), each solved without and with a certificate by
-one process with one BLAS thread, and checked by another one that imports NumPy alone
-([rows](certificates_benchmark.csv)):
+The public constraint sets of [PC-SOS-SDP](benchmarks.md), each solved without and with a
+certificate by one process with one BLAS thread, and checked by another one that imports NumPy
+alone ([rows](certificates_benchmark.csv)):
 
 <!--- skip: next "takes an hour" -->
 
 ```sh
-python scripts/benchmark_certificates.py --out docs/certificates_benchmark.csv --report docs/certificates_benchmark.md
+python scripts/benchmark_certificates.py --out rows.csv --report report.md
 ```
 
-A gap of 10<sup>-4</sup> is asked for, within two minutes. Solving is `sdpbb.solve(..., certificate=...)`,
-with kernels loaded; checking is what the checker says it took, from the opened file to the verdict.
+A gap of 10<sup>-4</sup> is asked for, within two minutes. Solving is
+`sdpbb.solve(..., certificate=...)`, with kernels loaded; checking is what the checker says it
+took, from the opened file to the verdict.
 """
 
 

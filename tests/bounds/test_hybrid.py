@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heuristics.multi_start import MultiStart
 from sdpbb.archive import read_archive, write_archive
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen import bounding as colgen
@@ -171,6 +172,28 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     assert not run.warm_start().is_easy
     child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
     assert child.state().columns is None
+
+
+@pytest.mark.parametrize("case", ["an outlier", "two groups"])
+def test_what_is_far_away_does_not_hide_many_dimensions(case):
+    """One block, or the way between two groups of them, is nearly all of the sum of squares: columns
+    would be generated in all the dimensions of the others, for minutes."""
+    if case == "an outlier":
+        points, k = np.random.default_rng(0).normal(size=(10, 31)), 5
+        points[9] *= 100.0
+    else:
+        points, k = np.random.default_rng(1).normal(size=(60, 15)), 10
+        points[:30, 0] += 100.0
+    contraction = contract(Instance(points, k))
+    assert isinstance(contraction, Contraction)
+    run = HybridBounding().start(contraction, None)
+    cutoff = MultiStart().run(contraction, np.random.default_rng(0)).cost * (1.0 - 1e-4)
+    for _ in range(80):
+        progress = run.advance(cutoff)
+        if progress.stalled or progress.bound.value >= cutoff:
+            break
+    assert progress.bound.value >= 0.999 * cutoff
+    assert progress.stalled or progress.bound.value >= cutoff
 
 
 def test_large_clusters_are_tried_for_a_while_and_once_a_tree():

@@ -4,6 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heuristics import Assignment
+from heuristics.assignment.hard import PROGRAMME_SHARE
+from heuristics.assignment.programme import AssignmentProgramme, ProgrammeSolution
 from sdpbb.errors import ParameterError
 from tests.graphs import (
     clusterings,
@@ -17,6 +19,8 @@ from tests.graphs import (
 
 # By dynamic programming, by integer programming alone, and by both.
 BUDGETS = (np.inf, 0, 20)
+# What a programme comes back with whose time was too short.
+UNSOLVED = ProgrammeSolution(None, False, False, -np.inf)
 
 
 def cost_of(costs, labels):
@@ -55,6 +59,26 @@ def test_labels_are_feasible_when_time_runs_out():
     assignment = Assignment(contraction_of(adjacency, 8, rng), 0, time_limit=1e-6)
     for _ in range(3):
         assert proper(adjacency, assignment.minimise(rng.normal(size=(60, 8))))
+
+
+def test_integer_programmes_get_a_share_of_the_time_there_is(monkeypatch):
+    """Of the caller's where that is less than their own; none is begun where there is none."""
+    seconds = []
+    monkeypatch.setattr(
+        AssignmentProgramme,
+        "minimise",
+        lambda *arguments: seconds.append(arguments[-1]) or UNSOLVED,
+    )
+    rng = np.random.default_rng(11)
+    adjacency = random_graph(rng, 60, 0.2)
+    left = iter([1e9, 500.0, 0.0, -1.0])
+    assignment = Assignment(
+        contraction_of(adjacency, 8, rng), 0, time_limit=1e6, seconds_left=lambda: next(left)
+    )
+    for n_begun in (1, 2, 2, 2):
+        assert proper(adjacency, assignment.minimise(rng.normal(size=(60, 8))))
+        assert len(seconds) == n_begun
+    assert seconds == pytest.approx([PROGRAMME_SHARE * 1e6, PROGRAMME_SHARE * 500.0])
 
 
 def test_both_solvers_agree_on_a_larger_graph():

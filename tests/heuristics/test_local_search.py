@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -115,3 +117,18 @@ def test_identical_points_terminate():
     contraction, labels = feasible_case(1)
     contraction.means[:] = 0.0
     assert np.array_equal(LocalSearch(contraction)(labels), labels)
+
+
+def test_it_ends_after_the_sweep_in_which_it_is_stopped():
+    rng = np.random.default_rng(0)
+    contraction = contraction_of(random_graph(rng, 80, 0.01), 8, rng)
+    labels = find_feasible(contraction)
+    search, costs = LocalSearch(contraction), [contraction.cost(labels)]
+    for answers in ([True], [False, True]):
+        asked = iter(answers)
+        found = search(labels, partial(next, asked))
+        assert next(asked, None) is None
+        assert proper(contraction.adjacency, found)
+        costs.append(contraction.cost(found))
+    costs.append(contraction.cost(search(labels)))
+    assert costs[0] > costs[1] > costs[2] > costs[3]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import heuristics
 from heuristics import MultiStart, MultiStartParameters
+from heuristics.multi_start import Descent
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
@@ -92,6 +93,25 @@ def test_improving_never_makes_worse(seed):
     check(contraction, improved)
     assert improved.source == "given"
     assert improved.cost <= contraction.cost(labels)
+
+
+@pytest.mark.parametrize("n_assignments", [1, 2, 3])
+def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignments):
+    rng = np.random.default_rng(6)
+    contraction = contraction_of(random_graph(rng, 200, 0.005), 12, rng)
+    centres = contraction.means[:12]
+    whole = Descent(contraction, FEW)
+    best = whole.from_centres(centres, "given")
+    assert whole.n_iterations > 3
+
+    def seconds_left() -> float:
+        return 1.0 if descent.n_iterations < n_assignments else 0.0
+
+    descent = Descent(contraction, FEW, seconds_left=seconds_left)
+    found = descent.from_centres(centres, "given")
+    assert descent.n_iterations == n_assignments
+    check(contraction, found)
+    assert found.cost >= best.cost
 
 
 def test_an_infeasible_contraction_is_refused():

@@ -4,16 +4,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from heuristics.assignment.hard import PROGRAMME_SHARE
+from heuristics.assignment.programme import AssignmentProgramme
+from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, only_clustering, probe
 from sdpbb.search.node import Node, NodeStatus
-from sdpbb.search.parameters import SearchParameters
+from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import advanced, child
 from tests.enumeration import feasible_clusterings, sums_of_squares
+from tests.heuristics.test_assignment import UNSOLVED
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +97,33 @@ def test_stopping_leaves_the_parents_bound(context):
     assert outcome.status is NodeStatus.UNFINISHED
     assert outcome.lower == SafeBound(0.5)
     assert outcome.state.bounding is None
+
+
+def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypatch):
+    """They get shares of it, and none is begun once the run is to end."""
+    seconds = []
+    monkeypatch.setattr(
+        AssignmentProgramme,
+        "minimise",
+        lambda *arguments: seconds.append(arguments[-1]) or UNSOLVED,
+    )
+    rng = np.random.default_rng(2)
+    labels, pairs = np.arange(150) % 8, rng.integers(150, size=(500, 2))
+    apart = pairs[labels[pairs[:, 0]] != labels[pairs[:, 1]]]
+    instance = Instance(rng.normal(size=(150, 2)), 8, cannot_link=apart)
+    long = MultiStartParameters(assignment_time_limit=1e9)
+    context = EvaluationContext(
+        instance=instance,
+        bounding=SdpBounding(),
+        search=SearchParameters(heuristics=HeuristicSchedule(before=long)),
+        tolerances=Tolerances.of(1e-9, contract(instance)),
+        seed=0,
+    )
+    allowance = Allowance(left=1e4, cancelled=lambda: len(seconds) == 2)
+    outcome = evaluate(Node(), np.inf, context, allowance)
+    assert outcome.status is NodeStatus.UNFINISHED
+    assert len(seconds) == 2
+    assert max(seconds) <= PROGRAMME_SHARE * 1e4
 
 
 def whole(node, context):

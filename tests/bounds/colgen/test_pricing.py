@@ -14,7 +14,6 @@ from sdpbb.bounds.colgen.columns import cluster_costs
 from sdpbb.bounds.colgen.pricing import PricingProblem, Search
 from sdpbb.bounds.colgen.pricing.problem import (
     clique_partition,
-    effective_dimension,
     principal_coordinates,
     squared_distances,
 )
@@ -345,11 +344,3 @@ def test_principal_coordinates_keep_distances(seed):
     assert np.allclose(squared_distances(principal), squared_distances(means), atol=1e-13 * scale)
     moments = (principal * sizes[:, None]).T @ principal
     assert np.allclose(moments, np.diag(np.diag(moments)), atol=1e-12 * scale)
-    assert 0.0 <= effective_dimension(principal, sizes) <= principal.shape[1] * (1 + 1e-9)
-
-
-def test_effective_dimension_of_equal_and_of_no_deviations():
-    square = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    assert effective_dimension(square, np.ones(4)) == pytest.approx(2.0)
-    assert effective_dimension(square[:, :1], np.ones(4)) == pytest.approx(1.0)
-    assert effective_dimension(np.zeros((4, 2)), np.ones(4)) == 0.0
