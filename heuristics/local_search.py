@@ -55,15 +55,21 @@ class LocalSearch:
         stop : asked after every sweep over the blocks; when true it ends there, improved or not
         """
         improved = np.array(labels, dtype=np.int64)
-        graph = self._sizes, self._gram, self._starts, self._neighbours
+        sizes, gram, threshold = self._sizes, self._gram, self._threshold
+        starts, neighbours = self._starts, self._neighbours
         while True:
             # Sums are taken anew in every sweep, so that rounding does not pile up in their
             # updates.
-            count, *others = _cluster_sums(improved, self._k, self._sizes, self._gram)
-            exchanged = _exchange_chains(improved, *graph, count, *others, self._threshold)
-            if stop():
-                return improved
-            if not exchanged and not _swap_blocks(improved, *graph, *others, self._threshold):
+            count, weight, square, inner = _cluster_sums(improved, self._k, sizes, gram)
+            if _exchange_chains(
+                improved, sizes, gram, starts, neighbours, count, weight, square, inner, threshold
+            ):
+                if stop():
+                    return improved
+                continue
+            if stop() or not _swap_blocks(
+                improved, sizes, gram, starts, neighbours, weight, square, inner, threshold
+            ):
                 return improved
 
 

@@ -19,9 +19,9 @@ class MultiStartParameters:
     max_iterations : assignment steps from one set of centres, >= 1; a few suffice almost always
     local_search : whether the clusterings are improved by exchanges along Kempe chains
     assignment_time_limit : seconds of one run for integer programmes in the assignments, > 0, inf
-        for no limit. Only components of the cannot-link graph that are too dense for dynamic
-        programming need them, and only on these may a run depend on the machine as well as on the
-        seed.
+        for no limit; the time left until the run's end where that is less. Only components of the
+        cannot-link graph that are too dense for dynamic programming need them, and only on these
+        may a run depend on the machine as well as on the seed.
     """
 
     n_starts: int = 10

@@ -37,11 +37,6 @@ def check_compatibility(
             "soft constraints: only hard ones can be solved exactly; give them as must-links and "
             "cannot-links, or use a heuristic that weighs them (pccc)"
         )
-    if parameters.certify and instance.has_constraints_beyond_pairs:
-        raise ParameterError(
-            "certificate: expected none, as there are constraints on clusters that are more than "
-            "cannot-links, of which certificates say nothing"
-        )
     if instance.has_constraints_beyond_pairs and parameters.bounding == "sdp":
         raise ParameterError(
             "bounding = 'sdp': expected 'colgen' or 'hybrid', as there are constraints on clusters "

@@ -11,7 +11,14 @@ from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.explain import diagnose
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
-from sdpbb.result import Result, SolutionStatus, Statistics, Termination
+from sdpbb.result import (
+    PRECISION,
+    Result,
+    SolutionStatus,
+    Statistics,
+    Termination,
+    relative_gap,
+)
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.version import installed_version
 
@@ -86,8 +93,7 @@ def of_search(
     if tree.is_exhausted:
         proof = Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=statistics.n_nodes)
         return infeasible(proof, begin, seconds, n_blocks, statistics)
-    closed = tree.is_closed
-    assert closed or limit is not None
+    assert tree.is_closed or limit is not None
     if tree.labels is None:
         assert limit is not None  # nothing is closed without a clustering
         return unknown(limit, tree.lower, begin, seconds, n_blocks, statistics)
@@ -96,17 +102,22 @@ def of_search(
         raise AssertionError("the incumbent violates a constraint")
     objective = partition.sum_of_squares(begin.instance.points)
     lower = min(tree.lower, objective)
+    is_rounding = objective <= partition.rounding(begin.instance.points)
+    gap = 0.0 if is_rounding else relative_gap(lower, objective)
+    # The search ends where it cannot tell costs from rounding any more, and that is no proof.
+    closed = tree.is_closed and gap <= max(begin.parameters.gap, PRECISION)
+    limited = Termination.PRECISION if limit is None or tree.is_closed else limit
     return _result(
         begin,
         seconds,
         n_blocks,
         statistics,
         status=SolutionStatus.OPTIMAL if closed else SolutionStatus.FEASIBLE,
-        termination=Termination.GAP_CLOSED if limit is None or closed else limit,
+        termination=Termination.GAP_CLOSED if closed else limited,
         partition=partition,
         objective=objective,
         lower_bound=lower,
-        gap=tree.tolerances.relative_gap(lower, objective),
+        gap=gap,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class SdpbbError(Exception):
     """Base of every error the package raises on purpose."""
@@ -30,10 +32,17 @@ class ArchiveError(InstanceError):
 
 
 class CertificateError(SdpbbError):
-    """A certificate is about another instance, or does not prove what it says.
+    """A certificate cannot be written, is about another instance, or does not prove what it says.
 
     The message is one line that names the file, and where in its proof it fails.
+
+    result : the `Result` of the run that is finished and whose certificate cannot be written; None
+        where a certificate was to be checked
     """
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
 
 
 class ParameterError(SdpbbError):

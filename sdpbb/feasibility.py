@@ -38,7 +38,7 @@ def find_feasible(
     BackendFailure
         If the integer programming solver fails.
     """
-    labels = colour_graph(contraction.adjacency, contraction.k, time_limit)
+    labels = _colour(contraction.adjacency, contraction.k, time_limit)
     if labels is None:
         return None
     if isinstance(labels, Infeasibility):
@@ -81,11 +81,10 @@ def colouring_programme(
     return BinaryProgramme(objective.reshape(-1), matrix, lower, np.ones(len(lengths)))
 
 
-def colour_graph(
+def _colour(
     adjacency: NDArray[np.bool_], k: int, time_limit: float | None
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """A proper colouring (m,) of a graph (m, m) with at most k colours, or why there is none, in
-    vertex numbers; None if the time was not enough to tell."""
+    """A proper colouring (m,) with at most k colours, or why there is none, in vertex numbers."""
     labels = greedy_colouring(adjacency, k)
     if labels is not None:
         return labels

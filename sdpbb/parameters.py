@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from sdpbb.bounds.colgen.parameters import ColgenParameters
@@ -39,8 +39,9 @@ class SolverParameters:
         of local processes, so that workers must be 1; None for none
     bounding : where lower bounds come from: "sdp", the semidefinite relaxation; "colgen", column
         generation; or "hybrid", both, each where it is the better one
-    certify : whether every bound is to be one that a certificate can show: see
-        `sdpbb.solve(certificate=...)`, which sets it
+    certify : whether every bound is to be one that a certificate can show (`for_certificates`);
+        `sdpbb.solve(certificate=...)` sets it, and a run that is to leave its certificate only when
+        it is resumed needs it
     sdp, colgen, hybrid, search : parameters of the components
 
     Raises
@@ -117,6 +118,23 @@ class SolverParameters:
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
+
+    def for_certificates(self) -> SolverParameters:
+        """The same for a run that is certified: without what the checker does not know.
+
+        Raises
+        ------
+        ParameterError
+            If the gap is too small.
+        """
+        sdp, colgen = self.sdp, self.colgen
+        separation = replace(sdp.separation, pentagons=0)
+        return replace(
+            self,
+            certify=True,
+            sdp=replace(sdp, separation=separation, together_candidates=0),
+            colgen=replace(colgen, enumeration=replace(colgen.enumeration, is_wanted=False)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values."""

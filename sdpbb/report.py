@@ -38,7 +38,7 @@ STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
     Termination.NODE_LIMIT: "the node limit",
     Termination.MEMORY_LIMIT: "the memory limit",
-    Termination.PRECISION: "the precision of what a certificate can show,",
+    Termination.PRECISION: "the precision of numbers,",
     Termination.WORKERS_LOST: "the loss of workers: nodes that ended two each were given up,",
     Termination.INTERRUPTED: "an interrupt",
 }

@@ -45,7 +45,8 @@ class Termination(Enum):
     WORKERS_LOST = "workers_lost"
     """Nothing is left but nodes that ended their workers twice."""
     PRECISION = "precision"
-    """What a certificate can show of the nodes that are left, in double precision, leaves a gap."""
+    """What can be shown in double precision leaves a gap: costs are too small beside the squares
+    of distances, or a certificate cannot show what was proven."""
     INTERRUPTED = "interrupted"
 
 

@@ -23,14 +23,14 @@ from sdpbb.certificates import certificate_bytes
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath
 from sdpbb.compilation import prepare_kernels, warm_up
 from sdpbb.conclusion import infeasible, of_search, unknown
-from sdpbb.errors import BackendFailure
+from sdpbb.errors import BackendFailure, CertificateError
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
-from sdpbb.files import replacement
+from sdpbb.files import replacement, shown_path
 from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -38,8 +38,6 @@ from sdpbb.result import Result, Termination
 from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
-    CertificateEvent,
-    CertificateFailed,
     CertificateWritten,
     Compiling,
     Finished,
@@ -64,50 +62,52 @@ def run(
     first: Partition | None = None,
 ) -> Result:
     """Go on from a state, which may be the beginning, writing checkpoints to path, and at the end
-    a certificate.
+    a certificate: after `Finished` is told, so that whoever keeps the result has it before.
 
     first : a clustering that keeps the constraints, for a run from the beginning
+
+    Raises
+    ------
+    CertificateError
+        With the result, if its certificate cannot be written.
     """
     parameters = begin.parameters
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
-    with (
-        interrupt_on_ctrl_c(interrupt) as stop,
-        threadpool_limits(1),
-        _workforce(parameters) as workforce,
-    ):
-        # Of blocks there are at most as many as of points.
-        small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
-        prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
-        limits = Limits(
-            time_limit=parameters.time_limit,
-            node_limit=parameters.node_limit,
-            memory_limit=parameters.memory_limit,
-            memory=Sampled(resident_mebibytes),
-            interrupt=stop,
-            started=time.perf_counter() - begin.seconds,
-        )
-        file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
-        result, proof = _search(begin, limits, observer, workforce, file, resumed, first)
-    if certificate is not None:
-        observer(_certified(certificate, begin, result, proof))
-    observer(Finished(result))
+    with interrupt_on_ctrl_c(interrupt) as stop, threadpool_limits(1):
+        with _workforce(parameters) as workforce:
+            # Of blocks there are at most as many as of points.
+            small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
+            prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
+            limits = Limits(
+                time_limit=parameters.time_limit,
+                node_limit=parameters.node_limit,
+                memory_limit=parameters.memory_limit,
+                memory=Sampled(resident_mebibytes),
+                interrupt=stop,
+                started=time.perf_counter() - begin.seconds,
+            )
+            file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
+            result, proof = _search(begin, limits, observer, workforce, file, resumed, first)
+        observer(Finished(result))
+        if certificate is not None:
+            observer(_certified(certificate, begin, result, proof))
     return result
 
 
 def _certified(
     path: FilePath, begin: Checkpoint, result: Result, proof: SearchProof
-) -> CertificateEvent:
+) -> CertificateWritten:
     """Write the certificate of a run that has ended."""
-    name = os.fspath(path)
     try:
         content = certificate_bytes(begin.instance, result, proof, begin.parameters.gap)
         with replacement(path) as file:
             file.write(content)
-    except (OSError, MemoryError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or "out of memory"
-        return CertificateFailed(name, reason)
-    return CertificateWritten(name, len(content))
+    except Exception as error:  # whatever it is, the result must not go with it
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = f"{shown_path(path)}: could not be written ({reason})"
+        raise CertificateError(message, result) from error
+    return CertificateWritten(os.fspath(path), len(content))
 
 
 @contextmanager
@@ -164,9 +164,12 @@ def _search(
         search = _begun(instance, contraction, labels, "colouring", tolerances)
     if parameters.certify and search.proof is None:
         search.proof = SearchProof()
+    bounding = _bounding(parameters)
+    if parameters.certify:
+        bounding = CertifiedBounding(bounding, instance.points)
     context = EvaluationContext(
         instance=instance,
-        bounding=_bounding_of(parameters, instance),
+        bounding=bounding,
         search=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,
@@ -188,22 +191,8 @@ def _ended(
     return replace(begin, infeasibility=infeasibility, seconds=limits.seconds)
 
 
-def _bounding_of(parameters: SolverParameters, instance: Instance) -> Bounding[Any]:
-    """What bounds the nodes; where that is to be certified, without what the checker does not
-    know."""
-    if not parameters.certify:
-        return _bounding(parameters)
-    sdp, colgen = parameters.sdp, parameters.colgen
-    separation = replace(sdp.separation, pentagons=0)
-    known = replace(
-        parameters,
-        sdp=replace(sdp, separation=separation, together_candidates=0),
-        colgen=replace(colgen, enumeration=replace(colgen.enumeration, is_wanted=False)),
-    )
-    return CertifiedBounding(_bounding(known), instance.points)
-
-
 def _bounding(parameters: SolverParameters) -> Bounding[Any]:
+    """What bounds the nodes."""
     if parameters.bounding == "colgen":
         return ColgenBounding(parameters.colgen, parameters.sdp)
     if parameters.bounding == "hybrid":

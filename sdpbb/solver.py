@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sdpbb.checkpoint import Checkpoint, FilePath, read_checkpoint
 from sdpbb.compatibility import check_compatibility
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.files import new_file_problem, output_problem
+from sdpbb.files import new_file_problem, output_problem, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.result import Result
@@ -58,8 +58,7 @@ def solve(
         numbering
     certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
         package's engine. Bounds then count as far as the checker confirms them; pentagon cuts and
-        the enumeration of clusters, which it does not know, are not used. An observer is told if
-        the file cannot be written in the end (`CertificateFailed`)
+        the enumeration of clusters, which it does not know, are not used
 
     Returns
     -------
@@ -81,13 +80,15 @@ def solve(
         the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
     BackendUnavailable
         If Dask or a conic solver is asked for and not installed.
+    CertificateError
+        If the certificate cannot be written in the end; the result is its attribute `result`.
     """
     parameters = SolverParameters() if parameters is None else parameters
-    if certificate is not None and isinstance(parameters, SolverParameters):
-        parameters = replace(parameters, certify=True)
     check_compatibility(instance, parameters, checkpoint)
     _require("checkpoint", None if checkpoint is None else new_file_problem(checkpoint))
-    _require("certificate", None if certificate is None else output_problem(certificate))
+    if certificate is not None or parameters.certify:
+        parameters = parameters.for_certificates()
+        _require("certificate", _certificate_problem(certificate, instance))
     first = None if start is None else _first_clustering(start, instance)
     begin = Checkpoint(instance, parameters)
     return run(begin, checkpoint, observer, interrupt, certificate, first=first)
@@ -155,9 +156,10 @@ def resume(
     else:
         _require("checkpoint", new_file_problem(checkpoint))
     if certificate is not None:
-        _require("certificate", output_problem(certificate))
+        _require("certificate", _certificate_problem(certificate, left.instance))
         if not left.parameters.certify:
-            _require("certificate", "expected none, as the run was begun without one")
+            begun = "expected none, as the run was not begun with one"
+            _require("certificate", f"{shown_path(certificate)}: {begun}")
     left = replace(left, parameters=_changed(left.parameters, changes))
     resumed = Resumed(
         path=os.fspath(path),
@@ -167,6 +169,17 @@ def resume(
     )
     written_to = path if checkpoint is None else checkpoint
     return run(left, written_to, observer, interrupt, certificate, resumed)
+
+
+def _certificate_problem(path: FilePath | None, instance: Instance) -> str | None:
+    """Why there is no certificate for an instance, or none at path, or None."""
+    if instance.has_constraints_beyond_pairs:
+        name = "True" if path is None else f"{shown_path(path)}"
+        return (
+            f"{name}: expected none, as there are constraints on clusters that are more than "
+            "cannot-links, of which certificates say nothing"
+        )
+    return None if path is None else output_problem(path)
 
 
 def _require(parameter: str, problem: str | None) -> None:

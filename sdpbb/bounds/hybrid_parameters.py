@@ -12,10 +12,11 @@ class HybridParameters:
     """How the two are combined.
 
     small, high : with at most so many blocks per cluster, in at most so many effective dimensions
-        (inf for any), columns are generated to the end: where the semidefinite bound has stalled,
-        or first where pricing looks easy besides (`CentreParameters`). Ratio of the semidefinite
-        bound's seconds to those of column generation, 100 to 500 points, k = n / 8 to n / 4,
-        median: 6.5 in 2 dimensions, 2.5 in 4, 0.7 in 8 (docs/colgen_benchmark.md)
+        of all blocks and of neighbours (inf for any), columns are generated to the end: where the
+        semidefinite bound has stalled, or first where pricing looks easy besides
+        (`CentreParameters`). Ratio of the semidefinite bound's seconds to those of column
+        generation, 100 to 500 points, k = n / 8 to n / 4, median: 6.5 in 2 dimensions, 2.5 in 4,
+        0.7 in 8 (docs/colgen_benchmark.md)
     easy_steps : after so many steps pricing was not easy, and the semidefinite bound goes on. The
         instances in 2 and 4 dimensions take 27 to 117
     tried_steps : elsewhere columns are generated for so many steps at most where the semidefinite

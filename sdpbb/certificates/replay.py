@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.rejection import Rejected
-from sdpbb.feasibility import colour_graph
-from sdpbb.problem import Infeasibility, InfeasibilityKind
+from sdpbb.problem.colouring import greedy_clique
 from sdpbb.problem.graph import neighbour_sets
 from sdpbb.problem.propagation import shared_cliques
 
@@ -75,16 +74,11 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
 
 
 def infeasibility(blocks: Blocks) -> Reason:
-    """Why propagated blocks cannot be clustered.
-
-    Raises
-    ------
-    AssertionError
-        If they can.
+    """Why propagated blocks, which hold no clustering, cannot be clustered. That the graph cannot
+    be coloured is for the checker to find out: the search has decided it by an integer programme.
     """
     first = np.unique(blocks.block_of, return_index=True)[1]
-    found = colour_graph(blocks.adjacency, blocks.k, None)
-    assert isinstance(found, Infeasibility), "a node that was found infeasible can be coloured"
-    if found.kind is InfeasibilityKind.CLIQUE:
-        return {"kind": "clique", "points": first[list(found.points[: blocks.k + 1])].tolist()}
-    return {"kind": "colouring", "points": first[list(found.points)].tolist()}
+    clique = greedy_clique(blocks.adjacency)
+    if len(clique) > blocks.k:
+        return {"kind": "clique", "points": first[clique[: blocks.k + 1]].tolist()}
+    return {"kind": "colouring", "points": first.tolist()}

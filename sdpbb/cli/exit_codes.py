@@ -14,6 +14,7 @@ from sdpbb.cli.streams import say
 from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
+    CertificateError,
     InstanceError,
     ParameterError,
     SdpbbError,
@@ -209,6 +210,8 @@ def one_line_errors() -> Iterator[None]:
         fail(ExitCode.USAGE, of_option(error))
     except InstanceError as error:
         fail(ExitCode.BAD_INPUT, str(error))
+    except CertificateError as error:
+        _tell_of_certificate(error)
     except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, "interrupted")
     except Exception as error:
@@ -222,6 +225,16 @@ def one_line_errors() -> Iterator[None]:
             ExitCode.INTERNAL_ERROR,
             f"internal error: {kind}{detail} (--debug shows where; please report it)",
         )
+
+
+def _tell_of_certificate(error: CertificateError) -> NoReturn:
+    """A disk is full, say; all else should not have happened."""
+    if isinstance(error.__cause__, (OSError, MemoryError)):
+        fail(ExitCode.BAD_INPUT, str(error))
+    if os.environ.get(DEBUG) == "1":
+        raise error
+    detail = f"internal error: {error} (--debug shows where; please report it)"
+    fail(ExitCode.INTERNAL_ERROR, detail)
 
 
 def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:

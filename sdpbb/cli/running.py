@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from sdpbb import __version__
-from sdpbb.cli.exit_codes import ExitCode, exit_code, fail
+from sdpbb.cli.exit_codes import ExitCode, exit_code
 from sdpbb.cli.outputs import STDOUT, Outputs
 from sdpbb.cli.streams import say
 from sdpbb.errors import ParameterError
-from sdpbb.files import shown_path
 from sdpbb.interruption import finish_on_ctrl_c
 
 if TYPE_CHECKING:
@@ -93,27 +92,31 @@ def report(
     instance : what is solved, for a page on it
     """
     from sdpbb.report import ProgressTable
-    from sdpbb.search.events import CertificateFailed, all_of
+    from sdpbb.search.events import Finished, all_of
     from sdpbb.traces.trace import Trace
 
     interrupt = threading.Event()
     log = outputs.log(interrupt)
     observer = _say_errors if quiet else ProgressTable(cast(TextIO, log), __version__)
     trace = None if outputs.trace is None and outputs.html is None else Trace()
-    failures: list[CertificateFailed] = []
+    failures: list[SystemExit] = []
 
-    def note_failures(event: Event) -> None:
-        if isinstance(event, CertificateFailed):
-            failures.append(event)
+    def write(event: Event) -> None:
+        """Write what there is before the certificate, which may take a while or fail."""
+        if isinstance(event, Finished):
+            result = event.result
+            labels = None if result.partition is None else result.partition.labels
+            others = outputs.of_run(instance, result, trace)
+            try:
+                outputs.write(result, labels, quiet, others)
+            except SystemExit as failure:
+                failures.append(failure)
 
-    observers = [observer, note_failures] if trace is None else [observer, note_failures, trace]
+    observers = [observer, write] if trace is None else [observer, trace, write]
     with finish_on_ctrl_c(interrupt):
         result = run(all_of(*observers), interrupt)
-        labels = None if result.partition is None else result.partition.labels
-        outputs.write(result, labels, quiet, outputs.of_run(instance, result, trace))
     if failures:
-        name, reason = shown_path(failures[0].path), failures[0].reason
-        fail(ExitCode.BAD_INPUT, f"{name}: could not be written ({reason})")
+        raise failures[0]
     return exit_code(result)
 
 

@@ -57,6 +57,14 @@ class Partition:
             )
         return max(total, 0.0)
 
+    def rounding(self, points: ArrayLike) -> float:
+        """The cost that the rounding of the coordinates alone may have made, about: 16 eps^2 times
+        the sum of the squares |p_i|^2 of all points that share a cluster with others."""
+        points = np.asarray(points, dtype=np.float64)
+        shared = np.bincount(self.labels)[self.labels] > 1
+        eps = float(np.finfo(np.float64).eps)
+        return 16.0 * eps**2 * float((points[shared] ** 2).sum())
+
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions, in the instance's own lists, of the must-links and the cannot-links that do
         not hold."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sdpbb.bounds.bound import SafeBound
 from sdpbb.executors.pool import Completion, TaskPool
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate, probe
@@ -334,16 +335,37 @@ class _Coordinator:
             self._record_refuted(number, probing, fixings.below)
         cutoff = tree.tolerances.cutoff(tree.upper)
         pair, together, apart = probing.choose(self._search.pseudo_costs, cutoff)
-        children = tree.split(number, pair, together, apart)
-        if (proof := self._search.proof) is not None:
-            born = [
-                NewChild(child.number, bound is None, probing.proofs.get((pair, side)))
-                for child, bound, side in zip(
-                    children, (together, apart), (True, False), strict=True
-                )
-            ]
-            proof.split(number, pair, *born)
+        if self._search.proof is None:
+            tree.split(number, pair, together, apart)
+        else:
+            self._split_with_proof(number, probing, pair, together, apart)
         self._report(improved=False)
+
+    def _split_with_proof(
+        self,
+        number: int,
+        probing: Probing,
+        pair: Pair,
+        together: SafeBound | None,
+        apart: SafeBound | None,
+    ) -> None:
+        """Split the node, and record it. What probing has proven for the children was proven
+        without the pairs that it has fixed: where it has fixed any, that is not counted."""
+        tree, proof = self._tree, self._search.proof
+        assert proof is not None
+        bounds, proofs = [together, apart], [probing.proofs.get((pair, s)) for s in (True, False)]
+        refuted = probing.refuted(tree.tolerances, tree.upper)
+        if refuted and self._context.search.fixing:
+            lower = tree.running(number).lower
+            kept = [(pair, side) in refuted for side in (True, False)]
+            bounds = [b if keep else lower for b, keep in zip(bounds, kept, strict=True)]
+            proofs = [None, None]
+        children = tree.split(number, pair, *bounds)
+        born = [
+            NewChild(child.number, bound is None, of_bound)
+            for child, bound, of_bound in zip(children, bounds, proofs, strict=True)
+        ]
+        proof.split(number, pair, *born)
 
     def _record_refuted(self, number: int, probing: Probing, below: float) -> None:
         if self._search.proof is not None:

@@ -140,30 +140,21 @@ class CheckpointFailed:
 
 
 @dataclass(frozen=True)
+class Finished:
+    """The run has ended; its certificate, if it has one, is still to be written."""
+
+    result: Result
+
+
+@dataclass(frozen=True)
 class CertificateWritten:
-    """What the run has proven is in a file of so many bytes."""
+    """What a run has proven is in a file of so many bytes."""
 
     path: str
     n_bytes: int
 
 
-@dataclass(frozen=True)
-class CertificateFailed:
-    """The certificate of a run that has ended could not be written to path, for a reason."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Finished:
-    """The run has ended."""
-
-    result: Result
-
-
 NodeEvent = Branched | NodeLeft
-CertificateEvent = CertificateWritten | CertificateFailed
 Event = (
     Started
     | Compiling
@@ -171,8 +162,8 @@ Event = (
     | NodeEvent
     | WorkerLost
     | CheckpointFailed
-    | CertificateEvent
     | Finished
+    | CertificateWritten
 )
 Observer = Callable[[Event], None]
 

@@ -176,8 +176,8 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
 
 @pytest.mark.parametrize("case", ["an outlier", "two groups"])
 def test_what_is_far_away_does_not_hide_many_dimensions(case):
-    """One block, or the way between two groups of them, is nearly all of the sum of squares: columns
-    would be generated in all the dimensions of the others, for minutes."""
+    """One block, or the way between two groups of them, is nearly all of the sum of squares. In the
+    dimensions of the others columns would be generated for minutes."""
     if case == "an outlier":
         points, k = np.random.default_rng(0).normal(size=(10, 31)), 5
         points[9] *= 100.0

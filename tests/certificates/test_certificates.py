@@ -16,7 +16,7 @@ from sdpbb.checker.verify import verify
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.result import Termination
-from sdpbb.search.events import CertificateFailed, CertificateWritten
+from sdpbb.search.events import CertificateWritten, Finished
 from sdpbb.search.parameters import BranchingParameters, SearchParameters
 
 # So little of the method that most instances branch.
@@ -208,13 +208,13 @@ def test_what_cannot_be_certified_is_refused(tmp_path):
     with pytest.raises(ParameterError, match=r"^gap = .*1e-09 or more for a certificate"):
         sdpbb.solve(instance, SolverParameters(gap=1e-10), certificate=proof)
     limited = replace(instance, cluster_constraints=(sdpbb.MaximumSize(20),))
-    with pytest.raises(ParameterError, match=r"^certificate: .*constraints on clusters"):
+    with pytest.raises(ParameterError, match=r"^certificate = .*proof: .*constraints on clusters"):
         sdpbb.solve(limited, certificate=proof)
     with pytest.raises(ParameterError, match=r"^certificate = .*no folder"):
         sdpbb.solve(instance, certificate=tmp_path / "none" / "proof")
     state = tmp_path / "state"
     sdpbb.solve(instance, SolverParameters(node_limit=1), checkpoint=state)
-    with pytest.raises(ParameterError, match=r"^certificate = .*begun without one"):
+    with pytest.raises(ParameterError, match=r"^certificate = .*not begun with one"):
         sdpbb.resume(state, certificate=proof)
     assert not proof.exists()
 
@@ -225,10 +225,17 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr("sdpbb.run.replacement", full)
     told = []
-    result = sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
-    assert result.status.value == "optimal"
-    failed = [event for event in told if isinstance(event, CertificateFailed)]
-    assert failed == [CertificateFailed(str(tmp_path / "proof"), "No space left on device")]
+    with pytest.raises(sdpbb.CertificateError, match=r"proof: could not be written .No space") as e:
+        sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
+    assert e.value.result.status.value == "optimal"
+    assert isinstance(told[-1], Finished)
+
+
+def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdpbb.run.certificate_bytes", None)
+    with pytest.raises(sdpbb.CertificateError, match="not callable") as error:
+        sdpbb.solve(branching_instance(), certificate=tmp_path / "proof")
+    assert error.value.result.status.value == "optimal"
 
 
 def test_an_observer_is_told_of_the_file(tmp_path):
@@ -260,9 +267,7 @@ def test_diameters_are_certified_as_the_cannot_links_they_are(tmp_path):
     verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "optimal"
     assert verdict.cost == pytest.approx(result.objective)
-    with pytest.raises(
-        sdpbb.CertificateError, match="rejected: is about other cannot-links"
-    ):
+    with pytest.raises(sdpbb.CertificateError, match="rejected: is about other cannot-links"):
         sdpbb.verify_certificate(tmp_path / "proof", sdpbb.Instance(points, 4))
 
 
@@ -273,3 +278,58 @@ def test_files_that_are_no_certificates_are_named(tmp_path):
     (tmp_path / "text").write_text("a text")
     with pytest.raises(sdpbb.CertificateError, match=r"text: rejected: .*does not begin"):
         sdpbb.verify_certificate(tmp_path / "text", instance)
+
+
+def test_what_was_proven_before_pairs_were_fixed_is_not_counted_after(tmp_path):
+    """Strong branching refutes some pairs, and then splits another one, whose children were
+    bounded without what was refuted."""
+    points = [
+        (-13.11, 19.2),
+        (5.92, -10.58),
+        (22.19, -20.45),
+        (11.6, -6.27),
+        (-15.03, 3.97),
+        (14.18, -10.7),
+        (0.76, -5.98),
+        (4.5, -13.5),
+        (0.13, -7.88),
+        (-3.96, 6.7),
+        (-2.91, 9.62),
+        (32.0, -13.13),
+        (-24.38, 23.35),
+        (-13.46, -1.14),
+        (-1.48, 14.79),
+        (-18.86, 3.03),
+        (-28.46, -9.94),
+        (21.56, -11.92),
+        (7.67, -5.98),
+        (6.33, -6.22),
+    ]
+    instance = sdpbb.Instance(points, 11, [(3, 11)], [(0, 13), (8, 19), (14, 17)])
+    for limit in (3, 4, 5, 1000):
+        parameters = SolverParameters(
+            bounding="sdp",
+            sdp=WEAK,
+            search=SearchParameters(branching=BranchingParameters(4, 1)),
+            gap=0.05,
+            node_limit=limit,
+        )
+        result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")
+        verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
+        assert verdict.status == result.status.value
+        assert min(verdict.lower_bound, result.objective) == result.lower_bound
+    document = container.unpack((tmp_path / "proof").read_bytes())[0]
+    steps = [step for node in document["nodes"] for step in node["steps"]]
+    assert any(
+        entry[2] == "together" for s in steps for entry in s.get("fix", {}).get("refuted", [])
+    )
+
+
+def test_outliers_do_not_make_costs_rounding():
+    """One point far away, in a cluster of its own, says nothing about the precision of others."""
+    points = np.array([[0.0], [1.0], [3.0], [1e17]])
+    result = sdpbb.solve(sdpbb.Instance(points, 3), SolverParameters(time_limit=5))
+    if result.status.value == "optimal":
+        assert result.objective == 0.5
+    else:
+        assert result.gap > 1e-4

@@ -19,7 +19,7 @@ class SpectrumParameters:
     min_order : below it LAPACK is as fast and always used
     max_fraction : largest share of the m eigenpairs worth computing iteratively
     exact_fraction : largest share for which LAPACK's tridiagonal bisection beats divide and conquer
-    degree : of the Chebyshev filter between two Rayleigh-Ritz steps
+    degree : of the Chebyshev filter between two Rayleigh-Ritz steps, at most 8: 20 can overflow
     buffer : eigenpairs carried beyond those with positive weight, so that newcomers are seen
     accuracy : accepted residual, as a fraction of the method's own last residual; 0.02 to 0.5
         need the same number of iterations of the method
@@ -34,7 +34,7 @@ class SpectrumParameters:
     accuracy: float = 0.5
 
     def __post_init__(self) -> None:
-        check_fields(self, most={"cap": 1e9})
+        check_fields(self, most={"cap": 1e9, "degree": 8})
         if self.cap < 1 or self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
             raise ParameterError(f"spectrum parameters out of their domain: {self}")
 
@@ -67,9 +67,14 @@ class AdmmParameters:
             raise ParameterError(f"ADMM parameters out of their domain: {self}")
 
 
+# Numbers of cuts, or of their parts, that memory is reserved for before any is found.
+ALLOCATED = ("triangles_per_arm", "star_leaves", "pentagons", "pentagon_copies")
+
+
 @dataclass(frozen=True)
 class SeparationParameters:
-    """How many cuts a round adds, and which.
+    """How many cuts a round adds, and which. triangles_per_arm, star_leaves, pentagons and
+    pentagon_copies are at most 1000: memory is reserved for as many.
 
     triangles_per_block : at most that many triangle cuts per block and round
     triangles_per_pair : at most that many of a round's triangle cuts hold the same pair of blocks;
@@ -106,7 +111,7 @@ class SeparationParameters:
     tolerance: float = 1e-5
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        check_fields(self, most=dict.fromkeys(ALLOCATED, 1000))
         counts = (self.triangles_per_block, self.triangles_per_pair, self.triangles_per_arm)
         if min(counts) < 1 or self.stars_per_block < 0 or not 0 <= self.tolerance < 1:
             raise ParameterError(f"separation parameters out of their domain: {self}")
