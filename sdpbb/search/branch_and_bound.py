@@ -350,7 +350,7 @@ class _Coordinator:
         apart: SafeBound | None,
     ) -> None:
         """Split the node, and record it. What probing has proven for the children was proven
-        without the pairs that it has fixed: where it has fixed any, that is not counted."""
+        without the pairs that it has fixed: where it has fixed any, only that counts which has."""
         tree, proof = self._tree, self._search.proof
         assert proof is not None
         bounds, proofs = [together, apart], [probing.proofs.get((pair, s)) for s in (True, False)]
@@ -359,7 +359,7 @@ class _Coordinator:
             lower = tree.running(number).lower
             kept = [(pair, side) in refuted for side in (True, False)]
             bounds = [b if keep else lower for b, keep in zip(bounds, kept, strict=True)]
-            proofs = [None, None]
+            proofs = [p if keep else None for p, keep in zip(proofs, kept, strict=True)]
         children = tree.split(number, pair, *bounds)
         born = [
             NewChild(child.number, bound is None, of_bound)
