@@ -113,7 +113,7 @@ def test_moving_turning_scaling_and_permuting_change_nothing_but_the_scale(seed,
         np.random.default_rng(1).normal(size=(8, 2)) * 1e-6,
         np.random.default_rng(2).normal(size=(8, 2)) * 1e8,
         np.random.default_rng(3).normal(size=(8, 2)) + 1e6,
-        np.array([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [1e6]]),
+        np.array([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [10.0]]),
     ],
     ids=["zero", "equal", "duplicates", "line", "d>n", "tiny", "huge", "far", "scales"],
 )
@@ -122,6 +122,24 @@ def test_degenerate_points(points):
     for k in range(1, n + 1):
         assert_proven(Instance(points, k), SolverParameters(gap=1e-9))
     assert_proven(Instance(points, 3, [(0, 1)], [(1, 2), (2, 3)]), SolverParameters(gap=1e-9))
+
+
+@pytest.mark.parametrize("outlier", [1e6, 1e17])
+def test_an_outlier_makes_no_cost_rounding(outlier):
+    """It takes the others' digits, and may be alone in its cluster: what cannot be proven then is
+    not claimed."""
+    points = np.array([[0.0], [1e-9], [1.0], [1.0 + 1e-9], [3.0], [outlier]])
+    for k in range(1, 6):
+        instance = Instance(points, k)
+        truth = optimum(instance)
+        result = solve(instance, SolverParameters(gap=1e-9, time_limit=10))
+        if result.status is SolutionStatus.OPTIMAL:
+            assert result.objective == pytest.approx(truth, rel=1e-9)
+        else:
+            assert result.gap > 1e-9
+            assert result.termination in (Termination.PRECISION, Termination.TIME_LIMIT)
+        assert result.lower_bound <= truth * (1 + 1e-9)
+
 
 
 @pytest.fixture(scope="module")

@@ -94,8 +94,8 @@ class Blocks:
             adjacency = adjacency.copy()
             adjacency[rows, columns] = adjacency[columns, rows] = True
         forest = _Forest(self.m)
-        for i, j in self.block_of[together].tolist():
-            forest.join(i, j)
+        for pair in together:
+            forest.join(*self.block_of[pair].tolist())
         return Blocks(self.k, self.block_of, adjacency)._grouped(forest)._closed()
 
     def merged(self, rows: NDArray[np.int64]) -> Blocks:
@@ -111,8 +111,8 @@ class Blocks:
         if self.k < 3:
             raise Rejected("merges; expected none where k < 3")
         forest, adjacency = _Forest(self.m), self.adjacency.copy()
-        for number, row in enumerate(self.block_of[rows].tolist()):
-            i, j, *others = (forest.root(block) for block in row)
+        for number, points in enumerate(rows):
+            i, j, *others = (forest.root(block) for block in self.block_of[points].tolist())
             if not (_is_clique(adjacency, [i, *others]) and _is_clique(adjacency, [j, *others])):
                 raise Rejected(f"row {number} of the merges is not two cliques")
             forest.join(i, j)

@@ -11,9 +11,10 @@ from .document import Reader
 from .fields import References
 from .nodes import Node
 from .rejection import Rejected
+from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
-OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN = "optimal", "feasible", "infeasible", "unknown"
-STATUSES = (OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN)
+# Points, coordinates and clusters are fewer than this.
+_MOST = 2**31
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,10 @@ class Certificate:
         entry = dict(zip(names, fields.entries(document, *names), strict=True))
         if type(entry["written_by"]) is not str:
             raise Rejected("written_by: expected text")
-        for name in ("n", "d", "k"):
-            fields.whole(entry[name], name, 1)
+        for name in ("n", "d"):
+            fields.whole(entry[name], name, 1, _MOST)
+        # Nothing is made of k before it is known to be one of n points.
+        fields.whole(entry["k"], "k", 1, entry["n"] + 1)
         for name in ("points", "must_link", "cannot_link"):
             fields.digest(entry[name], name)
         references = References(arrays)
@@ -75,7 +78,7 @@ class Certificate:
         certificate = cls(
             **{
                 **entry,
-                "tolerance": fields.number(entry["tolerance"], "tolerance", 0.0),
+                "tolerance": fields.number(entry["tolerance"], "tolerance", 0.0, 1.0),
                 "status": fields.word(entry["status"], "status", *STATUSES),
                 "labels": reader.labels(entry["labels"]),
                 "cost": fields.number_or_none(entry["cost"], "cost"),
@@ -90,8 +93,6 @@ class Certificate:
 
     def _check_claim(self) -> None:
         has_labels = self.status in (OPTIMAL, FEASIBLE)
-        if self.k > self.n:
-            raise Rejected(f"k: {self.k}; expected at most n = {self.n}")
         for name, value, expected in (
             ("labels", self.labels, has_labels),
             ("cost", self.cost, has_labels),

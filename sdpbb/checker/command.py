@@ -18,7 +18,7 @@ VERIFIED, REJECTED, UNREADABLE = 0, 1, 2
 
 _DESCRIPTION = """Check a certificate of sdpbb: prove again, without the solver and with the
 rounding of every number accounted for, that it says the truth about a clustering problem. The
-number of clusters is the certificate's; the verdict tells it."""
+verdict tells what is proven, the number of clusters included."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,12 +36,15 @@ def main(arguments: Sequence[str]) -> int:
         return UNREADABLE
     try:
         certificate = Certificate.read(data)
-        verdict = verify(certificate, points, certificate.k, must_link, cannot_link)
+        k = certificate.k if options.k is None else options.k
+        verdict = verify(certificate, points, k, must_link, cannot_link)
     except Rejected as error:
         if options.json:
             print(json.dumps({"verified": False, "reason": str(error)}))
         print(f"{options.certificate}: rejected: {error}", file=sys.stderr)
         return REJECTED
+    if options.gap is not None:
+        verdict = verdict.judged(options.gap)
     print(json.dumps(verdict.to_dict()) if options.json else verdict)
     return VERIFIED
 
@@ -63,5 +66,22 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0",
     )
+    parser.add_argument(
+        "--k", type=int, metavar="K", help="reject a certificate of another number of clusters"
+    )
+    parser.add_argument(
+        "--gap",
+        type=_gap,
+        metavar="G",
+        help="call a clustering optimal if its proven gap is at most this, in [0, 1), and else "
+        "feasible (default: as the certificate says)",
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     return parser
+
+
+def _gap(text: str) -> float:
+    gap = float(text)
+    if not 0.0 <= gap < 1.0:
+        raise ValueError
+    return gap

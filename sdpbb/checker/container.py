@@ -32,7 +32,10 @@ MAX_BYTES = 8 * 2**30
 # A byte of zlib's stands for at most 1032 (https://zlib.net/zlib_tech.html); some for the ends.
 _MAX_RATIO = 1032
 _DIGEST = 32
-_MAX_DIGITS = 15
+# Of a whole number: of the length of the document, of anything in it.
+_MAX_DIGITS, _MAX_DIGITS_WITHIN = 15, 20
+# What an array may have of rows or columns.
+_MAX_SIZE = 2**40
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def _parsed(text: bytes) -> dict[str, Any]:
             object_pairs_hook=_distinct,
             parse_constant=_refuse_constant,
             parse_float=_finite,
+            parse_int=_whole,
         )
     except (ValueError, RecursionError) as error:
         raise Rejected(f"the document is not the JSON it should be ({error})") from None
@@ -174,6 +178,15 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise Rejected(f"the document holds {digits[:20]}; expected finite numbers")
     return number
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > _MAX_DIGITS_WITHIN:
+        raise Rejected(
+            f"the document holds a whole number of {len(digits)} digits; expected at most "
+            f"{_MAX_DIGITS_WITHIN}"
+        )
+    return int(digits)
 
 
 def _stored(table: Any, content: memoryview) -> list[StoredArray]:
@@ -208,4 +221,6 @@ def _entry(entry: Any, position: int) -> tuple[str, tuple[int, ...], int]:
         raise Rejected(f"arrays[{position}]: expected a shape of one or two dimensions")
     if not all(type(size) is int and size >= 0 for size in [*shape, length]):
         raise Rejected(f"arrays[{position}]: expected whole numbers >= 0 as shape and length")
+    if max([*shape, length]) >= _MAX_SIZE:
+        raise Rejected(f"arrays[{position}]: the arrays are of more than {MAX_BYTES} bytes")
     return dtype, tuple(shape), length

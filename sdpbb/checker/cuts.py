@@ -20,8 +20,9 @@ from .rejection import Rejected
 
 Floats = NDArray[np.float64]
 
-# Terms looked at together, to bound the memory that long stars take; and the longest of these.
-_TERMS_AT_ONCE, _LONGEST = 2**22, 2**12
+# Terms looked at together, to bound the memory that long stars take; the longest of these; and all
+# terms, to bound the time: seconds.
+_TERMS_AT_ONCE, _LONGEST, _TERMS = 2**22, 2**12, 2**27
 
 
 def checked_cuts(cuts: Cuts, k: int, adjacency: NDArray[np.bool_]) -> None:
@@ -34,10 +35,13 @@ def checked_cuts(cuts: Cuts, k: int, adjacency: NDArray[np.bool_]) -> None:
     within = (start >= 0).all() and (start <= cuts.star_blocks.size).all()
     if not within or (np.diff(start) < 2).any() or cuts.star_blocks.shape != (start[-1],):
         raise Rejected("a star has no leaves, or the starts of stars do not fit their blocks")
-    if np.diff(start).max(initial=0) > _LONGEST:
+    lengths = np.diff(start)
+    if lengths.max(initial=0) > _LONGEST:
         raise Rejected(f"a star of more than {_LONGEST} blocks")
     if cuts.cliques.ndim != 2 or cuts.cliques.shape[1] != k + 1:
         raise Rejected(f"cliques of shape {cuts.cliques.shape} for {k} clusters")
+    if int(np.square(lengths).sum()) + len(cuts.cliques) * (k + 1) ** 2 > _TERMS:
+        raise Rejected(f"the stars and cliques have more than {_TERMS} pairs of blocks")
     if cuts.complements.ndim != 2 or cuts.complements.shape[1] != 3:
         raise Rejected(f"complements of shape {cuts.complements.shape}, not rows of 3")
     for blocks in (cuts.star_blocks, cuts.cliques, cuts.complements):

@@ -31,6 +31,8 @@ from .nodes import (
 from .rejection import Rejected, at
 
 _REALS = ("<f8", "<f4")
+# A number of a node is below this, whatever it is compared with.
+_MOST_NODES = 2**31
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Reader:
             self._point(i),
             self._point(j),
             fields.word(link, "refuted", TOGETHER, APART),
-            fields.whole(node, "refuted", 0),
+            fields.whole(node, "refuted", 0, _MOST_NODES),
         )
 
     def _excluded(self, value: Any) -> tuple[StoredArray, SemidefiniteSource]:
@@ -138,8 +140,12 @@ class Reader:
         if "split" in value:
             (split,) = fields.entries(value, "split")
             i, j, together, apart = fields.items(split, "split", 4)
-            nodes = fields.whole(together, "split", 0), fields.whole(apart, "split", 0)
-            return Split(self._point(i), self._point(j), *nodes)
+            return Split(
+                self._point(i),
+                self._point(j),
+                fields.whole(together, "split", 0, _MOST_NODES),
+                fields.whole(apart, "split", 0, _MOST_NODES),
+            )
         (reason,) = fields.entries(value, "infeasible")
         if isinstance(reason, dict) and reason.get("kind") == CONFLICT:
             fields.entries(reason, "kind")

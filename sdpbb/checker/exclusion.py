@@ -47,7 +47,7 @@ def excluded_pairs(
         raise Rejected("pairs are excluded below a cost, not below nan")
     proven = dual_bound(contracted, k, adjacency, evidence)
     apart = adjacency.copy()
-    if below == np.inf:
+    if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
         return apart
     budget = up(up(contracted.cutoff(below) - proven.bound) / proven.unit)
     if budget <= 0.0:  # there is no such clustering

@@ -38,12 +38,13 @@ def whole(value: Any, what: str, least: int, below: int | None = None) -> int:
     return value
 
 
-def number(value: Any, what: str, least: float = -math.inf) -> float:
-    """A finite number."""
+def number(value: Any, what: str, least: float = -math.inf, below: float = math.inf) -> float:
+    """A finite number, at least `least` and below `below`."""
     if type(value) is int and abs(value) < 2**53:
         value = float(value)
-    if type(value) is not float or not math.isfinite(value) or value < least:
+    if type(value) is not float or not least <= value < below or math.isinf(value):
         limit = "" if least == -math.inf else f" >= {least}"
+        limit += "" if below == math.inf else f" and < {below}"
         raise Rejected(f"{what}: {shown(value)}; expected a finite number{limit}")
     return value
 
@@ -68,7 +69,10 @@ def digest(value: Any, what: str) -> str:
 
 def shown(value: Any) -> str:
     """A value, as a message quotes it."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # of a number of thousands of digits, of lists in lists
+        return "a value that is too long to be shown"
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from .container import StoredArray
@@ -10,6 +11,9 @@ from .rejection import Rejected
 
 CONFLICT, CLIQUE, COLOURING = "conflict", "clique", "colouring"
 TOGETHER, APART = "together", "apart"
+# What the cuts of m blocks may have of starts, blocks, rows times columns, all of them together:
+# so many times m^2 + 100,000, and no more than the other number.
+CUT_ENTRIES_PER_PAIR, MAX_CUT_ENTRIES = 64, 2**24
 
 
 @dataclass(frozen=True)
@@ -24,7 +28,10 @@ class LagrangianSource:
     prices: StoredArray
     least: float
 
-    def load(self) -> Lagrangian:
+    def load(self, m: int) -> Lagrangian:
+        """For m blocks; `Rejected`, before anything is taken from the file, if it is not."""
+        if self.prices.shape != (m,):
+            raise Rejected(f"{self.prices.shape[0]} prices; expected one for each of {m} blocks")
         return Lagrangian(self.prices.load(), self.least)
 
 
@@ -40,7 +47,10 @@ class SemidefiniteSource:
     complements: StoredArray
     multipliers: StoredArray
 
-    def load(self) -> Semidefinite:
+    def load(self, m: int) -> Semidefinite:
+        """For m blocks; `Rejected`, before anything is taken from the file, if it is not, or if the
+        cuts are more than fit into little memory."""
+        self._check_sizes(m)
         start, blocks = self.star_start.load(), self.star_blocks.load()
         # Differences of such numbers do not overflow.
         if start.size and not (start.min() >= 0 and start.max() <= len(blocks)):
@@ -52,6 +62,19 @@ class SemidefiniteSource:
             self.complements.load(),
         )
         return Semidefinite(self.unit, self.N.load(), cuts, self.multipliers.load())
+
+    def _check_sizes(self, m: int) -> None:
+        entries = m * (m + 1) // 2
+        if self.N.shape != (entries,):
+            raise Rejected(f"N should be {entries} numbers, not of shape {self.N.shape}")
+        families = (self.star_start, self.star_blocks, self.cliques, self.complements)
+        most = min(CUT_ENTRIES_PER_PAIR * (m * m + 100_000), MAX_CUT_ENTRIES)
+        if sum(math.prod(array.shape) for array in families) > most:
+            raise Rejected(f"the cuts have more than {most} entries")
+        stars, cliques = self.star_start.shape[0] - 1, self.cliques.shape[0]
+        number = stars + cliques + self.complements.shape[0]
+        if self.multipliers.shape != (number,):
+            raise Rejected(f"{number} cuts, but multipliers of shape {self.multipliers.shape}")
 
 
 Source = ScatterSource | LagrangianSource | SemidefiniteSource

@@ -106,7 +106,7 @@ def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] |
         if not len(nodes.chosen):
             return None
         bounds = _bounds(scope, nodes)
-        left = bounds.value < target
+        left = ~(bounds.value >= target)  # what is no number rules out nothing
         if not left.all():
             nodes, bounds = taken(nodes, left), taken(bounds, left)
             if not len(nodes.chosen):

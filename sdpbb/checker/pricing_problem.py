@@ -23,9 +23,9 @@ FAR = 1e4
 @dataclass(frozen=True, eq=False)
 class PricingProblem:
     """Blocks of sizes e, means c and profits a > 0, of which sets X of least value are looked for
-    (`pricing`), in units in which the profits add up to less than 4.
+    (`pricing`), in units in which the profits add up to less than 3.
 
-    sizes, profits : (m,); profits are rounded once
+    sizes, profits : (m,), as they are: of other profits, these are at least as large
     reach : (m,) at least sqrt(a_i / e_i), within which the mean of X is for i in X
     squares : (m, m) squared distances of the means, off by gamma_(d+4) of that, or FAR if that is
         less: blocks of a node are all near one, so that theirs are below 65

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}
+_MAX_DIGITS = 18
 
 
 class Unreadable(Exception):
@@ -57,7 +59,7 @@ def read_constraints(path: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.i
         if len(fields) == 3 and fields[2] in _LINKS and fields[0] not in pairs:
             fields = [_LINKS[fields[2]], *fields[:2]]
         fits = len(fields) == 3 and fields[0] in pairs
-        pair = tuple(int(field) for field in fields[1:] if field.isdecimal()) if fits else ()
+        pair = tuple(int(field) for field in fields[1:] if _is_index(field)) if fits else ()
         if len(pair) != 2 or pair[0] == pair[1] or max(pair) >= n:
             raise Unreadable(
                 f"{path}:{number}: {line[:60]!r}; expected ML i j, CL i j, i j 1 or i j -1, i and "
@@ -68,13 +70,19 @@ def read_constraints(path: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.i
     return must_link, cannot_link
 
 
+def _is_index(field: str) -> bool:
+    """Whether it may be the number of a point: Python makes no numbers of thousands of digits."""
+    return field.isdecimal() and len(field) <= _MAX_DIGITS
+
+
 def _npy(path: str) -> NDArray[np.float64]:
     try:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError) as error:
-        raise Unreadable(f"{path}: not an array as numpy.save writes it ({error})") from None
+    except (ValueError, EOFError, OverflowError, MemoryError, zipfile.BadZipFile) as error:
+        reason = " ".join(str(error).split())
+        raise Unreadable(f"{path}: not an array as numpy.save writes it ({reason})") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiu":
         raise Unreadable(f"{path}: expected an array of numbers")
     return array.astype(np.float64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,21 +42,35 @@ STATED_WITHIN = 1e-9
 _KEPT = 4
 
 
+class _Kept:
+    """Blocks in little memory: in a deep tree, a state waits for each node on the way."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._k, self._m = blocks.k, blocks.m
+        self._block_of = blocks.block_of.astype(np.int32)
+        self._adjacency = zlib.compress(np.packbits(blocks.adjacency).tobytes(), 1)
+
+    def blocks(self) -> Blocks:
+        bits = np.frombuffer(zlib.decompress(self._adjacency), np.uint8)
+        adjacency = np.unpackbits(bits, count=self._m**2).view(np.bool_)
+        return Blocks(self._k, self._block_of.astype(np.intp), adjacency.reshape(self._m, self._m))
+
+
 @dataclass(frozen=True)
 class _Task:
     """A node to be checked; it begins with the blocks, and points i and j linked as link says."""
 
     node: int
-    blocks: Blocks
+    kept: _Kept
     i: int = 0
     j: int = 0
     link: str | None = None
 
     def state(self) -> Blocks:
-        pair = np.array([[self.i, self.j]])
+        blocks, pair = self.kept.blocks(), np.array([[self.i, self.j]])
         if self.link == TOGETHER:
-            return self.blocks.linked(pair)
-        return self.blocks.separated(pair) if self.link == APART else self.blocks
+            return blocks.linked(pair)
+        return blocks.separated(pair) if self.link == APART else blocks
 
 
 def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> float:
@@ -68,7 +83,7 @@ def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> fl
         Naming the node and the step that does not prove what it states.
     """
     walk = _Walk(certificate, geometry)
-    tasks = [_Task(0, root)]
+    tasks = [_Task(0, _Kept(root))]
     while tasks:
         tasks += walk.checked(tasks.pop())
     return _values(certificate.nodes)[0]
@@ -123,8 +138,8 @@ class _Walk:
                 _require_consistent(blocks)
                 match step:
                     case Merge():
-                        rows = self._points(step.rows)
-                        blocks = blocks.merged(rows)
+                        _require_rows(step.rows, blocks.m, "merges")
+                        blocks = blocks.merged(self._points(step.rows))
                     case Bound():
                         self._check_bound(step, blocks)
                     case Fix():
@@ -139,8 +154,9 @@ class _Walk:
                 i, j = node.end.i, node.end.j
                 if not blocks.are_undecided(i, j):
                     raise Rejected(f"splits points {i} and {j}, which are linked already")
-                tasks.append(_Task(node.end.apart, blocks, i, j, APART))
-                tasks.append(_Task(node.end.together, blocks, i, j, TOGETHER))
+                kept = _Kept(blocks)
+                tasks.append(_Task(node.end.apart, kept, i, j, APART))
+                tasks.append(_Task(node.end.together, kept, i, j, TOGETHER))
         return tasks
 
     def _check_bound(self, step: Bound, blocks: Blocks) -> None:
@@ -150,12 +166,12 @@ class _Walk:
             raise Rejected(f"states a bound of {step.stated!r}, proves {proven!r}")
 
     def _proven(self, source: Source, blocks: Blocks) -> float:
-        contracted = self._contracted(blocks)
+        contracted, m = self._contracted(blocks), blocks.m
         if isinstance(source, ScatterSource):
             return scatter_bound(contracted)
         if isinstance(source, LagrangianSource):
-            return lagrangian_bound(contracted, blocks.k, blocks.adjacency, source.load())
-        return semidefinite_bound(contracted, blocks.k, blocks.adjacency, source.load())
+            return lagrangian_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
+        return semidefinite_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
 
     def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:
         """The blocks in which all pairs of a step are linked; `_refuting` proves the refuted."""
@@ -163,11 +179,14 @@ class _Walk:
         apart = [_pairs([(r.i, r.j) for r in step.refuted if r.link == APART])]
         if step.excluded is not None:
             stored, source = step.excluded
+            _require_rows(stored, blocks.m * (blocks.m - 1) // 2, "excluded")
+            evidence = source.load(blocks.m)
             proven = excluded_pairs(
-                self._contracted(blocks), blocks.k, blocks.adjacency, source.load(), step.below
+                self._contracted(blocks), blocks.k, blocks.adjacency, evidence, step.below
             )
             apart.append(self._proven_apart(stored, blocks, proven, "excluded"))
         if step.far is not None:
+            _require_rows(step.far, blocks.m * (blocks.m - 1) // 2, "far")
             proven = far_pairs(self._contracted(blocks), step.below)
             apart.append(self._proven_apart(step.far, blocks, proven, "far"))
         return blocks.changed(_pairs(together), np.concatenate(apart))
@@ -199,14 +218,23 @@ class _Walk:
         return contracted
 
 
+def _require_rows(stored: StoredArray, most: int, what: str) -> None:
+    """No more rows than there can be different ones of use; nothing is taken from the file yet."""
+    if stored.shape[0] > most:
+        raise Rejected(f"{what}: {stored.shape[0]} rows; expected at most {most}")
+
+
 def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
 def _refuting(step: Fix, blocks: Blocks) -> list[_Task]:
     """The nodes that have to refute the opposite of what a step says of pairs."""
+    if not step.refuted:
+        return []
+    kept = _Kept(blocks)
     return [
-        _Task(entry.node, blocks, entry.i, entry.j, APART if entry.link == TOGETHER else TOGETHER)
+        _Task(entry.node, kept, entry.i, entry.j, APART if entry.link == TOGETHER else TOGETHER)
         for entry in step.refuted
     ]
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
+
+OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN = "optimal", "feasible", "infeasible", "unknown"
+STATUSES = (OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN)
+
+# Enough digits for all of a share of 1.
+_EXACT = Context(prec=1200, rounding=ROUND_CEILING)
 
 
 @dataclass(frozen=True)
@@ -20,8 +26,8 @@ class Verdict:
     cost : of the certificate's clustering, rounded up; None without one
     lower_bound : on the cost of every clustering, in squared units of the data; None where there is
         none
-    gap : (cost - lower_bound) / cost, rounded up, 0 where the difference is the rounding of the
-        coordinates; None without a clustering
+    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 where the two are equal, or all of
+        the cost is rounding of the coordinates; None without a clustering
     n_nodes, n_leaves : of the tree, and those of them that are not split
     n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be linked one way
     seconds : that the check took
@@ -41,6 +47,14 @@ class Verdict:
     n_fixings: int
     seconds: float
 
+    def judged(self, tolerance: float) -> Verdict:
+        """With a tolerance of one's own: a clustering is "optimal" if its gap is at most that, and
+        else "feasible"."""
+        if self.gap is None:
+            return self
+        status = OPTIMAL if self.gap <= tolerance else FEASIBLE
+        return replace(self, status=status, tolerance=tolerance)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {"verified": True, **asdict(self)}
@@ -52,7 +66,7 @@ class Verdict:
         if self.lower_bound is not None:
             lines.append(f"  lower bound  {_rounded(self.lower_bound, ROUND_FLOOR)}")
         if self.gap is not None:
-            lines.append(f"  gap          {_rounded(self.gap, ROUND_CEILING, 3, 100)}%")
+            lines.append(f"  gap          {_percent_up(self.gap)}{self._why_no_gap()}")
         lines.append(f"  instance     {self.n} points, {self.d} coordinates, k = {self.k}")
         lines.append(
             f"  checked      {_count(self.n_nodes, 'node')} ({_count(self.n_leaves, 'leaf')}), "
@@ -64,21 +78,40 @@ class Verdict:
     def _claim(self) -> str:
         match self.status:
             case "optimal":
-                return f"the clustering is optimal, within a gap of {100 * self.tolerance:.12g}%"
+                gap = _percent_up(max(self.tolerance, self.gap or 0.0))
+                return f"the clustering is optimal, within a gap of {gap}"
             case "feasible":
-                return "the clustering keeps the constraints, and no better one is below the bound"
+                return (
+                    "the clustering keeps the constraints, and no clustering costs less than the "
+                    "lower bound"
+                )
             case "infeasible":
                 return "no clustering keeps the constraints"
             case _:
                 return "every clustering costs at least the lower bound"
 
+    def _why_no_gap(self) -> str:
+        if self.gap != 0.0 or self.cost is None or self.cost == self.lower_bound:
+            return ""
+        return " (the cost is rounding of the coordinates)"
 
-def _rounded(value: float, rounding: str, digits: int = 12, scale: int = 1) -> str:
-    """value * scale at so many significant digits, on the side where what is proven still holds."""
+
+def _rounded(value: float, rounding: str) -> str:
+    """value at 12 significant digits, on the side where what is proven still holds."""
     if not math.isfinite(value):
         return str(value)
-    product = Context(prec=digits, rounding=rounding).multiply(Decimal(value), Decimal(scale))
-    return f"{product.normalize():.{digits}g}"
+    return f"{Context(prec=12, rounding=rounding).plus(Decimal(value)).normalize():.12g}"
+
+
+def _percent_up(share: float) -> str:
+    """A share of 1 in per cent, never below it, and so 0% for 0 only: with four decimals, or two
+    significant digits where they show nothing."""
+    if share == 0.0:
+        return "0%"
+    in_percent = _EXACT.multiply(Decimal(share), Decimal(100))
+    if share >= 1e-6:
+        return f"{in_percent.quantize(Decimal('0.0001'), context=_EXACT):f}%"
+    return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
 
 
 def _count(number: int, name: str) -> str:

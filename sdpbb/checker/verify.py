@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import digests
 from .blocks import Blocks
-from .certificate import OPTIMAL, Certificate
+from .certificate import Certificate
+from .costs import is_cost, is_optimal, relative_gap, zero
 from .geometry import Geometry
 from .nodes import Bound, Fix, Split
 from .rejection import Rejected, at
 from .tree import tree_value
-from .verdict import Verdict
-
-# How far the stated cost of the labels may be from the one that is computed here, relatively.
-COST_WITHIN = 1e-9
-# Gaps below this are not told from 0, and what their own computation may lose.
-PRECISION = 1e-12
-_EPS = float(np.finfo(np.float64).eps)
+from .verdict import OPTIMAL, Verdict
 
 
 def verify(
@@ -57,15 +53,18 @@ def verify(
     with np.errstate(all="ignore"):
         geometry = Geometry.of(coordinates)
         root = Blocks.of(len(coordinates), k, together, apart)
-        upper = _checked_cost(certificate, geometry, root)
+        cost = _checked_cost(certificate, geometry, root)
         value = tree_value(certificate, root, geometry)
-    _check_claim(certificate, value, upper, zero(geometry, certificate.n))
-    return _verdict(certificate, upper, time.monotonic() - started, zero(geometry, certificate.n))
+    _check_claim(certificate, value, cost)
+    return _verdict(certificate, cost, time.monotonic() - started)
 
 
-def zero(geometry: Geometry, n: int) -> float:
-    """Costs up to this are rounding of the coordinates, in squared units of the data."""
-    return 16.0 * n * _EPS**2 * geometry.total()
+@dataclass(frozen=True)
+class _Cost:
+    """Of the labels, rounded up, and what of it would be rounding of the coordinates."""
+
+    upper: float
+    rounding: float
 
 
 def _checked_pairs(pairs: ArrayLike, n: int, what: str) -> NDArray[np.int64]:
@@ -104,19 +103,17 @@ def _check_instance(
             )
 
 
-def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> float | None:
-    """The cost of the labels, rounded up, after checking that they are a clustering of the root."""
+def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> _Cost | None:
+    """What the labels cost, after checking that they are a clustering of the root."""
     if certificate.labels is None or certificate.cost is None:
         return None
     with at("labels"):
         labels = certificate.labels.load().astype(np.int64)
         _check_labels(labels, root)
-    upper = geometry.cost_at_most(labels)
-    error = abs(certificate.cost - upper)
-    rounding = zero(geometry, certificate.n)
-    if not (error <= COST_WITHIN * upper or max(abs(certificate.cost), upper) <= rounding):
-        raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {upper!r}")
-    return upper
+    cost = _Cost(geometry.cost_at_most(labels), zero(geometry.points, labels))
+    if not is_cost(certificate.cost, cost.upper, cost.rounding):
+        raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {cost.upper!r}")
+    return cost
 
 
 def _check_labels(labels: NDArray[np.int64], root: Blocks) -> None:
@@ -136,27 +133,27 @@ def _check_labels(labels: NDArray[np.int64], root: Blocks) -> None:
         raise Rejected("two points share a cluster that cannot link")
 
 
-def _check_claim(
-    certificate: Certificate, value: float, upper: float | None, rounding: float
-) -> None:
+def _check_claim(certificate: Certificate, value: float, cost: _Cost | None) -> None:
     stated = math.inf if certificate.lower_bound is None else certificate.lower_bound
     if stated != value:
         raise Rejected(f"lower_bound: states {stated!r}, the root proves {value!r}")
-    if upper is None:
+    if cost is None:
         return
-    if value > upper:
-        raise Rejected(f"the lower bound {value!r} is above the cost {upper!r} of the labels")
-    tolerance = max(certificate.tolerance, PRECISION) + PRECISION
-    if certificate.status == OPTIMAL and not upper - value <= max(tolerance * upper, rounding):
+    if value > cost.upper:
+        raise Rejected(f"the lower bound {value!r} is above the cost {cost.upper!r} of the labels")
+    if certificate.status == OPTIMAL and not is_optimal(
+        cost.upper, value, certificate.tolerance, cost.rounding
+    ):
         raise Rejected(
-            f"status: optimal to {certificate.tolerance!r}; the cost is {upper!r}, the lower bound "
-            f"{value!r}"
+            f"status: optimal to {certificate.tolerance!r}; the cost is {cost.upper!r}, the lower "
+            f"bound {value!r}"
         )
 
 
-def _verdict(
-    certificate: Certificate, upper: float | None, seconds: float, rounding: float
-) -> Verdict:
+def _verdict(certificate: Certificate, cost: _Cost | None, seconds: float) -> Verdict:
+    lower, gap = certificate.lower_bound, None
+    if cost is not None and lower is not None:
+        gap = relative_gap(cost.upper, lower, cost.rounding)
     steps = [step for node in certificate.nodes for step in node.steps]
     return Verdict(
         status=certificate.status,
@@ -164,9 +161,9 @@ def _verdict(
         d=certificate.d,
         k=certificate.k,
         tolerance=certificate.tolerance,
-        cost=upper,
-        lower_bound=certificate.lower_bound,
-        gap=_gap(certificate.lower_bound, upper, rounding),
+        cost=None if cost is None else cost.upper,
+        lower_bound=lower,
+        gap=gap,
         n_nodes=len(certificate.nodes),
         n_leaves=sum(not isinstance(node.end, Split) for node in certificate.nodes),
         n_bounds=sum(isinstance(step, Bound) for step in steps),
@@ -178,12 +175,3 @@ def _verdict(
 def _n_fixed(step: Fix) -> int:
     excluded = 0 if step.excluded is None else step.excluded[0].shape[0]
     return len(step.refuted) + excluded + (0 if step.far is None else step.far.shape[0])
-
-
-def _gap(lower: float | None, upper: float | None, rounding: float) -> float | None:
-    if lower is None or upper is None:
-        return None
-    if upper - lower <= rounding:
-        return 0.0
-    # The difference and the quotient each round by half a unit at most.
-    return float(np.nextafter((upper - lower) / upper * (1.0 + _EPS), np.inf))

@@ -255,13 +255,17 @@ class _NodeSearch:
 
     def closed_by(self, labels: NDArray[np.intp]) -> Outcome:
         """The blocks have a clustering that costs as much as all others."""
-        self._offer(self._bounded, labels, self._bounded.cost(labels), "colouring")
+        # The same sums as those of its bound: sums over centred blocks are rounded differently,
+        # and where costs are small beside distances they differ by more than a gap.
+        lifted = self._bounded.lift(labels)
+        cost = Partition(lifted).sum_of_squares(self._context.instance.points)
+        self._offer(self._bounded, labels, cost, "colouring")
         bounding = self._context.bounding
         if isinstance(bounding, CertifiedBounding):
             self._proof = bounding.scatter_proof(self._bounded)
             self._raise_to(SafeBound(self._proof.bound))
         else:
-            self._raise_to(only_cost(self._bounded.lift(labels), self._context.instance.points))
+            self._raise_to(only_cost(lifted, self._context.instance.points))
         return self._outcome(NodeStatus.CLOSED)
 
     def _raise_to(self, bound: SafeBound) -> None:
