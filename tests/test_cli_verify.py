@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from functools import partial
@@ -7,16 +8,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.semidefinite import scatter_bound
 from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import VERIFY_EXIT_CODES
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
-from tests.checker.building import built
+from tests.checker.building import Built, built
 from tests.checker.corrupted import resealed
 
 POINTS = np.array([[0.0, 0.1], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]])
-DATA = built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)]), fixing=True).data
+INSTANCE = Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(2, 3)])
+DATA = built(INSTANCE, fixing=True).data
 INFEASIBLE = built(Instance(POINTS, 3, must_link=[(0, 1)], cannot_link=[(0, 1)])).data
+
+
+def weak() -> Built:
+    """Of the same clustering, which is called optimal to 99%: the bound is what its one must-link
+    costs."""
+    certificate = built(INSTANCE, tolerance=0.99)
+    blocks = Geometry.of(POINTS).contracted(np.array([0, 0, 1, 2, 3, 4]))
+    bound = {"bound": scatter_bound(blocks), "evidence": {"kind": "scatter"}}
+    certificate.document["nodes"] = [{"steps": [bound], "end": {"open": True}}]
+    certificate.document["lower_bound"] = bound["bound"]
+    return certificate
 
 
 @pytest.fixture
@@ -73,7 +88,78 @@ def test_k_is_the_certificates_where_nothing_else_states_it(run, files, tmp_path
     assert err == f"{certificate}: rejected: is about k = 3; k is 2\n"
     assert run(*arguments, "-k", 0)[0] == ExitCode.USAGE
     write_points(tmp_path / "two", POINTS, 2)
-    assert run(certificate, "--data", tmp_path / "two")[2].endswith("is about k = 3; k is 2\n")
+    code, out, err = run(certificate, "--data", tmp_path / "two", "--constraints", constraints)
+    assert (code, out) == (ExitCode.REJECTED, "")
+    assert err == (
+        f"{certificate}: rejected: is about k = 3; k is 2 in {tmp_path / 'two'}: -k 3 is missing, "
+        "or it is the certificate of another run\n"
+    )
+    arguments = (certificate, "--data", tmp_path / "two", "--constraints", constraints, "-k", 3)
+    assert run(*arguments)[0] == ExitCode.OPTIMAL
+
+
+def test_a_gap_of_ones_own_is_judged(run, files, tmp_path):
+    certificate, points, constraints = files
+    output = tmp_path / "out.json"
+    arguments = (certificate, "--data", points, "--constraints", constraints, "--json", output)
+    claim = {"status": "feasible", "tolerance": 0.25}
+    certificate.write_bytes(resealed(DATA, lambda document: document.update(claim)))
+    assert run(*arguments)[0] == ExitCode.LIMIT
+    code, out, _ = run(*arguments, "--gap", 1e-6)
+    assert code == ExitCode.OPTIMAL
+    assert "optimal, within a gap of 0.0001%" in out
+
+    document = weak().document
+    certificate.write_bytes(weak().data)
+    code, out, _ = run(*arguments)
+    assert code == ExitCode.OPTIMAL
+    assert "optimal, within a gap of 99%" in out
+    gap = json.loads(output.read_text())["gap"]
+    assert gap == pytest.approx(1 - document["lower_bound"] / document["cost"])
+    assert 0.1 < gap < 0.99
+    assert run(*arguments, "--gap", gap)[0] == ExitCode.OPTIMAL
+    code, out, _ = run(*arguments, "--gap", 1e-4)
+    assert code == ExitCode.LIMIT
+    assert "no clustering costs less than the lower bound" in out
+    values = json.loads(output.read_text())
+    assert (values["status"], values["tolerance"]) == ("feasible", 1e-4)
+    for wrong in (1, -1, "nan"):
+        code, _, err = run(*arguments, "--gap", wrong)
+        assert code == ExitCode.USAGE
+        assert "expected a number in [0, 1)" in err
+
+
+def test_labels_are_those_that_are_proven(run, files, tmp_path):
+    certificate, points, constraints = files
+    arguments = (certificate, "--data", points, "--constraints", constraints)
+    labels = tmp_path / "labels"
+    proven = built(INSTANCE).arrays[-1]
+    names = np.array(["seven", "b", "x"])
+    labels.write_text("\n".join(names[proven]) + "\n")
+    assert run(*arguments, "--labels", labels)[0] == ExitCode.OPTIMAL
+    for changed in range(6):
+        other = proven.copy()
+        other[changed] = (other[changed] + 1) % 3
+        labels.write_text("\n".join(names[other]) + "\n")
+        code, out, err = run(*arguments, "--labels", labels)
+        assert (code, out) == (ExitCode.REJECTED, "")
+        found = re.fullmatch(
+            rf"{certificate}: rejected: labels of {labels} are another clustering: points (\d) and "
+            r"(\d) \(from 0\) share a cluster in one only\n",
+            err,
+        )
+        i, j = map(int, found.groups())
+        assert (proven[i] == proven[j]) != (other[i] == other[j])
+    labels.write_text("1\n2\n")
+    code, _, err = run(*arguments, "--labels", labels)
+    assert (code, "2 labels for 6 points" in err) == (ExitCode.BAD_INPUT, True)
+    labels.write_text("1\n" * 6)
+    assert run(*arguments, "--labels", labels, "--json", labels)[0] == ExitCode.USAGE
+    certificate.write_bytes(INFEASIBLE)
+    constraints.write_text("ML 0 1\nCL 1 0\n")
+    code, _, err = run(*arguments, "--labels", labels)
+    assert code == ExitCode.REJECTED
+    assert err.endswith(f"labels of {labels}: the certificate is about no clustering\n")
 
 
 def test_options_of_reading_are_heeded(run, files, tmp_path):

@@ -141,7 +141,6 @@ def test_an_outlier_makes_no_cost_rounding(outlier):
         assert result.lower_bound <= truth * (1 + 1e-9)
 
 
-
 @pytest.fixture(scope="module")
 def hard() -> Instance:
     """Without structure: the root does not close when it is given up early."""

@@ -16,6 +16,7 @@ from sdpbb.bounds.sdp.parameters import SOLVERS, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem.constraints_file import check_format
+from sdpbb.problem.textfile import shown
 
 LONGEST_NAME = 200
 """Bytes of a job's name, which also names a file."""
@@ -63,7 +64,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if problem := name_problem(self.name):
-            raise ParameterError(f"name = {self.name!r}: {problem}")
+            raise ParameterError(f"name = {shown(self.name)}: {problem}")
         if self.k is not None and not (_is_integer(self.k) and self.k >= 1):
             raise ParameterError(f"k = {self.k!r}: expected an integer >= 1")
         if self.constraints_format is not None:

@@ -11,6 +11,8 @@ sum at least 2 / |C| >= 2 / (n - k + 1). Blocks may occur more than once in T an
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,11 +27,25 @@ Floats = NDArray[np.float64]
 _TERMS_AT_ONCE, _LONGEST, _TERMS = 2**22, 2**12, 2**27
 
 
+# What the cuts of m blocks may have of starts of stars, blocks, rows times columns, all of them
+# together: so many times m^2 + 100,000, and no more than the other number.
+_ENTRIES_PER_PAIR, _MAX_ENTRIES = 64, 2**24
+
+
+def require_moderate(m: int, *shapes: tuple[int, ...]) -> None:
+    """`Rejected` where the arrays of the cuts of m blocks are of shapes that take much memory."""
+    most = min(_ENTRIES_PER_PAIR * (m * m + 100_000), _MAX_ENTRIES)
+    if sum(map(math.prod, shapes)) > most:
+        raise Rejected(f"the cuts have more than {most} entries")
+
+
 def checked_cuts(cuts: Cuts, k: int, adjacency: NDArray[np.bool_]) -> None:
     """`Rejected` unless every cut is a valid inequality for k clusters of len(adjacency) blocks
     with these cannot-links."""
     m = len(adjacency)
     start = cuts.star_start
+    families = (start, cuts.star_blocks, cuts.cliques, cuts.complements)
+    require_moderate(m, *(array.shape for array in families))
     if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
         raise Rejected("the starts of stars are no list of whole numbers that begins with 0")
     within = (start >= 0).all() and (start <= cuts.star_blocks.size).all()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from .container import StoredArray
+from .cuts import require_moderate
 from .evidence import Cuts, Lagrangian, Semidefinite
 from .rejection import Rejected
 
 CONFLICT, CLIQUE, COLOURING = "conflict", "clique", "colouring"
 TOGETHER, APART = "together", "apart"
-# What the cuts of m blocks may have of starts, blocks, rows times columns, all of them together:
-# so many times m^2 + 100,000, and no more than the other number.
-CUT_ENTRIES_PER_PAIR, MAX_CUT_ENTRIES = 64, 2**24
 
 
 @dataclass(frozen=True)
@@ -68,9 +65,7 @@ class SemidefiniteSource:
         if self.N.shape != (entries,):
             raise Rejected(f"N should be {entries} numbers, not of shape {self.N.shape}")
         families = (self.star_start, self.star_blocks, self.cliques, self.complements)
-        most = min(CUT_ENTRIES_PER_PAIR * (m * m + 100_000), MAX_CUT_ENTRIES)
-        if sum(math.prod(array.shape) for array in families) > most:
-            raise Rejected(f"the cuts have more than {most} entries")
+        require_moderate(m, *(array.shape for array in families))
         stars, cliques = self.star_start.shape[0] - 1, self.cliques.shape[0]
         number = stars + cliques + self.complements.shape[0]
         if self.multipliers.shape != (number,):

@@ -29,11 +29,11 @@ the X whose first block is i in an order of the blocks in which few are near eac
 Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
 of the sums over what is near a block, and that is what the margin is in proportion to.
 
-A profit a_i may be raised, as that makes sets worth less. So the search is for the next number above
-each difference p_i - w_i that is rounded, which is above the difference itself, and for no number
-below 1e-250; what it proves of these profits exactly is then true of the differences too. Units are
-such that the profits add up to between 0.5 and 2, or a little more. There nothing overflows, and what
-underflows is negligible beside the rounding errors that are accounted for.
+A profit a_i may be raised, as that makes sets worth less. So the search is for the next number
+above each difference p_i - w_i that is rounded, which is above the difference itself, and for no
+number below 1e-250: what it proves of these profits, taken exactly, is then true of the differences
+too. Units are such that the profits add up to between 0.5 and 2, or hardly more. There nothing
+overflows, and what underflows is negligible beside the rounding errors that are accounted for.
 """
 
 from __future__ import annotations

@@ -77,7 +77,8 @@ def _is_index(field: str) -> bool:
 
 def _npy(path: str) -> NDArray[np.float64]:
     try:
-        array = np.load(path, allow_pickle=False)
+        with open(path, "rb") as file:
+            array = np.load(file, allow_pickle=False)
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from None
     except (ValueError, EOFError, OverflowError, MemoryError, zipfile.BadZipFile) as error:

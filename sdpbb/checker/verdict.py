@@ -10,8 +10,8 @@ from typing import Any
 OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN = "optimal", "feasible", "infeasible", "unknown"
 STATUSES = (OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN)
 
-# Enough digits for all of a share of 1.
-_EXACT = Context(prec=1200, rounding=ROUND_CEILING)
+_THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
+_LEAST_PERCENT = Decimal("0.00000001")
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Verdict:
     cost : of the certificate's clustering, rounded up; None without one
     lower_bound : on the cost of every clustering, in squared units of the data; None where there is
         none
-    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 where the two are equal, or all of
-        the cost is rounding of the coordinates; None without a clustering
+    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 where the two are equal, or where
+        all of the cost is rounding of the coordinates; None without a clustering
     n_nodes, n_leaves : of the tree, and those of them that are not split
     n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be linked one way
     seconds : that the check took
@@ -66,7 +66,7 @@ class Verdict:
         if self.lower_bound is not None:
             lines.append(f"  lower bound  {_rounded(self.lower_bound, ROUND_FLOOR)}")
         if self.gap is not None:
-            lines.append(f"  gap          {_percent_up(self.gap)}{self._why_no_gap()}")
+            lines.append(f"  gap          {_percent_up(Decimal(self.gap))}{self._why_no_gap()}")
         lines.append(f"  instance     {self.n} points, {self.d} coordinates, k = {self.k}")
         lines.append(
             f"  checked      {_count(self.n_nodes, 'node')} ({_count(self.n_leaves, 'leaf')}), "
@@ -78,8 +78,7 @@ class Verdict:
     def _claim(self) -> str:
         match self.status:
             case "optimal":
-                gap = _percent_up(max(self.tolerance, self.gap or 0.0))
-                return f"the clustering is optimal, within a gap of {gap}"
+                return f"the clustering is optimal, within a gap of {self._within()}"
             case "feasible":
                 return (
                     "the clustering keeps the constraints, and no clustering costs less than the "
@@ -89,6 +88,10 @@ class Verdict:
                 return "no clustering keeps the constraints"
             case _:
                 return "every clustering costs at least the lower bound"
+
+    def _within(self) -> str:
+        """The larger of the tolerance, in the digits it is written in, and the gap."""
+        return _percent_up(max(Decimal(repr(self.tolerance)), Decimal(self.gap or 0.0)))
 
     def _why_no_gap(self) -> str:
         if self.gap != 0.0 or self.cost is None or self.cost == self.lower_bound:
@@ -103,15 +106,14 @@ def _rounded(value: float, rounding: str) -> str:
     return f"{Context(prec=12, rounding=rounding).plus(Decimal(value)).normalize():.12g}"
 
 
-def _percent_up(share: float) -> str:
-    """A share of 1 in per cent, never below it, and so 0% for 0 only: with four decimals, or two
-    significant digits where they show nothing."""
-    if share == 0.0:
-        return "0%"
-    in_percent = _EXACT.multiply(Decimal(share), Decimal(100))
-    if share >= 1e-6:
-        return f"{in_percent.quantize(Decimal('0.0001'), context=_EXACT):f}%"
-    return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
+def _percent_up(share: Decimal) -> str:
+    """A share of 1 in per cent, never below it, so that 0% is 0: at three significant digits, and
+    what is tiny as less than what is not."""
+    in_percent = _THREE_DIGITS.multiply(share, Decimal(100))
+    if 0 < in_percent < _LEAST_PERCENT:
+        return f"<{_LEAST_PERCENT:f}%"
+    # "f" alone would leave zeros behind, and normalize() alone would make 1E+2 of 100.
+    return f"{in_percent.normalize():f}%"
 
 
 def _count(number: int, name: str) -> str:

@@ -14,10 +14,13 @@ from sdpbb.cli.exit_codes import ExitCode, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import say
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sdpbb.checker.certificate import Certificate
     from sdpbb.checker.verdict import Verdict
     from sdpbb.problem import Instance
@@ -35,6 +38,21 @@ Clusters = Annotated[
         metavar="K",
         help="Number of clusters.",
         show_default="as DATA says, or else the certificate",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE",
+        help="Labels, one per line: reject a certificate that is about another clustering.",
+    ),
+]
+Gap = Annotated[
+    float | None,
+    typer.Option(
+        metavar="G",
+        help="Call the clustering optimal if its proven gap is at most G, and else feasible.",
+        show_default="as the certificate says",
     ),
 ]
 
@@ -61,6 +79,8 @@ def verify(
     one_based: options.OneBased = False,
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
+    labels: Labels = None,
+    gap: Gap = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -70,17 +90,21 @@ def verify(
     with one_line_errors():
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = Outputs(json, None)
-        outputs.check([file, *inputs.paths], None)
+        outputs.check([file, *inputs.paths, *([] if labels is None else [labels])], None)
+        if gap is not None and not 0.0 <= gap < 1.0:
+            raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
 
         from sdpbb.checker.rejection import Rejected
 
         content = _content(file)
         try:
-            verdict = _verdict(content, inputs)
+            verdict = _verdict(content, inputs, labels)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
             say(f"{shown_path(file)}: rejected: {error}")
             sys.exit(ExitCode.REJECTED)
+        if gap is not None:
+            verdict = verdict.judged(gap)
         if not quiet:
             log = outputs.log(threading.Event())
             log.write(f"{verdict}\n")
@@ -97,30 +121,64 @@ def _content(path: str) -> bytes:
         raise InstanceError(f"{shown_path(path)}: {error.strerror or error}") from None
 
 
-def _verdict(content: bytes, inputs: InputFiles) -> Verdict:
+def _verdict(content: bytes, inputs: InputFiles, labels: str | None) -> Verdict:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.checker.verify import verify
+    from sdpbb.problem.labels_file import read_labels
 
     certificate = Certificate.read(content)
     instance = _instance(inputs, certificate)
-    return verify(
+    expected = None if labels is None else read_labels(labels, instance.n_points)
+    verdict = verify(
         certificate, instance.points, instance.k, instance.must_link, instance.cannot_link
+    )
+    if labels is not None and expected is not None:
+        _check_labels(shown_path(labels), expected, certificate)
+    return verdict
+
+
+def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificate) -> None:
+    """`Rejected` unless these are the clusters of a certificate that was verified; both are
+    numbered by their first points."""
+    from sdpbb.checker.rejection import Rejected
+
+    if certificate.labels is None:
+        raise Rejected(f"labels of {path}: the certificate is about no clustering")
+    proven = certificate.labels.load()
+    different = (proven != expected).nonzero()[0]
+    if not len(different):
+        return
+    # Up to this point the numbers are the same: the lesser of its two is that of a point before.
+    point = int(different[0])
+    number = min(proven[point], expected[point])
+    other = int((proven == number).argmax())
+    raise Rejected(
+        f"labels of {path} are another clustering: points {other} and {point} (from 0) share a "
+        "cluster in one only"
     )
 
 
 def _instance(inputs: InputFiles, certificate: Certificate) -> Instance:
     """The instance, with the certificate's number of clusters where nothing else states one."""
+    from sdpbb.checker.rejection import Rejected
     from sdpbb.problem.formats import read_points
 
+    stated = None
     if inputs.k is None:
         file = read_points(inputs.data, index_column=inputs.index_column, drop=inputs.drop or ())
+        stated = file.k
         # A certificate of more clusters than there are points is about other points.
-        inputs = replace(inputs, k=file.k or min(certificate.k, len(file.points)))
+        inputs = replace(inputs, k=stated or min(certificate.k, len(file.points)))
     instance = inputs.read_hard()
     if instance.has_constraints_beyond_pairs:
         raise InstanceError(
             f"{shown_path(inputs.constraints or '')}: constraints on clusters that are more "
             "than cannot-links, of which certificates say nothing"
+        )
+    if stated is not None and stated != certificate.k:
+        raise Rejected(
+            f"is about k = {certificate.k}; k is {stated} in {shown_path(inputs.data)}: "
+            f"-k {certificate.k} is missing, or it is the certificate of another run"
         )
     return instance.in_pairs()
 

@@ -102,3 +102,9 @@ def test_nothing_but_a_regular_file_is_read_for_the_key(job, tmp_path):
     (tmp_path / "folder").mkdir()
     assert missing.key() == key
     assert replace(job, data="\0").key()
+
+
+def test_long_names_are_told_in_short():
+    with pytest.raises(ParameterError) as error:
+        Job(name="{" + 6000 * "[", data="x")
+    assert len(str(error.value)) < 200

@@ -1,4 +1,5 @@
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,10 +29,10 @@ def test_values_are_those_of_the_document():
     bound, prices, fixed, refuted = certificate.nodes[0].steps[:4]
     assert isinstance(bound, Bound)
     assert isinstance(bound.source, SemidefiniteSource)
-    evidence = bound.source.load()
+    evidence = bound.source.load(5)
     assert evidence.N.dtype == np.float32
     assert evidence.cuts.cliques.shape == (1, 4)
-    assert prices.source.load().prices.tolist() == [0.125] * 5
+    assert prices.source.load(5).prices.tolist() == [0.125] * 5
     assert isinstance(fixed, Fix)
     assert fixed.below == SOUND.document["cost"]
     assert refuted.refuted
@@ -96,15 +97,21 @@ WRONG = {
     "missing": (without("cost"), "'cost' is missing"),
     "unknown": (put("colour", 1), "unknown key 'colour'"),
     "written_by": (put("written_by", 1), "written_by: expected text"),
-    "n": (put("n", 6.0), "n: 6.0; expected a whole number >= 1"),
+    "n": (put("n", 6.0), "n: 6.0; expected a whole number in 1..2147483647"),
+    "many points": (put("n", 2**31), "n: 2147483648; expected a whole number in 1..2147483647"),
+    "many coordinates": (put("d", 10**19), "expected a whole number in 1..2147483647"),
     "true": (put("k", True), "k: True; expected a whole number"),
-    "k": (put("k", 0), "k: 0; expected a whole number >= 1"),
-    "many clusters": (put("k", 7), "expected"),
+    "k": (put("k", 0), "k: 0; expected a whole number in 1..6"),
+    "many clusters": (put("k", 7), "k: 7; expected a whole number in 1..6"),
     "digest": (put("points", "ABC"), "points: 'ABC'; expected 64 hexadecimal digits"),
     "upper case": (put("points", "A" * 64), "expected 64 hexadecimal digits"),
     "tolerance": (put("tolerance", -1.0), "tolerance: -1.0; expected a finite number >= 0"),
+    "tolerance of all": (
+        put("tolerance", 1),
+        "tolerance: 1.0; expected a finite number >= 0.0 and",
+    ),
     "cost": (put("cost", "1"), "cost: '1'; expected a finite number"),
-    "large": (put("cost", 10**400), "expected a finite number"),
+    "large": (put("cost", 10**19), "cost: 10000000000000000000; expected a finite number"),
     "status": (put("status", "sure"), "status: 'sure'; expected optimal or"),
     "status type": (put("status", ["optimal"]), "expected optimal or"),
     "no labels": (put("labels", None), "labels: expected a value where the status is 'optimal'"),
@@ -164,6 +171,10 @@ WRONG = {
     ),
     "node referred to twice": (second_reference, "as another place does"),
     "node that is the root": (backward_reference, "refers to node 0; expected a number in"),
+    "child beyond all": (
+        fixing(refuted=[[0, 2, "apart", 2**31]]),
+        "refuted: 2147483648; expected a whole number in 0..2147483647",
+    ),
     "child that is none": (fixing(refuted=[[0, 2, "apart", 10**9]]), "refers to node 1000000000"),
 }
 
@@ -177,6 +188,32 @@ def test_wrong_documents_are_rejected(name):
         read(document)
     assert why in str(rejected.value)
     assert "\n" not in str(rejected.value)
+
+
+def test_messages_hold_no_huge_numbers():
+    """What is no number of a file, but might be given as a document."""
+    for change in (put("k", 10**5000), put("nodes", 0, "steps", [10**5000])):
+        document, arrays = copy.deepcopy(SOUND.document), unpack(SOUND.data)[1]
+        change(document)
+        with pytest.raises(Rejected, match="a value that is too long to be shown; expected"):
+            Certificate.of(document, arrays)
+
+
+def test_evidence_of_another_size_is_refused_before_it_is_loaded():
+    certificate = read(SOUND.document)
+    bound, prices = certificate.nodes[0].steps[:2]
+    unreadable = replace(bound.source.N, compressed=memoryview(b""))
+    source = replace(bound.source, N=unreadable)
+    with pytest.raises(Rejected, match=r"N should be 10 numbers, not of shape \(15,\)"):
+        source.load(4)
+    with pytest.raises(Rejected, match="5 prices; expected one for each of 4 blocks"):
+        prices.source.load(4)
+    fewer = replace(bound.source.multipliers, shape=(0,), compressed=memoryview(b""))
+    with pytest.raises(Rejected, match=r"2 cuts, but multipliers of shape \(0,\)"):
+        replace(bound.source, multipliers=fewer).load(5)
+    many = replace(bound.source.cliques, shape=(64 * 100_025 // 4, 4), compressed=memoryview(b""))
+    with pytest.raises(Rejected, match="the cuts have more than 6401600 entries"):
+        replace(bound.source, cliques=many).load(5)
 
 
 def test_every_array_is_referred_to():

@@ -98,6 +98,29 @@ def test_a_rejection_is_one_line(files, capsys):
     assert values["reason"].startswith("cost: states 1.0")
 
 
+def test_a_gap_and_a_k_of_ones_own(files, capsys):
+    certificate, points, constraints = map(str, files)
+    arguments = [certificate, points, "--constraints", constraints]
+    certificate_says = {"status": "feasible", "tolerance": 0.25}
+    Path(certificate).write_bytes(resealed(DATA, lambda d: d.update(certificate_says)))
+    assert main([*arguments, "--json"]) == VERIFIED
+    values = json.loads(capsys.readouterr().out)
+    assert (values["status"], values["tolerance"]) == ("feasible", 0.25)
+    assert main([*arguments, "--gap", "1e-6"]) == VERIFIED
+    assert "optimal, within a gap of 0.0001%" in capsys.readouterr().out
+    assert 0.0 < values["gap"] < 1e-9
+    assert main([*arguments, "--gap", "0"]) == VERIFIED
+    assert "no clustering costs less than the lower bound" in capsys.readouterr().out
+    assert main([*arguments, "--k", "3"]) == VERIFIED
+    capsys.readouterr()
+    assert main([*arguments, "--k", "4"]) == REJECTED
+    assert capsys.readouterr().err.endswith("rejected: is about k = 3; k is 4\n")
+    for wrong in ("1", "-0.1", "nan", "x"):
+        with pytest.raises(SystemExit) as exited:
+            main([*arguments, "--gap", wrong])
+        assert exited.value.code == UNREADABLE
+
+
 def test_unreadable_files_are_told(files, tmp_path, capsys):
     certificate, points, _ = map(str, files)
     missing = str(tmp_path / "missing")
@@ -161,8 +184,23 @@ def test_what_is_no_file_of_points_is_told(tmp_path, content, why):
         read_points(str(tmp_path / "points"))
 
 
+# The heading of an array of more numbers than there is memory.
+HUGE = b"\x93NUMPY\x01\x00v\x00" + (
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000000, 2), }".ljust(117) + b"\n"
+)
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"1 2\n", np.array(["x"]), np.zeros(3), np.ones((1, 1)) * 1j]
+    "content",
+    [
+        b"",
+        b"1 2\n",
+        b"PK\x03\x04 and no archive",
+        HUGE,
+        np.array(["x"]),
+        np.zeros(3),
+        np.ones((1, 1)) * 1j,
+    ],
 )
 def test_what_is_no_array_of_points_is_told(tmp_path, content):
     path = tmp_path / "points.npy"
@@ -203,10 +241,11 @@ def test_constraints_are_read_in_both_forms(tmp_path):
         "GAMMA 1",
         "ML a b",
         "ML ML 1",
+        f"ML 0 {'9' * 5000}",
     ],
 )
 def test_what_is_no_constraint_is_told(tmp_path, line):
     path = tmp_path / "constraints"
     path.write_text(f"# one\n{line}\n")
-    with pytest.raises(Unreadable, match=f":2: '{line}'; expected ML i j"):
+    with pytest.raises(Unreadable, match=f":2: '{line[:60]}'; expected ML i j"):
         read_constraints(str(path), 6)

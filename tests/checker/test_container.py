@@ -82,7 +82,11 @@ WRONG = {
     "no JSON": (with_document(b"{"), "not the JSON"),
     "no UTF-8": (with_document(b'{"\xff": 1}'), "not the JSON"),
     "deep": (with_document(b"[" * 100_000), "not the JSON"),
-    "a long number": (with_document(b'{"x": ' + b"9" * 5000 + b"}"), "not the JSON"),
+    "a long number": (
+        with_document(b'{"x": ' + b"9" * 5000 + b"}"),
+        "^the document holds a whole number of 5000 digits; expected at most 20$",
+    ),
+    "a number": (with_document(b'{"x": ' + b"9" * 20 + b"}"), "arrays: expected a list"),
     "a list": (with_document(b"[]"), "not a JSON object"),
     "twice": (with_document(b'{"x": 1, "x": 1, "arrays": []}'), "names a key twice"),
     "nan": (with_document(b'{"x": NaN, "arrays": []}'), "holds NaN"),
@@ -101,7 +105,8 @@ WRONG = {
     "true": (with_entry(["<f8", [True, 6], LENGTH]), "whole numbers >= 0"),
     "float": (with_entry(["<f8", [2, 3.0], LENGTH]), "whole numbers >= 0"),
     "bomb": (with_entry(["<f8", [2**20, 3], LENGTH]), "too large for"),
-    "huge": (with_entry(["<f8", [2**70, 2**70], LENGTH]), "the arrays are of more than"),
+    "huge": (with_entry(["<f8", [2**60, 2**60], LENGTH]), "the arrays are of more than"),
+    "wide": (with_entry(["<f8", [0, 2**63], LENGTH]), "the arrays are of more than"),
     "beyond": (with_entry(["<f8", [2, 3], 10**6]), "the file ends before it does"),
     "fewer": (table(lambda entries: entries[:-1]), "bytes after the last array"),
 }

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.cuts import CutSet
 from sdpbb.checker import cuts as module
-from sdpbb.checker.cuts import checked_cuts, cut_sums, right_hand_side
+from sdpbb.checker.cuts import checked_cuts, cut_sums, require_moderate, right_hand_side
 from sdpbb.checker.evidence import Cuts
 from sdpbb.checker.rejection import Rejected
 from tests.checker.duals import no_cuts, random_cuts
@@ -139,3 +139,25 @@ def test_stars_that_would_take_all_memory_are_refused():
     cuts = replace(no_cuts(2), star_start=np.array([0, len(blocks)]), star_blocks=blocks)
     with pytest.raises(Rejected, match="more than 4096 blocks"):
         checked_cuts(cuts, 2, np.zeros((3, 3), bool))
+
+
+def test_cuts_that_would_take_long_are_refused():
+    start = np.arange(10) * 2**12
+    cuts = replace(no_cuts(2), star_start=start, star_blocks=np.zeros(start[-1], np.int32))
+    with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
+        checked_cuts(cuts, 2, np.zeros((3, 3), bool))
+    few = replace(cuts, star_start=start[:9], star_blocks=np.zeros(start[8], np.int32))
+    checked_cuts(few, 2, np.zeros((3, 3), bool))
+    wide = np.zeros((400, 601), np.int32)
+    with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
+        checked_cuts(replace(no_cuts(600), cliques=wide), 600, np.zeros((3, 3), bool))
+
+
+def test_cuts_that_would_take_much_memory_are_refused():
+    wide = np.zeros((64 * 100_009 // 3 + 1, 3), np.int32)
+    with pytest.raises(Rejected, match="the cuts have more than 6400576 entries"):
+        checked_cuts(replace(no_cuts(2), cliques=wide), 2, np.zeros((3, 3), bool))
+    checked_cuts(replace(no_cuts(2), cliques=wide[1:]), 2, np.zeros((3, 3), bool))
+    require_moderate(2**13, (2**24,))
+    with pytest.raises(Rejected, match="the cuts have more than 16777216 entries"):
+        require_moderate(2**13, (2**23, 2), (1,))

@@ -189,3 +189,14 @@ def test_nan_is_rejected():
         far_pairs(contracted, np.nan)
     with pytest.raises(Rejected, match="nan"):
         excluded_pairs(contracted, 1, np.zeros((2, 2), bool), zero_evidence(2, 1), np.nan)
+
+
+def test_coordinates_whose_squares_underflow_exclude_nothing():
+    """The unit of dual values is 0 then, in units of the data."""
+    points = np.array([[0.0], [1e-170], [3e-170]])
+    contracted = Geometry.of(points).contracted(np.arange(3))
+    adjacency = np.zeros((3, 3), bool)
+    adjacency[0, 1] = adjacency[1, 0] = True
+    evidence = zero_evidence(3, 2, unit=2.0**-800)
+    found = excluded_pairs(contracted, 2, adjacency, evidence, 1.0)
+    assert (found == adjacency).all()

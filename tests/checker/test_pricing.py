@@ -11,9 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sdpbb.checker import pricing_search
+from sdpbb.checker import pricing_bounds, pricing_search
 from sdpbb.checker.geometry import Contracted
 from sdpbb.checker.pricing import proven_least
+from sdpbb.checker.pricing_problem import PricingProblem
 from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values, least_value
 
@@ -176,3 +177,45 @@ def test_prices_of_very_different_sizes():
     proven = proven_least(contracted, free, prices, float(true))
     assert Fraction(proven) <= true
     assert proven == pytest.approx(-2.0, abs=1e-12)
+
+
+def test_what_is_no_number_rules_nothing_out(monkeypatch):
+    """No bound comes to that; if one did, nothing would be proven by it."""
+    computed = pricing_bounds._bounds
+
+    def none(scope, nodes):
+        bounds = computed(scope, nodes)
+        return bounds._replace(value=np.full_like(bounds.value, np.nan))
+
+    points = np.arange(4.0)[:, None]
+    contracted = Contracted(4, np.ones(4), points, np.zeros(4), 0.0)
+    arguments = (contracted, np.zeros((4, 4), bool), np.ones(4), -3.0)
+    assert proven_least(*arguments) == pytest.approx(-3.0)
+    monkeypatch.setattr(pricing_bounds, "_bounds", none)
+    with pytest.raises(Rejected):
+        proven_least(*arguments)
+
+
+def test_rounded_profits_are_not_less_than_the_differences(monkeypatch):
+    """0.1 - 2^-60 is rounded down to below it for some scatter: what is searched for is above."""
+    rng = np.random.default_rng(0)
+    seen = []
+    of = PricingProblem.of.__func__
+
+    def recording(cls, sizes, means, profits, linked, exponent):
+        seen.append((profits, exponent))
+        return of(cls, sizes, means, profits, linked, exponent)
+
+    monkeypatch.setattr(PricingProblem, "of", classmethod(recording))
+    prices, scatter = rng.random(50), rng.random(50) * 1e-3
+    contracted = Contracted(100, np.full(50, 2.0), np.arange(50.0)[:, None] * 9, scatter, 0.0)
+    proven_least(contracted, np.zeros((50, 50), bool), prices, -1.0)
+    (profits, exponent), differences = (
+        seen[0],
+        [Fraction(p) - Fraction(w) for p, w in zip(prices.tolist(), scatter.tolist(), strict=True)],
+    )
+    kept = [difference for difference in differences if difference > 0]
+    unit = Fraction(4) ** exponent
+    assert len(profits) == len(kept)
+    assert all(Fraction(a) >= b * unit for a, b in zip(profits.tolist(), kept, strict=True))
+    assert 0.5 <= profits.sum() <= 2.0 + 1e-12

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.verdict import Verdict
 
-VERDICT = Verdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9998, 1e-4, 3, 2, 2, 1, 0.25)
+VERDICT = Verdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9999, 5e-5, 3, 2, 2, 1, 0.25)
 
 
 def told(verdict: Verdict, name: str) -> str:
@@ -16,20 +16,60 @@ def told(verdict: Verdict, name: str) -> str:
     return lines[0].split(name)[1].strip()
 
 
-@given(st.floats(1e-300, 1e300), st.floats(0.0, 1e300), st.floats(0.0, 1.0))
+@given(st.floats(1e-300, 1e300), st.floats(0.0, 1e300), st.floats(0.0, 1.0, exclude_min=True))
 def test_printed_numbers_are_proven_too(cost, lower_bound, gap):
     verdict = replace(VERDICT, cost=cost, lower_bound=lower_bound, gap=gap)
     assert Fraction(told(verdict, "cost")) >= Fraction(cost)
     assert Fraction(told(verdict, "lower bound")) <= Fraction(lower_bound)
-    assert Fraction(told(verdict, "gap").removesuffix("%")) >= 100 * Fraction(gap)
+    percent = told(verdict, "gap")
+    assert percent[-1] == "%"
+    assert Fraction(percent[:-1].removeprefix("<")) >= 100 * Fraction(gap)
+    assert percent.startswith("<") == (Fraction(gap) < Fraction(1, 10**10))
+    within = str(verdict).splitlines()[0].split("within a gap of ")[1]
+    assert Fraction(within[:-1].removeprefix("<")) >= 100 * Fraction(gap)
+
+
+@pytest.mark.parametrize(
+    ("gap", "tolerance", "says"),
+    [
+        (0.0, 0.0, "0%"),
+        (5e-324, 0.0, "<0.00000001%"),
+        (1e-12, 0.0, "<0.00000001%"),
+        (1e-12, 1e-9, "0.0000001%"),
+        (1e-9, 1e-12, "0.000000101%"),
+        (0.2, 0.1, "20.1%"),
+        (0.0, 0.12345, "12.4%"),
+        (1.0, 0.1, "100%"),
+    ],
+)
+def test_the_larger_of_gap_and_tolerance_is_told(gap, tolerance, says):
+    """Of the gap all digits of its binary number count: 0.2 is a little more than 2 tenths."""
+    verdict = replace(VERDICT, cost=2.0, lower_bound=2.0, gap=gap, tolerance=tolerance)
+    assert f"within a gap of {says}\n" in str(verdict)
+
+
+def test_no_gap_is_explained():
+    verdict = replace(VERDICT, cost=1e-30, lower_bound=0.0, gap=0.0)
+    assert told(verdict, "gap") == "0% (the cost is rounding of the coordinates)"
+    assert told(replace(verdict, lower_bound=1e-30), "gap") == "0%"
+
+
+def test_a_tolerance_of_ones_own():
+    assert VERDICT.judged(1e-5).status == "feasible"
+    assert VERDICT.judged(1e-4).status == "optimal"
+    assert VERDICT.judged(0.5).judged(1e-5).judged(1e-2).status == "optimal"
+    assert "within a gap of 50%" in str(VERDICT.judged(0.5))
+    assert "no clustering costs less than the lower bound" in str(VERDICT.judged(0.0))
+    infeasible = replace(VERDICT, status="infeasible", cost=None, lower_bound=None, gap=None)
+    assert infeasible.judged(0.0) is infeasible
 
 
 def test_a_verdict_is_a_few_lines():
     assert str(VERDICT) == (
         "Verified: the clustering is optimal, within a gap of 0.01%\n"
         "  cost         2\n"
-        "  lower bound  1.9998\n"
-        "  gap          0.0101%\n"
+        "  lower bound  1.9999\n"
+        "  gap          0.00501%\n"
         "  instance     9 points, 2 coordinates, k = 3\n"
         "  checked      3 nodes (2 leaves), 2 bounds, 1 fixed pair, in 0.2 s"
     )
@@ -38,7 +78,11 @@ def test_a_verdict_is_a_few_lines():
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        ("feasible", "the clustering keeps the constraints"),
+        (
+            "feasible",
+            "the clustering keeps the constraints, and no clustering costs less than the lower "
+            "bound",
+        ),
         ("infeasible", "no clustering keeps the constraints"),
         ("unknown", "every clustering costs at least the lower bound"),
     ],

@@ -1,4 +1,8 @@
 import copy
+import hashlib
+import json
+import tracemalloc
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -8,8 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.checker import digests
+from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.container import MAGIC, pack
+from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.tree import tree_value
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
 from tests.checker.building import Built, built, fix, random_instance
@@ -437,6 +445,156 @@ def test_deep_trees_need_no_recursion():
         "nodes": nodes,
     }
     assert Built(Instance(points, 3), document, []).verified().n_nodes == n * (n - 1) + 1
+
+
+def certified(points, k, labels, tolerance=1e-4) -> Built:
+    """A certificate that calls labels optimal, and proves nothing."""
+    points = np.array(points)
+    instance = Instance(points, k)
+    cost = Geometry.of(points).cost_at_most(np.array(labels))
+    document = {
+        "written_by": "a test",
+        "n": len(points),
+        "d": points.shape[1],
+        "k": k,
+        "points": digests.of_points(points),
+        "must_link": digests.of_pairs([]),
+        "cannot_link": digests.of_pairs([]),
+        "tolerance": tolerance,
+        "status": "optimal",
+        "labels": 0,
+        "cost": cost,
+        "lower_bound": 0.0,
+        "nodes": [{"steps": [], "end": {"open": True}}],
+    }
+    return Built(instance, document, [np.array(labels, np.int32)])
+
+
+def test_a_far_point_by_itself_makes_nothing_optimal():
+    """However far it is: the best clustering costs 0.5, and not 2, as this one does."""
+    outlier = certified([[0.0], [1.0], [3.0], [1e17]], 3, [0, 1, 1, 2])
+    with pytest.raises(Rejected, match=r"status: optimal to 0\.0001; the cost is 2\.0"):
+        outlier.verified()
+    outlier.document["status"] = "feasible"
+    verdict = outlier.verified()
+    assert (verdict.status, verdict.gap) == ("feasible", 1.0)
+    assert "gap          100%\n" in str(verdict)
+
+
+def test_a_cost_that_is_rounding_is_optimal():
+    rounding = certified([[1e17], [1e17 + 16], [0.0]], 2, [0, 0, 1])
+    verdict = rounding.verified()
+    assert (verdict.status, verdict.gap) == ("optimal", 0.0)
+    assert verdict.cost >= 128.0
+    assert "the cost is rounding of the coordinates" in str(verdict)
+    rounding.document["cost"] = 0.0
+    assert rounding.verified().gap == 0.0
+    more = certified([[1e17], [1e17 + 1600], [0.0]], 2, [0, 0, 1])
+    with pytest.raises(Rejected, match="status: optimal"):
+        more.verified()
+
+
+def test_a_tolerance_of_all_of_the_cost_is_none():
+    with pytest.raises(Rejected, match=r"tolerance: 1\.0; expected a finite number"):
+        certified(POINTS, 3, [0, 0, 1, 1, 2, 2], tolerance=1.0).verified()
+
+
+def bomb(shape: list[int], dtype: str = "<i4") -> tuple[bytes, list[Any]]:
+    """Zeros of so many: bytes, and their entry in the table."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    compressor = zlib.compressobj(9)
+    parts = [compressor.compress(bytes(min(2**22, size - at))) for at in range(0, size, 2**22)]
+    data = b"".join([*parts, compressor.flush()])
+    return data, [dtype, shape, len(data)]
+
+
+def sealed(document: dict[str, Any], arrays: list[tuple[bytes, list[Any]]]) -> bytes:
+    text = json.dumps({**document, "arrays": [entry for _, entry in arrays]}).encode()
+    content = b"".join([MAGIC, b"%d\n" % len(text), text, *(data for data, _ in arrays)])
+    return content + hashlib.sha256(content).digest()
+
+
+BOMBS = {
+    "merge": ({"merge": 0}, [bomb([2**21, 4])], "merges: 2097152 rows; expected at most 6"),
+    "far": (fix(1.0, far=0), [bomb([2**22, 2])], "far: 4194304 rows; expected at most 15"),
+    "N": (
+        {
+            "bound": 0.0,
+            "evidence": {
+                "kind": "semidefinite",
+                "unit": 1.0,
+                "N": 0,
+                "star_start": 1,
+                "star_blocks": 2,
+                "cliques": 3,
+                "complements": 4,
+                "multipliers": 5,
+            },
+        },
+        [
+            bomb([2**22], "<f8"),
+            bomb([1], "<i8"),
+            bomb([0]),
+            bomb([0, 4]),
+            bomb([0, 3]),
+            bomb([0], "<f8"),
+        ],
+        r"N should be 21 numbers, not of shape \(4194304,\)",
+    ),
+    "prices": (
+        {"bound": 0.0, "evidence": {"kind": "lagrangian", "prices": 0, "least": 0.0}},
+        [bomb([2**22], "<f8")],
+        "4194304 prices; expected one for each of 6 blocks",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_small_files_take_little_memory(name):
+    step, arrays, why = BOMBS[name]
+    document = certified(POINTS, 3, [0, 0, 1, 1, 2, 2]).document | {
+        "status": "unknown",
+        "labels": None,
+        "cost": None,
+        "nodes": [{"steps": [step], "end": {"open": True}}],
+    }
+    data = sealed(document, arrays)
+    assert len(data) < 2**16
+    tracemalloc.start()
+    try:
+        with pytest.raises(Rejected, match=why):
+            verify(Certificate.read(data), POINTS, 3, (), ())
+        assert tracemalloc.get_traced_memory()[1] < 2**22
+    finally:
+        tracemalloc.stop()
+
+
+def test_states_that_wait_take_little_memory():
+    """One waits for each of 200 nodes on the way; a matrix of 300 blocks is of 90,000 bytes."""
+    n, depth = 300, 200
+    points = np.arange(float(n))[:, None]
+    nodes: list[dict[str, Any]] = []
+    for number in range(depth):
+        here = len(nodes)
+        # The first child is looked at first, and it is the deep one.
+        nodes.append({"steps": [], "end": {"split": [0, number + 1, here + 2, here + 1]}})
+        nodes.append({"steps": [], "end": {"open": True}})
+    nodes.append({"steps": [], "end": {"open": True}})
+    document = certified(points, 3, [0, 1, *[2] * (n - 2)]).document | {
+        "status": "unknown",
+        "labels": None,
+        "cost": None,
+        "nodes": nodes,
+    }
+    certificate = Certificate.read(pack(document, []))
+    root = Blocks.of(n, 3, *[np.empty((0, 2), np.int64)] * 2)
+    geometry = Geometry.of(points)
+    tracemalloc.start()
+    try:
+        assert tree_value(certificate, root, geometry) == 0.0
+        assert tracemalloc.get_traced_memory()[1] < depth * n**2 // 8
+    finally:
+        tracemalloc.stop()
 
 
 def test_order_and_repetition_of_constraints_do_not_matter(sound):
