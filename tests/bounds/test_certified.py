@@ -1,0 +1,96 @@
+"""Bounds that count as far as the checker confirms them."""
+
+import numpy as np
+import pytest
+
+from sdpbb.archive import read_archive, write_archive
+from sdpbb.bounds.certified import CertifiedBounding, proof_of
+from sdpbb.bounds.colgen.bounding import ColgenBounding
+from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.checkpoint import STORED_TYPES
+from sdpbb.problem import Instance, contract
+from sdpbb.problem.contraction import Contraction
+from tests.enumeration import optimum
+
+INNER = {"sdp": SdpBounding, "colgen": ColgenBounding, "hybrid": HybridBounding}
+
+
+def small_instance(seed: int, n: int = 9) -> Instance:
+    rng = np.random.default_rng(seed)
+    return Instance(rng.normal(size=(n, 2)), 3, [(0, 1)], [(2, 3), (3, 4)])
+
+
+def contracted(instance: Instance) -> Contraction:
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)
+    return contraction
+
+
+def bounding_of(name: str, instance: Instance) -> CertifiedBounding:
+    return CertifiedBounding(INNER[name](), instance.points)
+
+
+@pytest.mark.parametrize("name", INNER)
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_rise_to_the_optimum_and_never_above(name, seed):
+    instance = small_instance(seed)
+    truth = optimum(instance)
+    run = bounding_of(name, instance).start(contracted(instance), None)
+    cutoff, before = truth * (1 - 1e-6), 0.0
+    for _ in range(40):
+        progress = run.advance(cutoff)
+        assert before <= progress.bound.value <= truth
+        assert run.proof().bound == progress.bound.value
+        before = progress.bound.value
+        if progress.stalled or before >= cutoff:
+            break
+    assert before > 0.5 * truth
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_left_after_every_step_it_goes_on_to_the_last_bit(name, tmp_path):
+    instance = small_instance(3, n=16)
+    contraction, bounding = contracted(instance), bounding_of(name, instance)
+    whole, run = bounding.start(contraction, None), bounding.start(contraction, None)
+    for _ in range(12):
+        one, other = whole.advance(np.inf), run.advance(np.inf)
+        assert one == other
+        assert_same_evidence(whole.proof().evidence, run.proof().evidence)
+        if one.stalled:
+            break
+        write_archive(tmp_path / "state", "state", run.state(), STORED_TYPES)
+        state = read_archive(tmp_path / "state", "state", STORED_TYPES)
+        run = bounding.resume(contraction, state)
+
+
+def assert_same_evidence(one, other):
+    assert type(one) is type(other)
+    if one is not None:
+        for name, value in vars(one).items():
+            if isinstance(value, np.ndarray):
+                assert np.array_equal(value, vars(other)[name])
+
+
+def test_the_proof_of_a_plain_run_is_not_kept():
+    instance = small_instance(0)
+    assert proof_of(SdpBounding().start(contracted(instance), None)) is None
+    assert proof_of(None) is None
+
+
+def test_pairs_that_are_fixed_share_no_cluster_of_a_better_clustering():
+    rng = np.random.default_rng(2)
+    points = np.concatenate([rng.normal(size=(6, 2)), [[40.0, 0.0]]])
+    instance = Instance(points, 3)
+    truth = optimum(instance)
+    run = bounding_of("sdp", instance).start(contracted(instance), None)
+    for _ in range(5):
+        run.advance(np.inf)
+    together, apart = run.fixings(truth * 1.01)
+    proof = run.fixing_proof
+    assert proof is not None
+    assert not len(together)
+    assert len(proof.far) + len(proof.excluded) == len(apart) > 0
+    for i, j in [*proof.far.tolist(), *proof.excluded.tolist()]:
+        linked = optimum(Instance(points, 3, [(i, j)]))
+        assert linked is None or linked >= truth * 1.01
