@@ -4,6 +4,7 @@ few are left."""
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,7 @@ from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
 from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 
 
@@ -81,6 +83,9 @@ class HybridBounding:
        clusters that a better clustering can have are enumerated at these, if they are few.
     4. Column generation goes on from these dual values: to its end where clusters are small, and
        for a while (`HybridParameters.tried_steps`) elsewhere.
+
+    A linear programme that its solver cannot solve, as numbers differ too much in size, ends what
+    needs it, and the rest goes on: bounds that were proven stay.
     """
 
     def __init__(
@@ -167,7 +172,8 @@ class HybridRun:
         """A step of the part that is under way."""
         if self._columns is not None:
             if not self._turned_out_hard(self._columns):
-                return self._told(self._columns.advance(cutoff))
+                with suppress(BackendFailure):
+                    return self._told(self._columns.advance(cutoff))
             self._n_dropped += self._columns.n_iterations
             self._inherited, self._columns = self._columns.warm_start(), None
             if not self._is_easy:
@@ -175,7 +181,11 @@ class HybridRun:
                 return self._told(self._step(self._bound, stalled=True))
             self._is_easy = False
         if self._enumeration is not None:
-            self._enumeration.advance()
+            try:
+                self._enumeration.advance()
+            except BackendFailure:
+                self._enumeration, self.enumerates = None, False
+                return self._told(self._step(self._bound, stalled=not self._goes_on()))
             bound = self._enumeration.bound
             self.enumerates = not self._enumeration.is_out_of_reach
             if not self._enumeration.is_finished or bound.value >= cutoff:

@@ -26,8 +26,11 @@ from sdpbb.bounds.sdp.members import Members
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import Subspace
-from sdpbb.errors import ParameterError
+from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.result import SolutionStatus
+from sdpbb.solver import solve
 from tests.bounds.colgen.test_bounding import (
     ENGINES,
     INFEASIBLE,
@@ -39,6 +42,7 @@ from tests.bounds.colgen.test_bounding import (
     drawn_cutoff,
     drawn_node,
 )
+from tests.enumeration import optimum
 
 HASTY = SdpParameters(max_iterations=40)
 SHORT = ENGINES["in short slices"]
@@ -255,3 +259,30 @@ def test_what_parameters_are_refused():
     ):
         with pytest.raises(ParameterError):
             HybridParameters(**wrong)
+
+
+@pytest.mark.parametrize("part", ["ColgenRun", "Enumeration"])
+def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch):
+    def fail(self, *arguments):
+        raise BackendFailure("HiGHS: Unknown")
+
+    rng = np.random.default_rng(1)
+    solve(Instance(rng.normal(size=(9, 2)), 3))  # kernels are loaded by what is to fail
+    monkeypatch.setattr(f"sdpbb.bounds.hybrid.{part}.advance", fail)
+    for k in (2, 3):
+        instance = Instance(rng.normal(size=(9, 2)), k, [], [(0, 1), (1, 2)])
+        result = solve(instance, SolverParameters(gap=1e-9))
+        assert result.status is SolutionStatus.OPTIMAL
+        assert result.objective == pytest.approx(optimum(instance))
+
+
+def test_numbers_that_differ_in_size_end_no_run():
+    """Two groups a million apart, of points one apart: HiGHS has no verdict on some programmes."""
+    points = np.zeros((9, 9))
+    points[[2, 3, 4, 8]] += 1e6
+    points[[0, 1, 2, 3, 4, 5, 6, 7, 8], [3, 0, 1, 6, 8, 4, 2, 7, 5]] += 1.0
+    instance = Instance(points, 4, [], [(5, 7), (6, 7), (4, 8), (3, 6), (5, 8)])
+    result = solve(instance, SolverParameters(gap=1e-11, time_limit=20.0))
+    truth = optimum(instance)
+    assert result.objective >= truth * (1 - 1e-9)
+    assert result.lower_bound <= truth * (1 + 1e-9)
