@@ -370,8 +370,13 @@ class _Coordinator:
     def _record_refuted(self, number: int, probing: Probing, below: float) -> None:
         if self._search.proof is not None:
             refuted = probing.refuted(self._tree.tolerances, self._tree.upper)
+            others = [
+                NewChild(None, probing.bounds[child] is None, probing.proofs[child])
+                for child in refuted
+            ]
             links = [
-                (pair, not together, probing.proofs[pair, together]) for pair, together in refuted
+                (pair, not together, other)
+                for (pair, together), other in zip(refuted, others, strict=True)
             ]
             self._search.proof.refuted(number, below, links)
 

@@ -81,36 +81,27 @@ class SearchProof:
         """A node holds no clustering that keeps its decisions and fixings."""
         self.node(number).is_infeasible = True
 
-    def refuted(
-        self, number: int, below: float, pairs: list[tuple[Pair, bool, BoundProof | None]]
-    ) -> None:
-        """Pairs were fixed because their other children, each with the proof of its bound or (None)
-        without a clustering, are not worth looking at. pairs : (pair, how it is linked, proof)"""
+    def refuted(self, number: int, below: float, pairs: list[tuple[Pair, bool, NewChild]]) -> None:
+        """Pairs were fixed because their other children are not worth looking at.
+        pairs : (pair, how it is linked, the other child)"""
         refutations = tuple(
-            Refutation(pair, together, self._born(proof, infeasible=proof is None))
-            for pair, together, proof in pairs
+            Refutation(pair, together, self._born(other)) for pair, together, other in pairs
         )
         if refutations:
             self.node(number).steps.append(FixingStep(below, refutations))
 
     def split(self, number: int, pair: Pair, together: NewChild, apart: NewChild) -> None:
         """A node was replaced by its children."""
-        positions = [
-            self._born(child.proof, child.is_infeasible, child.number)
-            for child in (together, apart)
-        ]
-        self.node(number).end = SplitEnd(pair, *positions)
+        self.node(number).end = SplitEnd(pair, self._born(together), self._born(apart))
 
-    def _born(
-        self, proof: BoundProof | None, infeasible: bool = False, number: int | None = None
-    ) -> int:
+    def _born(self, child: NewChild) -> int:
         position = len(self.nodes)
-        born = ProofNode(is_infeasible=infeasible)
-        if proof is not None:
-            _add(born, proof)
+        born = ProofNode(is_infeasible=child.is_infeasible)
+        if child.proof is not None:
+            _add(born, child.proof)
         self.nodes.append(born)
-        if number is not None:
-            self.of_number[str(number)] = position
+        if child.number is not None:
+            self.of_number[str(child.number)] = position
         return position
 
 
