@@ -18,11 +18,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.result import Result
 from sdpbb.run import run
-from sdpbb.search.events import (
-    Observer,
-    Resumed,
-    ignore,
-)
+from sdpbb.search.events import Observer, Resumed, ignore
 
 
 def solve(

@@ -46,10 +46,14 @@ def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> Verd
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise CertificateError(f"{name}: cannot be read ({reason})") from None
-    pairs = instance.in_pairs()
     try:
-        return verify(
-            Certificate.read(content), pairs.points, pairs.k, pairs.must_link, pairs.cannot_link
-        )
+        return verdict_on(Certificate.read(content), instance)
     except Rejected as error:
         raise CertificateError(f"{name}: rejected: {error}") from None
+
+
+def verdict_on(certificate: Certificate, instance: Instance) -> Verdict:
+    """What a certificate proves of an instance whose constraints are no more than must-links and
+    cannot-links. Raises `Rejected`, as the checker does."""
+    pairs = instance.in_pairs()
+    return verify(certificate, pairs.points, pairs.k, pairs.must_link, pairs.cannot_link)

@@ -210,14 +210,17 @@ def one_line_errors() -> Iterator[None]:
         fail(ExitCode.USAGE, of_option(error))
     except InstanceError as error:
         fail(ExitCode.BAD_INPUT, str(error))
-    except CertificateError as error:
-        _tell_of_certificate(error)
     except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, "interrupted")
     except Exception as error:
+        detail = " ".join(str(error).split())
+        # The certificate of a run that has ended: a disk is full, say.
+        if isinstance(error, CertificateError) and isinstance(
+            error.__cause__, (OSError, MemoryError)
+        ):
+            fail(ExitCode.BAD_INPUT, detail)
         if os.environ.get(DEBUG) == "1":
             raise
-        detail = " ".join(str(error).split())
         if isinstance(error, (BackendFailure, BackendUnavailable)):
             fail(ExitCode.BACKEND_FAILURE, detail)
         kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
@@ -225,16 +228,6 @@ def one_line_errors() -> Iterator[None]:
             ExitCode.INTERNAL_ERROR,
             f"internal error: {kind}{detail} (--debug shows where; please report it)",
         )
-
-
-def _tell_of_certificate(error: CertificateError) -> NoReturn:
-    """A disk is full, say; all else should not have happened."""
-    if isinstance(error.__cause__, (OSError, MemoryError)):
-        fail(ExitCode.BAD_INPUT, str(error))
-    if os.environ.get(DEBUG) == "1":
-        raise error
-    detail = f"internal error: {error} (--debug shows where; please report it)"
-    fail(ExitCode.INTERNAL_ERROR, detail)
 
 
 def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:

@@ -123,15 +123,13 @@ def _content(path: str) -> bytes:
 
 def _verdict(content: bytes, inputs: InputFiles, labels: str | None) -> Verdict:
     from sdpbb.checker.certificate import Certificate
-    from sdpbb.checker.verify import verify
     from sdpbb.problem.labels_file import read_labels
+    from sdpbb.verification import verdict_on
 
     certificate = Certificate.read(content)
     instance = _instance(inputs, certificate)
     expected = None if labels is None else read_labels(labels, instance.n_points)
-    verdict = verify(
-        certificate, instance.points, instance.k, instance.must_link, instance.cannot_link
-    )
+    verdict = verdict_on(certificate, instance)
     if labels is not None and expected is not None:
         _check_labels(shown_path(labels), expected, certificate)
     return verdict
@@ -180,7 +178,7 @@ def _instance(inputs: InputFiles, certificate: Certificate) -> Instance:
             f"is about k = {certificate.k}; k is {stated} in {shown_path(inputs.data)}: "
             f"-k {certificate.k} is missing, or it is the certificate of another run"
         )
-    return instance.in_pairs()
+    return instance
 
 
 def _exit_code(verdict: Verdict) -> ExitCode:
