@@ -14,6 +14,7 @@ from sdpbb.search.events import (
     Compiling,
     Event,
     Finished,
+    MemoryShort,
     Progress,
     Resumed,
     Started,
@@ -71,6 +72,8 @@ class ProgressTable:
                 self._write(_opening(event, self._version))
             case Compiling():
                 self._write("Compiling kernels: once per machine and version")
+            case MemoryShort():
+                self._write(memory_shortage(event))
             case Progress():
                 self._progress(event)
             case WorkerLost(node):
@@ -97,6 +100,19 @@ class ProgressTable:
     def _write(self, text: str) -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
+
+
+def memory_shortage(short: MemoryShort) -> str:
+    """In one line, what is done where bounding as asked for does not fit the memory."""
+    workers = f"{short.workers} worker{'s' if short.workers > 1 else ''}"
+    instead = {
+        None: "clusterings are looked for, and no bound is computed but the scatter inside blocks",
+        "colgen": "bounding by column generation alone",
+    }.get(short.bounding, f"with {workers}")
+    return (
+        f"memory: a node of {short.n_blocks} blocks takes about {short.needed:.0f} MiB, "
+        f"{max(0.0, short.available):.0f} MiB are free: {instead}"
+    )
 
 
 def checkpoint_failure(failed: CheckpointFailed) -> str:

@@ -8,17 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sdpbb.bounds.bound import Bounding
 from sdpbb.bounds.certified import CertifiedBounding
-from sdpbb.bounds.colgen.bounding import ColgenBounding
-from sdpbb.bounds.hybrid import HybridBounding
-from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.certificates import certificate_bytes
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath
 from sdpbb.compilation import prepare_kernels, warm_up
@@ -32,15 +27,17 @@ from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
 from sdpbb.files import replacement, shown_path
 from sdpbb.interruption import interrupt_on_ctrl_c
+from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.result import Result, Termination
-from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
+from sdpbb.search.branch_and_bound import Search, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
     CertificateWritten,
     Compiling,
     Finished,
+    MemoryShort,
     Observer,
     Resumed,
     Started,
@@ -50,6 +47,7 @@ from sdpbb.search.proof import ProofNode, SearchProof
 from sdpbb.search.stop import Limits, Sampled
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
+from sdpbb.search.workforce import MOST_BLOCKS, Workforce
 
 
 def run(
@@ -75,7 +73,7 @@ def run(
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
     with interrupt_on_ctrl_c(interrupt) as stop, threadpool_limits(1):
-        with _workforce(parameters) as workforce:
+        with _cluster(parameters) as cluster:
             # Of blocks there are at most as many as of points.
             small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
             prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
@@ -88,7 +86,7 @@ def run(
                 started=time.perf_counter() - begin.seconds,
             )
             file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
-            result, proof = _search(begin, limits, observer, workforce, file, resumed, first)
+            result, proof = _search(begin, limits, observer, cluster, file, resumed, first)
         observer(Finished(result))
         if certificate is not None:
             observer(_certified(certificate, begin, result, proof))
@@ -111,28 +109,42 @@ def _certified(
 
 
 @contextmanager
-def _workforce(parameters: SolverParameters) -> Iterator[Workforce]:
-    """Who evaluates nodes. A cluster is connected to at once, so that a wrong address is told
-    before the work begins; local processes are started when they are needed."""
+def _cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
+    """The cluster that evaluates nodes, if it is asked for. It is connected to at once, so that a
+    wrong address is told before the work begins."""
+    if parameters.dask is None:
+        yield None
+        return
+    cluster = DaskCluster(parameters.dask, warm_up(parameters.bounding))
+    try:
+        yield cluster
+    finally:
+        cluster.kill()
+
+
+def _workforce(
+    parameters: SolverParameters, cluster: DaskCluster | None, n_blocks: int
+) -> Workforce:
+    """Who evaluates nodes. Local processes are started when they are needed."""
     here = TaskPool(SerialExecutor())
     prepare = warm_up(parameters.bounding)
-    if parameters.dask is not None:
-        cluster = DaskCluster(parameters.dask, prepare)
-        try:
-            yield Workforce(here, lambda: TaskPool(cluster))
-        finally:
-            cluster.kill()
-    elif parameters.workers > 1:
-        yield Workforce(here, lambda: TaskPool(LocalProcesses(parameters.workers, prepare)))
-    else:
-        yield Workforce(here)
+
+    def others() -> TaskPool:
+        if cluster is not None:
+            return TaskPool(cluster)
+        return TaskPool(LocalProcesses(parameters.workers, prepare))
+
+    several = cluster is not None or parameters.workers > 1
+    # A conic solver cannot be left in a round, which may take any time.
+    has_long_steps = n_blocks > MOST_BLOCKS or parameters.sdp.solver != "admm"
+    return Workforce(here, others, several, has_long_steps)
 
 
 def _search(
     begin: Checkpoint,
     limits: Limits,
     observer: Observer,
-    workforce: Workforce,
+    cluster: DaskCluster | None,
     file: CheckpointFile,
     resumed: Resumed | None,
     first: Partition | None,
@@ -164,16 +176,20 @@ def _search(
         search = _begun(instance, contraction, labels, "colouring", tolerances)
     if parameters.certify and search.proof is None:
         search.proof = SearchProof()
-    bounding = _bounding(parameters)
-    if parameters.certify:
-        bounding = CertifiedBounding(bounding, instance.points)
+    plan = memory_plan(parameters, contraction, is_resumed=begin.tree is not None)
+    if plan.parameters != parameters or plan.is_without_bound:
+        observer(_memory_short(plan, contraction.n_blocks))
+        begin = replace(begin, parameters=plan.parameters)
+    certified = CertifiedBounding(plan.bounding, instance.points)
     context = EvaluationContext(
         instance=instance,
-        bounding=bounding,
+        bounding=certified if parameters.certify else plan.bounding,
         search=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,
+        is_without_bound=plan.is_without_bound,
     )
+    workforce = _workforce(plan.parameters, cluster, contraction.n_blocks)
     try:
         reached = branch_and_bound(search, context, limits, observer, workforce, file)
     except BackendFailure:
@@ -191,13 +207,14 @@ def _ended(
     return replace(begin, infeasibility=infeasibility, seconds=limits.seconds)
 
 
-def _bounding(parameters: SolverParameters) -> Bounding[Any]:
-    """What bounds the nodes."""
-    if parameters.bounding == "colgen":
-        return ColgenBounding(parameters.colgen, parameters.sdp)
-    if parameters.bounding == "hybrid":
-        return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
-    return SdpBounding(parameters.sdp)
+def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:
+    return MemoryShort(
+        n_blocks=n_blocks,
+        needed=plan.needed,
+        available=plan.available,
+        bounding=None if plan.is_without_bound else plan.parameters.bounding,
+        workers=plan.parameters.workers,
+    )
 
 
 def _begun(

@@ -354,17 +354,18 @@ def test_the_log_says_where_a_run_goes_on(capsys):
 SCRIPT = """
 import sdpbb.checkpoint
 import sdpbb.search.branch_and_bound
+import sdpbb.search.workforce
 from sdpbb.__main__ import main
 sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
 sdpbb.search.branch_and_bound.SHORTEST_SLICE = 0.05
 
 
-def go_over_at_once(coordinator):
-    if coordinator._others is None and coordinator._workforce.others is not None:
-        coordinator._others = coordinator._pool = coordinator._workforce.others()
+def go_over_at_once(workforce, n_due, n_nodes, seconds):
+    if workforce.is_here and workforce._several:
+        workforce.pool = workforce._pool_of_others()
 
 
-sdpbb.search.branch_and_bound._Coordinator._choose_pool = go_over_at_once
+sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once
 if __name__ == "__main__":
     main()
 """

@@ -196,7 +196,7 @@ def test_killed_workers_cost_no_node(at_once, pools):
 
 
 def test_workers_begin_while_this_process_goes_on(monkeypatch):
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.ALONE", 0.0)
+    monkeypatch.setattr("sdpbb.search.workforce.ALONE", 0.0)
     evaluated = Counter()
     submit = TaskPool.submit
 
@@ -263,16 +263,16 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
 
 
 SCRIPT = """
-import sdpbb.search.branch_and_bound
+import sdpbb.search.workforce
 from sdpbb.__main__ import main
 
 
-def go_over_at_once(coordinator):
-    if coordinator._others is None and coordinator._workforce.others is not None:
-        coordinator._others = coordinator._pool = coordinator._workforce.others()
+def go_over_at_once(workforce, n_due, n_nodes, seconds):
+    if workforce.is_here and workforce._several:
+        workforce.pool = workforce._pool_of_others()
 
 
-sdpbb.search.branch_and_bound._Coordinator._choose_pool = go_over_at_once
+sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once
 if __name__ == "__main__":
     main()
 """

@@ -33,13 +33,13 @@ LONG = replace(HASTY, sdp=SdpParameters(max_iterations=60))
 HUGE = Instance(np.random.default_rng(0).normal(size=(400, 4)), 12, name="huge")
 
 
-CHOICE = "sdpbb.search.branch_and_bound._Coordinator._choose_pool"
+CHOICE = "sdpbb.search.workforce.Workforce.choose_pool"
 
 
-def go_over_at_once(coordinator):
-    """In the place of CHOICE: other processes, where the run may have them, do all of the work."""
-    if coordinator._others is None and coordinator._workforce.others is not None:
-        coordinator._others = coordinator._pool = coordinator._workforce.others()
+def go_over_at_once(workforce, n_due, n_nodes, seconds):
+    """In the place of CHOICE: other processes, where the run has several, do all of the work."""
+    if workforce.is_here and workforce._several:
+        workforce.pool = workforce._pool_of_others()
 
 
 class Deadly(SdpBounding):

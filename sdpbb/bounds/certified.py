@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, Pairs, SafeBound
+from sdpbb.bounds.bound import (
+    Bounding,
+    BoundProgress,
+    BoundRun,
+    Pairs,
+    SafeBound,
+    SecondsLeft,
+    endless,
+)
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
@@ -111,6 +119,10 @@ class CertifiedBounding(Generic[Warm]):
         bound = _stated(scatter_bound(self.contracted(contraction)))
         return BoundProof(contraction.block_of, bound, None)
 
+    def mebibytes(self, contraction: Contraction) -> float:
+        """Memory that bounding a node takes at its peak, in MiB, about."""
+        return self._inner.mebibytes(contraction)
+
     def start(
         self,
         contraction: Contraction,
@@ -166,20 +178,20 @@ class CertifiedRun(Generic[Warm]):
     def _relaxation(self) -> Relaxation:
         return Relaxation.of(self._contraction)
 
-    def advance(self, cutoff: float) -> BoundProgress:
+    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """A step of the inner run; its bound as far as it is confirmed."""
-        progress = self._inner.advance(cutoff + SLACK * abs(cutoff))
+        progress = self._inner.advance(cutoff + SLACK * abs(cutoff), seconds_left)
         if progress.bound.value == np.inf:  # the constraints alone say so
             return progress
         if progress.bound > self._claimed:
             self._claimed, self._argument = progress.bound, self._inner.argument()
         closes = self._claimed.value >= cutoff
         due = progress.n_iterations >= CHECK_GROWTH * self._checked_at
-        if self._argument is not None and (closes or due or progress.stalled):
+        if self._argument is not None and (closes or due or progress.stalled or progress.is_cut):
             self._checked_at = progress.n_iterations
             self._check(self._argument, cutoff)
             self._argument = None
-        return BoundProgress(self._best, progress.stalled, progress.n_cuts, progress.n_iterations)
+        return replace(progress, bound=self._best)
 
     def _check(self, argument: DualPoint | Lagrangian, cutoff: float) -> None:
         """Have the checker judge what the best bound is proven by."""

@@ -5,14 +5,22 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
+from sdpbb.bounds.bound import (
+    BoundProgress,
+    Pairs,
+    SafeBound,
+    SecondsLeft,
+    endless,
+    matrices_mebibytes,
+)
 from sdpbb.bounds.colgen.bounding import (
+    PRICING_MATRICES,
     ColgenRun,
     ColgenState,
     is_easy_to_price,
@@ -98,6 +106,12 @@ class HybridBounding:
         self.colgen = colgen or ColgenParameters()
         self.hybrid = hybrid or HybridParameters()
 
+    def mebibytes(self, contraction: Contraction) -> float:
+        """Memory that bounding a node takes at its peak, in MiB, about: that of both kinds."""
+        return self.sdp.mebibytes(contraction) + matrices_mebibytes(
+            PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
+        )
+
     def start(
         self,
         contraction: Contraction,
@@ -168,12 +182,12 @@ class HybridRun:
         generated = 0 if self._columns is None else self._columns.n_iterations
         return self._sdp.n_iterations + self._n_dropped + generated
 
-    def advance(self, cutoff: float) -> BoundProgress:
+    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """A step of the part that is under way."""
         if self._columns is not None:
             if not self._turned_out_hard(self._columns):
                 with suppress(BackendFailure):
-                    return self._told(self._columns.advance(cutoff))
+                    return self._told(self._columns.advance(cutoff, seconds_left))
             self._n_dropped += self._columns.n_iterations
             self._inherited, self._columns = self._columns.warm_start(), None
             if not self._is_easy:
@@ -191,7 +205,7 @@ class HybridRun:
             if not self._enumeration.is_finished or bound.value >= cutoff:
                 return self._told(self._step(bound, stalled=False))
             return self._told(self._step(bound, stalled=not self._goes_on()))
-        progress = self._sdp.advance(cutoff)
+        progress = self._sdp.advance(cutoff, seconds_left)
         if not progress.stalled or progress.bound.value >= cutoff:
             return self._told(progress)
         more = self._enumerate(cutoff) or self._goes_on()
@@ -242,7 +256,7 @@ class HybridRun:
     def _told(self, progress: BoundProgress) -> BoundProgress:
         """With the best bound of all parts so far."""
         self._bound = max(self._bound, progress.bound)
-        return BoundProgress(self._bound, progress.stalled, progress.n_cuts, self.n_iterations)
+        return replace(progress, bound=self._bound, n_iterations=self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
         return self._sdp.affinity() if self._columns is None else self._columns.affinity()

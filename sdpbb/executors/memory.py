@@ -1,6 +1,21 @@
-"""What a run occupies of this machine."""
+"""Memory of this machine: what a run occupies, and what is free."""
 
 from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+# Where Linux keeps the memory of a control group, versions 2 and 1: its limit, what is used of it,
+# and how much of that are files that need not be kept.
+CONTROL_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
 
 
 def resident_mebibytes() -> float:
@@ -23,3 +38,23 @@ def _resident_bytes(process: object) -> int:
         return process.memory_info().rss  # type: ignore[attr-defined]
     except psutil.Error:  # it has ended since it was listed
         return 0
+
+
+def free_mebibytes() -> float:
+    """Memory that this process and its children can still take without swapping, in MiB: of the
+    machine, and of the control group that this process is confined to, if it is."""
+    import psutil
+
+    free = float(psutil.virtual_memory().available)
+    for group, limit, used, cached in CONTROL_GROUPS:
+        with contextlib.suppress(OSError, ValueError):  # no such group, or "max" for no limit
+            most = int((group / limit).read_text())
+            held = int((group / used).read_text()) - _statistic(group / "memory.stat", cached)
+            free = min(free, float(max(0, most - held)))
+    return free / 2**20
+
+
+def _statistic(path: Path, name: str) -> int:
+    """The value in the line "name value" of a file; 0 if there is none."""
+    lines = (line.split() for line in path.read_text().splitlines())
+    return next((int(value) for key, value in lines if key == name), 0)

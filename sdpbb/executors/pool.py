@@ -101,6 +101,12 @@ class TaskPool:
         """Tasks submitted whose completions `wait` has not returned yet."""
         return len(self._running) + len(self._again) + len(self._ready)
 
+    @property
+    def keys(self) -> list[int]:
+        """Of the tasks under way."""
+        tasks = [*self._running.values(), *self._again]
+        return [task.key for task in tasks] + [completion.key for completion in self._ready]
+
     def submit(self, key: int, function: Callable[..., Any], *args: Any) -> None:
         """Evaluate function(*args) in a worker; only while n_free > 0.
 

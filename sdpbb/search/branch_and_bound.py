@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.executors.pool import Completion, TaskPool
+from sdpbb.executors.pool import Completion
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate, probe
 from sdpbb.search.events import NodeEvent, Observer, Progress, WorkerLost
@@ -17,15 +21,17 @@ from sdpbb.search.probing import Probing, PseudoCosts
 from sdpbb.search.proof import NewChild, SearchProof
 from sdpbb.search.stop import Limits
 from sdpbb.search.tree import Tree, advanced, child, with_fixings
+from sdpbb.search.workforce import Workforce
 
 # Seconds of one task: a node is evaluated in slices, each of which comes back with all that the
 # next one needs. Between two, incumbents are exchanged, limits are kept, the user is told, and
 # the state can be saved. They grow with the run.
 SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
-# Most runs end before another process has begun, which takes it a second. One less than wanted are
-# started after the first number of seconds, on cores that are idle; the last, which competes with
-# this process, after the second, or when so many nodes are finished and there is work for two.
-ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
+# Seconds between two looks at the limits while other processes work, and of silence at most.
+LOOK, SILENCE = 0.1, 5.0
+# When the time is over or the user has had enough, work under way in other processes that has not
+# come back after so many seconds is left behind. Most comes back: they know the time limit.
+GRACE = 0.5
 
 
 @dataclass
@@ -72,18 +78,6 @@ def _not_saved(search: Search, finished: bool) -> None:
     pass
 
 
-@dataclass(frozen=True)
-class Workforce:
-    """Who evaluates.
-
-    here : a pool over this process
-    others : makes a pool over other processes, or None
-    """
-
-    here: TaskPool
-    others: Callable[[], TaskPool] | None = None
-
-
 def branch_and_bound(
     search: Search,
     context: EvaluationContext,
@@ -111,10 +105,6 @@ def branch_and_bound(
         coordinator.shutdown()
 
 
-def _begun() -> None:
-    """The first task of another process: done when that has begun."""
-
-
 @dataclass(frozen=True)
 class _Task:
     """What is in flight: the evaluation of a node, or the probe of one of its children."""
@@ -140,15 +130,14 @@ class _Coordinator:
         self._limits = limits
         self._observer = observer
         self._workforce = workforce
-        self._pool = workforce.here
-        self._others: TaskPool | None = None
-        self._all_begin = False
         self._save = save
         self._tasks: dict[int, _Task] = {}
         self._n_tasks = 0
         self._ready: deque[int] = deque()  # running nodes whose next slice is due
         self._probings: dict[int, Probing] = {}
         self._limit: Termination | None = None
+        self._urgent_since: float | None = None
+        self._reported_at = -math.inf
         self._n_cuts = 0  # of the node last evaluated
 
     def run(self) -> Termination | None:
@@ -156,16 +145,19 @@ class _Coordinator:
         if self._tree.source == "start" and not self._statistics.n_nodes:
             self._report(improved=True)
         while True:
-            if self._limit is None and self._tree.n_open:
-                self._limit = self._limits.reached(self._statistics.n_nodes)
+            self._look_at_limits()
             if self._limit is None:
                 self._choose_pool()
                 self._submit()
-            if not self._tasks:
+            if not self._tasks and (self._limit is not None or not self._workforce.is_starting):
+                break
+            if self._is_to_be_left:
+                self._leave_behind()
                 break
             for completion in self._wait():
                 self._receive(completion)
             self._tell(self._tree.take_news())
+            self._report_now_and_then()
             self._save(self._search, finished=False)
         self._put_back()
         self._tell(self._tree.open_nodes())
@@ -176,43 +168,43 @@ class _Coordinator:
         return self._limit
 
     def shutdown(self) -> None:
-        self._workforce.here.shutdown()
-        if self._others is not None:
-            self._others.shutdown()
+        self._workforce.shutdown()
+
+    # -- limits ------------------------------------------------------------------------------
+
+    def _look_at_limits(self) -> None:
+        """Stop handing out work once a limit is reached."""
+        if self._limit is None and self._tree.n_open:
+            self._limit = self._limits.reached(self._statistics.n_nodes)
+            if self._context.is_without_bound and self._ready:
+                self._limit = Termination.MEMORY_LIMIT
+        if self._urgent_since is None and (urgent := self._limits.urgent()) is not None:
+            self._urgent_since = self._limits.seconds
+            if self._tree.n_open:
+                self._limit = urgent
+
+    @property
+    def _is_to_be_left(self) -> bool:
+        """Whether work under way must not be waited for any longer."""
+        if self._limit is Termination.MEMORY_LIMIT:
+            return True
+        since = self._urgent_since
+        return since is not None and self._limits.seconds >= since + GRACE
+
+    def _leave_behind(self) -> None:
+        """End the processes that work; all that is in flight stays in the tree as it was."""
+        self._tasks.clear()
+        self._workforce.shutdown()
 
     # -- work handed out ---------------------------------------------------------------------
 
     def _choose_pool(self) -> None:
-        """Start other processes when it is time to, work on here until they have begun, and go over
-        to them once there is work for two."""
-        if self._pool is not self._workforce.here or self._workforce.others is None:
-            return
         n_probes = sum(len(probing.waiting) for probing in self._probings.values())
         n_due = len(self._ready) + self._tree.n_waiting + n_probes
-        seconds = self._limits.seconds
-        grown = self._statistics.n_nodes >= ALONE_NODES and n_due > 1
-        if self._others is None:
-            if not grown and seconds < ALONE:
-                return
-            self._others = self._workforce.others()
-            self._begin(self._others.n_free - 1)
-        if not self._all_begin:
-            if not grown and seconds < ALONE_LAST:
-                return
-            self._all_begin = True
-            self._begin(self._others.n_free)
-        self._others.wait(0.0)
-        if n_due > 1 and not self._others.n_under_way:
-            self._pool = self._others
-
-    def _begin(self, n: int) -> None:
-        assert self._others is not None
-        for _ in range(n):
-            self._others.submit(self._n_tasks, _begun)
-            self._n_tasks += 1
+        self._workforce.choose_pool(n_due, self._statistics.n_nodes, self._limits.seconds)
 
     def _submit(self) -> None:
-        while self._pool.n_free:
+        while self._workforce.pool.n_free:
             probed = self._next_probe()
             if probed is not None:
                 number, (pair, together) = probed
@@ -239,22 +231,39 @@ class _Coordinator:
         key = self._n_tasks
         self._n_tasks += 1
         self._tasks[key] = task
-        self._pool.submit(key, function, node, self._tree.upper, self._context, *more)
+        pool, begun = self._workforce.pool, self._limits.seconds
+        pool.submit(key, function, node, self._tree.upper, self._context, *more)
+        # In this process it is done by now.
+        self._workforce.saw_step(self._limits.seconds - begun - self._slice)
+
+    @property
+    def _slice(self) -> float:
+        """Seconds of one task."""
+        return min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * self._limits.seconds))
 
     def _allowance(self) -> Allowance:
-        seconds = self._limits.seconds
-        left = self._limits.time_limit - seconds
-        length = min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * seconds))
-        if self._pool is self._workforce.here:
-            return Allowance(length, left, lambda: self._limits.urgent() is not None)
-        return Allowance(length, left)
+        left = self._limits.time_limit - self._limits.seconds
+        if not self._workforce.is_here:
+            return Allowance(self._slice, left)
+        bounds = self._context.is_without_bound or not self._workforce.leaves_steps_to_others
+        return Allowance(self._slice, left, self._is_cancelled, self._found, bounds)
+
+    def _is_cancelled(self) -> bool:
+        """Asked by a task in this process between its steps."""
+        self._report_now_and_then()
+        return self._limits.urgent() is not None
+
+    def _found(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
+        """Told by a task in this process that goes on."""
+        if self._tree.offer(labels, cost, source):
+            self._report(improved=True)
 
     # -- work that comes back ----------------------------------------------------------------
 
     def _wait(self) -> list[Completion]:
         """What has come back; nothing more will when a task has found no memory."""
         try:
-            return self._pool.wait(None)
+            return self._workforce.wait(LOOK)
         except MemoryError:
             # Nobody knows whose it was. All that is in flight stays in the tree as it is.
             self._limit = Termination.MEMORY_LIMIT
@@ -404,8 +413,14 @@ class _Coordinator:
         for event in news:
             self._observer(event)
 
+    def _report_now_and_then(self) -> None:
+        """Tell that the run goes on, where nothing else does."""
+        if self._limits.seconds >= self._reported_at + SILENCE:
+            self._report(improved=False)
+
     def _report(self, improved: bool) -> None:
         tree = self._tree
+        self._reported_at = self._limits.seconds
         self._observer(
             Progress(
                 seconds=self._limits.seconds,

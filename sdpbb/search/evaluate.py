@@ -15,6 +15,7 @@ from heuristics.multi_start import Descent, MultiStart
 from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, SafeBound
 from sdpbb.bounds.certified import BoundProof, CertifiedBounding, CertifiedRun, proof_of
+from sdpbb.bounds.colgen.safe_bound import scatter_bound
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.search.branching import most_undecided_pairs
@@ -26,17 +27,26 @@ from sdpbb.search.tree import with_fixings
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What all nodes of a run share."""
+    """What all nodes of a run share.
+
+    is_without_bound : whether memory holds no bound that leads anywhere, so that all there is to do
+        is to look for clusterings at the root
+    """
 
     instance: Instance
     bounding: Bounding[Any]
     search: SearchParameters
     tolerances: Tolerances
     seed: int
+    is_without_bound: bool = False
 
 
 def _never() -> bool:
     return False
+
+
+def _nobody(labels: NDArray[np.intp], cost: float, source: str) -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -47,11 +57,15 @@ class Allowance:
     left : seconds until the run's end: not even a step is begun after it, and heuristics and
         integer programmes are cut short
     cancelled : asked between steps, for a caller in the same process
+    found : told of each better clustering of the points as it is found: labels, cost, source
+    bounds : whether the node is bounded, or only what comes before is done
     """
 
     slice: float = math.inf
     left: float = math.inf
     cancelled: Callable[[], bool] = _never
+    found: Callable[[NDArray[np.intp], float, str], None] = _nobody
+    bounds: bool = True
 
 
 ENDLESS = Allowance()
@@ -65,27 +79,29 @@ class _Clock:
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         self._started = time.perf_counter()
+        self.found, self.bounds = allowance.found, allowance.bounds
 
     def is_over(self) -> bool:
         """Whether the slice has ended."""
-        return self._seconds >= self._allowance.slice or self.is_urgent()
+        return self.seconds >= self._allowance.slice or self.is_urgent()
 
     def is_urgent(self) -> bool:
         """Whether the run is to end."""
-        return self._allowance.cancelled() or self._seconds >= self._allowance.left
+        return self._allowance.cancelled() or self.seconds >= self._allowance.left
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the run's end, at least a hundredth; None without a limit."""
         left = self._allowance.left
-        return None if left == math.inf else max(0.01, left - self._seconds)
+        return None if left == math.inf else max(0.01, left - self.seconds)
 
     def remainder(self) -> float:
         """Seconds until the run's end, 0 once it is to end; inf without a limit."""
-        return 0.0 if self.is_urgent() else self._allowance.left - self._seconds
+        return 0.0 if self.is_urgent() else self._allowance.left - self.seconds
 
     @property
-    def _seconds(self) -> float:
+    def seconds(self) -> float:
+        """Since the evaluation was begun, or continued."""
         return time.perf_counter() - self._started
 
 
@@ -260,13 +276,20 @@ class _NodeSearch:
         lifted = self._bounded.lift(labels)
         cost = Partition(lifted).sum_of_squares(self._context.instance.points)
         self._offer(self._bounded, labels, cost, "colouring")
+        if isinstance(self._context.bounding, CertifiedBounding):
+            self._raise_to_scatter()
+        else:
+            self._raise_to(only_cost(lifted, self._context.instance.points))
+        return self._outcome(NodeStatus.CLOSED)
+
+    def _raise_to_scatter(self) -> None:
+        """Take what the points of each block cost among themselves."""
         bounding = self._context.bounding
         if isinstance(bounding, CertifiedBounding):
             self._proof = bounding.scatter_proof(self._bounded)
             self._raise_to(SafeBound(self._proof.bound))
         else:
-            self._raise_to(only_cost(lifted, self._context.instance.points))
-        return self._outcome(NodeStatus.CLOSED)
+            self._raise_to(scatter_bound(self._bounded))
 
     def _raise_to(self, bound: SafeBound) -> None:
         """Take a bound on the clusterings that keep the node's decisions."""
@@ -282,15 +305,20 @@ class _NodeSearch:
             if before is not None:
                 self._run_heuristic(before, None)
             self._n_heuristics = 1
+        if not self._clock.bounds:
+            self._raise_to_scatter()
+            return self._outcome(NodeStatus.UNFINISHED)
         run = self._begin()
         while not self._clock.is_urgent():
-            self._progress = run.advance(self._cutoff)
+            self._progress = run.advance(self._cutoff, self._clock.remainder)
             if self._progress.bound == NO_CLUSTERING:
                 return self._outcome(NodeStatus.INFEASIBLE)
             self._raise_to(self._progress.bound)
             self._offer_of_bounding(run)
             if self._is_closed:
                 return self._outcome(NodeStatus.CLOSED)
+            if self._progress.is_cut:
+                break
             stalled = self._progress.stalled
             due = schedule.iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
@@ -342,6 +370,7 @@ class _NodeSearch:
             cost = Partition(lifted).sum_of_squares(self._context.instance.points)
             if improves(cost, self._incumbent.cost):
                 self._incumbent = Incumbent(cost, lifted, source)
+                self._clock.found(lifted, cost, source)
 
     def _offer_of_bounding(self, run: BoundRun[Any]) -> None:
         """Take the clustering that bounding has met, if it is one and better than the incumbent."""
@@ -411,7 +440,8 @@ class _NodeSearch:
         """What the evaluation has come to."""
         if status is NodeStatus.UNFINISHED:
             known = self._node.state or EvaluationState()
-            bounding = known.bounding if self._run is None else self._run.state()
+            run = None if self._context.is_without_bound else self._run
+            bounding = known.bounding if run is None else run.state()
             more["state"] = EvaluationState(bounding, self._n_heuristics)
         return Outcome(
             status=status,

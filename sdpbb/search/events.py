@@ -49,6 +49,18 @@ class Compiling:
 
 
 @dataclass(frozen=True)
+class MemoryShort:
+    """Bounding a node as asked for takes more memory than there is, in MiB; this is done instead:
+    the bounding used, None for none at all, and the number of worker processes."""
+
+    n_blocks: int
+    needed: float
+    available: float
+    bounding: str | None
+    workers: int
+
+
+@dataclass(frozen=True)
 class Progress:
     """The state of the search: after a bound, a heuristic or a node.
 
@@ -158,6 +170,7 @@ NodeEvent = Branched | NodeLeft
 Event = (
     Started
     | Compiling
+    | MemoryShort
     | Progress
     | NodeEvent
     | WorkerLost

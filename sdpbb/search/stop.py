@@ -58,8 +58,8 @@ class Limits:
         return max(0.01, self.time_limit - self.seconds)
 
     def urgent(self) -> Termination | None:
-        """The reason to leave even a node that is being evaluated, at the end of its present step:
-        a bound, a descent of a heuristic, or an integer programme with its own time limit."""
+        """The reason to leave even a node that is being evaluated: at the end of its present step
+        in this process, and at once in another one."""
         if self.interrupt.is_set():
             return Termination.INTERRUPTED
         if self.seconds >= self.time_limit:

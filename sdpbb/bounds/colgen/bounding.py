@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
+from sdpbb.bounds.bound import (
+    BoundProgress,
+    Pairs,
+    SafeBound,
+    SecondsLeft,
+    endless,
+    matrices_mebibytes,
+)
 from sdpbb.bounds.colgen import generation_state
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
@@ -51,6 +58,10 @@ STATE_TYPES = (
 )
 
 
+# Matrices over the blocks that pricing holds, those of what clusters may spend besides.
+PRICING_MATRICES = 4
+
+
 class ColgenBounding:
     """Bounds nodes by column generation (`sdpbb.bounds.bound.Bounding`).
 
@@ -64,6 +75,16 @@ class ColgenBounding:
         """sdp : of the semidefinite bound that the first prices are taken from"""
         self.parameters = parameters or ColgenParameters()
         self.sdp = SdpBounding(sdp)
+
+    def mebibytes(self, contraction: Contraction) -> float:
+        """Memory that bounding a node takes at its peak, in MiB, about: pricing's, or that of the
+        semidefinite bound that the first prices are from."""
+        pricing = matrices_mebibytes(
+            PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
+        )
+        if is_easy_to_price(contraction, self.parameters.centre):
+            return pricing
+        return max(pricing, self.sdp.mebibytes(contraction))
 
     def start(
         self,
@@ -149,7 +170,7 @@ class ColgenRun:
         """Whether generation has ended, and all clusters are being enumerated."""
         return self._enumeration is not None
 
-    def advance(self, cutoff: float) -> BoundProgress:
+    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """A master programme with its pricing, or a slice of what comes before or after."""
         if self._generation is None:
             self._find_centre(cutoff)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.backends.conic import require
-from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
+from sdpbb.bounds.bound import (
+    BoundProgress,
+    Pairs,
+    SafeBound,
+    SecondsLeft,
+    endless,
+    matrices_mebibytes,
+)
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart, pairs_together, tied_pairs
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -17,6 +25,12 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.bounds.sdp.separation import separate
 from sdpbb.problem import Contraction
+
+# Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
+# its bound.
+MATRICES = 14
+# An iteration and a bound are taken to last this many times as long as the longest before.
+LATE = 1.5
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
@@ -62,12 +76,14 @@ class SdpState:
     best : the best bound so far
     history : (iteration, best bound) after each evaluation of the bound
     is_child : whether it was begun from a warm start
+    separated_at : iterations when cuts were last looked for
     """
 
     admm: AdmmState
     best: SafeBound
     history: tuple[tuple[int, float], ...]
     is_child: bool
+    separated_at: int
 
 
 class SdpBounding:
@@ -82,6 +98,10 @@ class SdpBounding:
         self.parameters = parameters or SdpParameters()
         if self.parameters.solver != "admm":
             require(self.parameters.solver)
+
+    def mebibytes(self, contraction: Contraction) -> float:
+        """Memory that bounding a node takes at its peak, in MiB, about."""
+        return matrices_mebibytes(MATRICES, contraction.n_blocks)
 
     def start(
         self,
@@ -123,6 +143,8 @@ class SdpRun:
         self._is_child = is_child
         self._patience = parameters.child if is_child else parameters.root
         self._history: list[tuple[int, float]] = []
+        self._separated_at = 0
+        self._iteration_seconds = self._bound_seconds = 0.0
 
     @property
     def n_iterations(self) -> int:
@@ -134,33 +156,60 @@ class SdpRun:
         self._admm.start_from(dual, Z, warm_start.rho)
 
     def state(self) -> SdpState:
-        return SdpState(self._admm.state(), self._best, tuple(self._history), self._is_child)
+        history = tuple(self._history)
+        return SdpState(self._admm.state(), self._best, history, self._is_child, self._separated_at)
 
     def restore(self, state: SdpState) -> None:
         """Go on from the state of a run on the same contraction."""
         self._admm.restore(state.admm)
         self._best = state.best
         self._history = list(state.history)
+        self._separated_at = state.separated_at
 
-    def advance(self, cutoff: float) -> BoundProgress:
+    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """Iterate until the next evaluation of the safe bound."""
         p, admm = self.parameters, self._admm
+        self._separate_if_due()
         while True:
-            admm.iterate()
-            if admm.n_iterations % p.balance_period == 0:
-                admm.balance()
-            if admm.n_iterations % p.bound_period == 0:
+            self._iterate()
+            is_late = self._is_late(seconds_left())
+            if is_late or admm.n_iterations % p.bound_period == 0:
                 break
             self._separate_if_due()
-        self._best = max(self._best, safe_bound(self._relaxation, admm.dual_point()))
-        self._history.append((admm.n_iterations, self._best.value))
-        self._separate_if_due()
+        self._evaluate(counts=not is_late)
+        if not is_late:
+            self._separate_if_due()
         return BoundProgress(
             bound=self._best,
-            stalled=self._stalled(cutoff),
+            stalled=not is_late and self._stalled(cutoff),
             n_cuts=len(admm.cuts),
             n_iterations=admm.n_iterations,
+            is_cut=is_late,
         )
+
+    def _iterate(self) -> None:
+        begun = time.perf_counter()
+        self._admm.iterate()
+        if self._admm.n_iterations % self.parameters.balance_period == 0:
+            self._admm.balance()
+        self._iteration_seconds = max(self._iteration_seconds, time.perf_counter() - begun)
+
+    def _evaluate(self, counts: bool) -> None:
+        """Take the safe bound of the last iterate.
+
+        counts : whether it says how fast bounds rise, or was not due yet
+        """
+        begun = time.perf_counter()
+        self._best = max(self._best, safe_bound(self._relaxation, self._admm.dual_point()))
+        if counts:
+            self._history.append((self._admm.n_iterations, self._best.value))
+        self._bound_seconds = max(self._bound_seconds, time.perf_counter() - begun)
+
+    def _is_late(self, seconds_left: float) -> bool:
+        """Whether the bound is to be evaluated now, before the next iteration. Both need a full
+        eigendecomposition at the worst, so one of them tells of the other."""
+        iteration, bound = self._iteration_seconds, self._bound_seconds
+        return seconds_left < LATE * (iteration + max(bound, iteration))
 
     def affinity(self) -> NDArray[np.float64]:
         """Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
@@ -208,8 +257,10 @@ class SdpRun:
         )
 
     def _separate_if_due(self) -> None:
-        if self._admm.n_iterations % self.parameters.round_period:
+        now = self._admm.n_iterations
+        if now == self._separated_at or now % self.parameters.round_period:
             return
+        self._separated_at = now
         parameters = self.parameters.separation
         if self._admm.n_iterations < self.parameters.pentagons_after and not self._is_child:
             parameters = replace(parameters, pentagons=0)

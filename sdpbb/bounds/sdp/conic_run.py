@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
-from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound
+from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound, SecondsLeft, endless
 from sdpbb.bounds.sdp.bounding import SdpWarmStart
 from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
@@ -106,8 +106,8 @@ class ConicRun:
         self._cuts, self._dual, self._Z = state.cuts, state.dual, state.Z
         self._best, self._history = state.best, list(state.history)
 
-    def advance(self, cutoff: float) -> BoundProgress:
-        """A round."""
+    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+        """A round; a conic solver cannot be left in one."""
         n_cuts = len(self._cuts)
         solver = cast(ConicSolver, self.parameters.solver)
         solution, dual = solve_relaxation(self._relaxation, self._cuts, solver)

@@ -53,9 +53,9 @@ class Relaxation:
     def of(cls, contraction: Contraction) -> Relaxation:
         """The relaxation of a contracted instance."""
         e = contraction.sizes
-        factor = np.sqrt(e)[:, None] * contraction.means
         unit = _typical_length(contraction)
-        K = (factor / unit) @ (factor / unit).T
+        factor = np.sqrt(e)[:, None] * contraction.means / unit
+        K = factor @ factor.T  # of one array with itself: symmetric to the last bit
         u = np.sqrt(e / e.sum())
         return cls(
             k=contraction.k,

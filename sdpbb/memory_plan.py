@@ -1,0 +1,85 @@
+"""What of a run fits the memory, found out before anything large is allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sdpbb.bounds.bound import Bounding
+from sdpbb.bounds.colgen.bounding import ColgenBounding, is_easy_to_price
+from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.scatter import ScatterBounding
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.executors.memory import free_mebibytes, resident_mebibytes
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Contraction
+from sdpbb.search.workforce import MOST_BLOCKS
+
+# What a worker process occupies before its first task; and of a node's bounding, the share that
+# this process holds besides while its state is sent to and fro.
+WORKER, SENT = 250.0, 0.35
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a run does in the memory that it has.
+
+    parameters : as asked for, but with a bounding and a number of workers that fit
+    bounding : that of the parameters, or `ScatterBounding` where none fits
+    needed, available : MiB that bounding a node as asked for would take, and that there are
+    """
+
+    parameters: SolverParameters
+    bounding: Bounding[Any]
+    needed: float
+    available: float
+
+    @property
+    def is_without_bound(self) -> bool:
+        """Whether no bound fits."""
+        return isinstance(self.bounding, ScatterBounding)
+
+
+def bounding_of(parameters: SolverParameters) -> SdpBounding | ColgenBounding | HybridBounding:
+    """What bounds the nodes of a run."""
+    if parameters.bounding == "colgen":
+        return ColgenBounding(parameters.colgen, parameters.sdp)
+    if parameters.bounding == "hybrid":
+        return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
+    return SdpBounding(parameters.sdp)
+
+
+def memory_plan(
+    parameters: SolverParameters, contraction: Contraction, is_resumed: bool
+) -> MemoryPlan:
+    """Choose what fits: fewer workers before another bounding, columns alone where pricing is easy,
+    and no bound but the scatter inside blocks if nothing else does.
+
+    is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
+    """
+    available = free_mebibytes()
+    if parameters.memory_limit - available < 0.0:
+        available = min(available, parameters.memory_limit - resident_mebibytes())
+    bounding = bounding_of(parameters)
+    needed = _needed(bounding, contraction)
+    if needed <= available:
+        if contraction.n_blocks > MOST_BLOCKS and parameters.dask is None:
+            workers = min(parameters.workers, max(1, int(available / needed)))
+            parameters = replace(parameters, workers=workers)
+        return MemoryPlan(parameters, bounding, needed, available)
+    easy = is_easy_to_price(contraction, parameters.colgen.centre)
+    if parameters.bounding == "hybrid" and easy and not is_resumed:
+        columns = replace(parameters, bounding="colgen")
+        if _needed(bounding_of(columns), contraction) <= available:
+            return MemoryPlan(columns, bounding_of(columns), needed, available)
+    return MemoryPlan(parameters, ScatterBounding(), needed, available)
+
+
+def _needed(
+    bounding: SdpBounding | ColgenBounding | HybridBounding, contraction: Contraction
+) -> float:
+    """MiB that a node takes: in this process, or in another one besides."""
+    own = bounding.mebibytes(contraction)
+    if contraction.n_blocks <= MOST_BLOCKS:
+        return own
+    return WORKER + (1.0 + SENT) * own

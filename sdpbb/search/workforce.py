@@ -1,0 +1,126 @@
+"""The processes that evaluate nodes, and when work goes over from this one to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sdpbb.executors.pool import Completion, TaskPool
+
+# Most runs end before another process has begun, which takes it a second. One less than wanted are
+# started after the first number of seconds, on cores that are idle; the last, which competes with
+# this process, after the second, or when so many nodes are finished and there is work for two.
+ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
+# Steps of a bound on more blocks than this, or seen to take longer than so many seconds, are the
+# work of another process, which can be left behind in the middle of one: no step of LAPACK's and
+# no integer programme can be left otherwise. A step on 500 blocks takes a quarter of a second.
+MOST_BLOCKS, LONGEST_STEP = 600, 1.0
+
+
+class Workforce:
+    """This process, and others that take over from it for good once they have begun:
+
+    - several, when the tree has work for two;
+    - at least one, when a step takes so long that the limits of the run could not be kept here.
+
+    Attributes
+    ----------
+    pool : where tasks go now
+    """
+
+    def __init__(
+        self,
+        here: TaskPool,
+        others: Callable[[], TaskPool],
+        several: bool,
+        has_long_steps: bool = False,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        here : a pool over this process
+        others : makes a pool over other processes
+        several : whether that has workers for more than one task
+        has_long_steps : whether it is known that steps take long
+        """
+        self.pool = here
+        self._here = here
+        self._make_others = others
+        self._others: TaskPool | None = None
+        self._several = several
+        self._has_long_steps = has_long_steps
+        self._n_started = 0
+
+    @property
+    def is_here(self) -> bool:
+        """Whether tasks are done by this process, while their caller waits."""
+        return self.pool is self._here
+
+    @property
+    def leaves_steps_to_others(self) -> bool:
+        """Whether tasks are done by this process and none of their steps may take long, as another
+        process takes over next."""
+        return self.is_here and self._has_long_steps
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether tasks go to processes some of which have not begun yet."""
+        return not self.is_here and any(key < 0 for key in self.pool.keys)
+
+    def saw_step(self, seconds: float) -> None:
+        """Take note of the seconds that a task in this process has taken beyond its slice."""
+        self._has_long_steps = self._has_long_steps or (self.is_here and seconds > LONGEST_STEP)
+
+    def choose_pool(self, n_due: int, n_nodes: int, seconds: float) -> None:
+        """Start other processes when it is time to, and go over to them when it is.
+
+        n_due : tasks that could be done at the same time
+        n_nodes, seconds : of the run until now
+        """
+        if self.is_here and self._has_long_steps:
+            self._go_over_for_long_steps()
+        elif self.is_here and self._several:
+            self._go_over_for_a_tree(n_due, n_nodes, seconds)
+
+    def _go_over_for_long_steps(self) -> None:
+        """One call later: a process takes a second to begin, and this one has heuristics to run."""
+        if self._others is not None:
+            self.pool = self._others
+        self._start_workers(1)
+
+    def _go_over_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
+        """Once all have begun and there is work for two."""
+        grown = n_nodes >= ALONE_NODES and n_due > 1
+        if not grown and seconds < ALONE:
+            return
+        everybody = grown or seconds >= ALONE_LAST
+        others = self._pool_of_others()
+        self._start_workers(others.n_workers - (0 if everybody else 1))
+        others.wait(0.0)
+        if n_due > 1 and everybody and not others.n_under_way:
+            self.pool = others
+
+    def _pool_of_others(self) -> TaskPool:
+        if self._others is None:
+            self._others = self._make_others()
+        return self._others
+
+    def _start_workers(self, n: int) -> None:
+        """Have the first n workers begin; they have when these tasks are done."""
+        others = self._pool_of_others()
+        while self._n_started < n and others.n_free:
+            self._n_started += 1
+            others.submit(-self._n_started, _start_worker)
+
+    def wait(self, seconds: float) -> list[Completion]:
+        """What has come back; waits so long at most where others work."""
+        return [completion for completion in self.pool.wait(seconds) if completion.key >= 0]
+
+    def shutdown(self) -> None:
+        """End all processes at once; what is under way is lost."""
+        self._here.shutdown()
+        if self._others is not None:
+            self._others.shutdown()
+
+
+def _start_worker() -> None:
+    """The first task of another process, done when that has begun."""
