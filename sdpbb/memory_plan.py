@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,8 @@ from sdpbb.search.workforce import MOST_BLOCKS
 # What a worker process occupies before its first task; and of a node's bounding, the share that
 # this process holds besides while its state is sent to and fro.
 WORKER, SENT = 250.0, 0.35
+# MiB that are not planned for: the limit is looked at while the run lasts.
+LITTLE = 128.0
 
 
 @dataclass(frozen=True)
@@ -58,11 +61,11 @@ def memory_plan(
     is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
     """
     available = free_mebibytes()
-    if parameters.memory_limit - available < 0.0:
+    if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
     bounding = bounding_of(parameters)
     needed = _needed(bounding, contraction)
-    if needed <= available:
+    if needed <= max(available, LITTLE):
         if contraction.n_blocks > MOST_BLOCKS and parameters.dask is None:
             workers = min(parameters.workers, max(1, int(available / needed)))
             parameters = replace(parameters, workers=workers)

@@ -16,8 +16,16 @@ from heuristics.method import Heuristic, Soft
 from heuristics.multi_start import MultiStart
 from heuristics.registry import method
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.compilation import load_kernels
+from sdpbb.errors import ParameterError
+from sdpbb.executors.memory import free_mebibytes
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.serial import SerialExecutor
 from sdpbb.problem import Contraction, Instance, SoftPairs
+from sdpbb.search.branch_and_bound import GRACE, LOOK
 from sdpbb.search.parameters import HeuristicSchedule
+from sdpbb.search.workforce import MOST_BLOCKS
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
@@ -59,8 +67,8 @@ class RootRelaxation:
 
     Parameters
     ----------
-    time_limit : seconds, > 0; looked at between evaluations of the bound, of which there is one
-        at least
+    time_limit : seconds, > 0. Steps that take long, on many blocks, are those of another process,
+        which is left behind then
     """
 
     time_limit: float = math.inf
@@ -74,6 +82,11 @@ class RootRelaxation:
         Parameters
         ----------
         contraction : must have a clustering (see `sdpbb.feasibility.find_feasible`)
+
+        Raises
+        ------
+        ParameterError
+            If its matrices do not fit the memory.
         """
         if contraction.n_blocks == contraction.k:
             yield np.diag(1.0 / contraction.sizes)
@@ -86,13 +99,58 @@ class RootRelaxation:
             known = MultiStart(HeuristicSchedule().before).run(
                 contraction, np.random.default_rng(0), stop=lambda: time.perf_counter() >= end
             )
-            run = SdpBounding().start(contraction, None)
-            is_last = False
-            while not is_last:
-                progress = run.advance(known.cost)
-                closed = progress.bound.value >= (1.0 - GAP) * known.cost
-                is_last = closed or progress.stalled or time.perf_counter() >= end
-                yield run.affinity()
+            with _pool(contraction) as pool:
+                state = None
+                while time.perf_counter() < end:
+                    seconds = end - time.perf_counter()
+                    pool.submit(0, _step, contraction, state, known.cost, seconds)
+                    done = _within(pool, end)
+                    if done is None:
+                        return
+                    state = done.state
+                    yield done.affinity
+                    if done.is_last:
+                        return
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What a step of the relaxation has come to."""
+
+    state: Any
+    affinity: NDArray[np.float64]
+    is_last: bool
+
+
+def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> _Step:
+    """Evaluate the bound once more, within so many seconds if that can be foreseen."""
+    end, bounding = time.perf_counter() + seconds, SdpBounding()
+    is_first = state is None
+    run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, state)
+    progress = run.advance(cost, lambda: end - time.perf_counter())
+    is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
+    return _Step(run.state(), run.affinity(), is_last)
+
+
+def _pool(contraction: Contraction) -> TaskPool:
+    """This process, or another one that can be left behind in a step that takes long."""
+    needed, free = SdpBounding().mebibytes(contraction), free_mebibytes()
+    if needed > free:
+        raise ParameterError(
+            f"start = 'sdp': takes about {needed:.0f} MiB for {contraction.n_blocks} blocks, "
+            f"{free:.0f} MiB are free; expected 'k-means++'"
+        )
+    if contraction.n_blocks > MOST_BLOCKS:
+        return TaskPool(LocalProcesses(1, load_kernels))
+    return TaskPool(SerialExecutor())
+
+
+def _within(pool: TaskPool, end: float) -> _Step | None:
+    """What the pool's only task comes to; None if that is not there at the end."""
+    while pool.n_under_way and time.perf_counter() < end + GRACE:
+        for completion in pool.wait(LOOK):
+            return None if completion.lost else completion.value
+    return None
 
 
 def prepare_kernels(name: str) -> None:

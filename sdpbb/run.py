@@ -49,6 +49,9 @@ from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.search.workforce import MOST_BLOCKS, Workforce
 
+# How often the memory is measured: what a process takes in between is not noticed.
+MEMORY_SECONDS = 0.25
+
 
 def run(
     begin: Checkpoint,
@@ -81,7 +84,7 @@ def run(
                 time_limit=parameters.time_limit,
                 node_limit=parameters.node_limit,
                 memory_limit=parameters.memory_limit,
-                memory=Sampled(resident_mebibytes),
+                memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
                 interrupt=stop,
                 started=time.perf_counter() - begin.seconds,
             )

@@ -89,7 +89,7 @@ def test_a_memory_limit_above_what_is_occupied_is_no_limit():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
     calls = iter([100.0] * 4)
-    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure: lambda: next(calls, 1000.0))
+    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure, seconds: lambda: next(calls, 1000.0))
     path = tmp_path / "run"
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
     result = solve(SMALL, asked, checkpoint=path)
@@ -111,7 +111,7 @@ def test_memory_is_measured_once_a_second():
 def test_a_node_that_finds_no_memory_ends_the_run(workers, monkeypatch, tmp_path):
     path = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.run.SdpBounding", Hungry)
+        patch.setattr("sdpbb.memory_plan.SdpBounding", Hungry)
         result = solve(SMALL, replace(HASTY, workers=workers), checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
     assert result.statistics.root_lower_bound <= result.lower_bound <= SMALL_OPTIMUM

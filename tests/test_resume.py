@@ -201,7 +201,7 @@ def test_a_checkpoint_is_not_overwritten_by_a_new_run(path):
 
 def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.run.SdpBounding", Broken)
+        patch.setattr("sdpbb.memory_plan.SdpBounding", Broken)
         with pytest.raises(BackendFailure, match="no licence"):
             solve(SMALL, HASTY, checkpoint=path)
     assert read_checkpoint(path).statistics.n_nodes == 5  # the last state, not the last due

@@ -213,7 +213,7 @@ def test_workers_begin_while_this_process_goes_on(monkeypatch):
 
 
 def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, capsys):
-    monkeypatch.setattr("sdpbb.run.SdpBounding", Deadly)
+    monkeypatch.setattr("sdpbb.memory_plan.SdpBounding", Deadly)
     events = []
     table = ProgressTable(sys.stdout, "")
     result = solve(

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.compilation import warm_up
 from sdpbb.errors import ParameterError
+from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
@@ -24,8 +26,10 @@ from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus
+from sdpbb.search.branch_and_bound import GRACE
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.workforce import MOST_BLOCKS
 from sdpbb.solver import solve
 
 # Seconds between two looks at interrupts while workers are waited for.
@@ -133,6 +137,11 @@ class _Clock:
         return time.perf_counter() - self._started
 
     @property
+    def is_overdue(self) -> bool:
+        """Whether what is still under way is to be left behind."""
+        return self.seconds >= self._limit + GRACE
+
+    @property
     def for_next(self) -> float:
         """Seconds for the next run, <= 0 if there is to be none."""
         if self.stop.is_set():
@@ -161,19 +170,26 @@ class _Run:
         contraction = contract(catalogue.instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
         self._tolerances = Tolerances.of(parameters.gap, contraction)
+        # Such steps can only be left in processes that can be ended.
+        self._has_long_steps = contraction.n_blocks > MOST_BLOCKS
+        self._fits = SdpBounding().mebibytes(contraction) <= free_mebibytes()
         self._free: dict[int, Probe] = {}
         self._solved: dict[int, Solved] = {}
         self._left: list[int] = []
+        self._is_here = True  # whether tasks are done by this process
 
     def price(self, numbers: Sequence[int]) -> None:
         """Find the prices of the constraints of these numbers: first those of which a short look
         shows that they cost nothing, then the others."""
         self._left = list(numbers)
         end_alone = self._clock.seconds + ALONE
-        with TaskPool(SerialExecutor()) as here:
-            later = self._each(here, numbers, self._probe, self._take_probe, end_alone)
+        later = list(numbers)
+        if not self._has_long_steps:
+            with TaskPool(SerialExecutor()) as here:
+                later = self._each(here, later, self._probe, self._take_probe, end_alone)
         with self._pool(len(self._left)) as pool:
-            self._each(pool, later, self._probe, self._take_probe)
+            if self._fits:
+                self._each(pool, later, self._probe, self._take_probe)
             self._each(pool, self._promising_first(), self._solve, self._take_solved)
 
     def report(self) -> PriceReport:
@@ -204,8 +220,9 @@ class _Run:
         return sorted(self._left, key=lambda number: -float(excess[rows[number]].max()))
 
     def _pool(self, n_tasks: int) -> TaskPool:
-        n_workers = min(self._parameters.workers, n_tasks)
-        if n_workers <= 1:
+        n_workers = max(1, min(self._parameters.workers, n_tasks))
+        self._is_here = n_workers == 1 and not self._has_long_steps
+        if self._is_here:
             return TaskPool(SerialExecutor())
         return TaskPool(LocalProcesses(n_workers, warm_up(self._parameters.bounding)))
 
@@ -232,7 +249,9 @@ class _Run:
             for completion in pool.wait(PAUSE):
                 if not completion.lost:
                     take(completion.key, completion.value)
-            if self._clock.stop.is_set() or (not pool.n_under_way and self._for_next(end) <= 0):
+            if self._clock.stop.is_set() or self._clock.is_overdue:
+                break
+            if not pool.n_under_way and self._for_next(end) <= 0:
                 break
         return waiting[::-1]
 
@@ -247,7 +266,7 @@ class _Run:
     def _solve(self, pool: TaskPool, number: int, seconds: float) -> None:
         parameters = replace(self._parameters, workers=1, time_limit=seconds)
         # Other processes are not told of an interrupt: they are ended.
-        stop = self._clock.stop if pool.n_workers == 1 else None
+        stop = self._clock.stop if self._is_here else None
         instance = without(self._catalogue.instance, self._catalogue.statement(number))
         pool.submit(number, solve_from, instance, parameters, self._partition.labels, stop)
 

@@ -89,7 +89,7 @@ def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> 
     with threadpool_limits(1):
         run = SdpBounding().start(contraction, None)
         for _ in range(PROBE_STEPS):
-            progress = run.advance(wanted.value)
+            progress = run.advance(wanted.value, lambda: deadline - time.perf_counter())
             if progress.bound >= wanted:
                 return True
             if progress.stalled or time.perf_counter() > deadline:

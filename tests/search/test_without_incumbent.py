@@ -51,6 +51,9 @@ class Blind:
     def resume(self, contraction, state):
         return BlindRun(contraction)
 
+    def mebibytes(self, contraction):
+        return 0.0
+
 
 class BlindRun:
     n_iterations = 1
@@ -109,7 +112,7 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    monkeypatch.setattr("sdpbb.run._bounding", lambda parameters: bounding)
+    monkeypatch.setattr("sdpbb.memory_plan.bounding_of", lambda parameters: bounding)
 
 
 class EvenSpread(ClusterConstraint):
