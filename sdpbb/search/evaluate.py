@@ -69,6 +69,8 @@ class Allowance:
 
 
 ENDLESS = Allowance()
+# Of the time that is left to a run, the part that heuristics may take before the first bound.
+BEFORE_SHARE = 0.25
 # The bound of a node that holds none.
 NO_CLUSTERING = SafeBound(math.inf)
 
@@ -88,6 +90,10 @@ class _Clock:
     def is_urgent(self) -> bool:
         """Whether the run is to end."""
         return self._allowance.cancelled() or self.seconds >= self._allowance.left
+
+    def has_used(self, share: float) -> bool:
+        """Whether this share of the time that was left is over, or the run is to end."""
+        return self.is_urgent() or self.seconds >= share * self._allowance.left
 
     @property
     def seconds_left(self) -> float | None:
@@ -388,8 +394,10 @@ class _NodeSearch:
             )
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
+        # Where time is limited, most of what is left at the root is for its bound.
+        share = BEFORE_SHARE if run is None and not self._context.is_without_bound else 1.0
         found = MultiStart(parameters).run(
-            self._decided, rng, affinity, self._descent, self._clock.is_urgent
+            self._decided, rng, affinity, self._descent, lambda: self._clock.has_used(share)
         )
         self._offer(self._decided, found.labels, found.cost, found.source)
 
