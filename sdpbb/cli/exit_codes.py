@@ -15,6 +15,7 @@ from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
     CertificateError,
+    FileInUse,
     InstanceError,
     ParameterError,
     SdpbbError,
@@ -206,6 +207,8 @@ def one_line_errors() -> Iterator[None]:
     """Turn exceptions into one line on standard error and an exit status."""
     try:
         yield
+    except FileInUse as error:
+        fail(ExitCode.BAD_INPUT, str(error).removeprefix("checkpoint = "))
     except ParameterError as error:
         fail(ExitCode.USAGE, of_option(error))
     except InstanceError as error:
