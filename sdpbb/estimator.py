@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
+from sdpbb.problem.checks import check_exact
 from sdpbb.problem.frames import check_numbers, checked_columns, distinct_columns, is_frame
 from sdpbb.report import STOPPED_BY, ProgressTable
 from sdpbb.result import Result, SolutionStatus, Termination
@@ -197,6 +198,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         name = self.index_column
         if not is_frame(X):
             if name is None:
+                with _as_value_errors():
+                    check_exact(X, "X")
                 return X
             raise InvalidInstance(
                 f"index_column = {name!r}: X is of type {type(X).__name__}; expected a data frame"
