@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sdpbb.gaps.labelling import Violation
     from sdpbb.gaps.report import GapReport, Verdict
     from sdpbb.html_report import write_html_report
+    from sdpbb.interruption import Interrupted
     from sdpbb.methods import heuristic
     from sdpbb.parameters import SolverParameters
     from sdpbb.prices.prices import constraint_prices, stated_constraints
@@ -90,6 +91,7 @@ _HOME = {
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
     "InstanceWarning": "sdpbb.errors",
+    "Interrupted": "sdpbb.interruption",
     "MaximumDiameter": "sdpbb.problem",
     "MaximumOverlap": "sdpbb.problem",
     "MaximumSize": "sdpbb.problem",
@@ -143,6 +145,7 @@ __all__ = [
     "Instance",
     "InstanceError",
     "InstanceWarning",
+    "Interrupted",
     "MaximumDiameter",
     "MaximumOverlap",
     "MaximumSize",

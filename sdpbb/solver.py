@@ -17,6 +17,7 @@ from sdpbb.checkpoint import KIND, Checkpoint, FilePath, read_checkpoint
 from sdpbb.compatibility import check_compatibility
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.files import new_file_problem, output_problem, shown_path
+from sdpbb.interruption import interruptible
 from sdpbb.locks import only_writer
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
@@ -49,9 +50,9 @@ def solve(
     instance : points, k and constraints
     parameters : tolerance, limits, seed, workers, and the numbers of the components
     observer : is told how the run goes (`sdpbb.search.events`)
-    interrupt : set it, from a signal handler or another thread, to end the run cleanly. Without
-        one, the first Ctrl-C in the main thread does so, and what was found until then is returned
-        (`Termination.INTERRUPTED`); the second raises KeyboardInterrupt
+    interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
+        found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
+        the main thread ends the run so, and what was found is raised
     checkpoint : a new file that the state of the run is written to every few seconds, and at the
         end, for `resume`
     start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
@@ -83,6 +84,9 @@ def solve(
         If Dask or a conic solver is asked for and not installed.
     CertificateError
         If the certificate cannot be written in the end; the result is its attribute `result`.
+    Interrupted
+        (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
+        result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
@@ -92,7 +96,10 @@ def solve(
             _require("certificate", _certificate_problem(certificate, instance, checkpoint))
         first = None if start is None else _first_clustering(start, instance)
         begin = Checkpoint(instance, parameters)
-        return run(begin, checkpoint, observer, interrupt, certificate, first=first)
+        return interruptible(
+            interrupt,
+            lambda stop: run(begin, checkpoint, observer, stop, certificate, first=first),
+        )
 
 
 def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
@@ -145,7 +152,7 @@ def resume(
     ------
     ArchiveError
         If there is no such checkpoint.
-    ParameterError, BackendFailure, BackendUnavailable
+    ParameterError, BackendFailure, BackendUnavailable, CertificateError, Interrupted
         As for `solve`.
     """
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
@@ -169,7 +176,10 @@ def resume(
             n_open=0 if left.tree is None else len(left.tree.nodes),
             seconds=left.seconds,
         )
-        return run(left, written_to, observer, interrupt, certificate, resumed)
+        return interruptible(
+            interrupt,
+            lambda stop: run(left, written_to, observer, stop, certificate, resumed),
+        )
 
 
 @contextmanager
