@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The test suite, from nothing: a virtual environment, the package with what its tests need, pytest.
-# Arguments go to pytest. VENV names the environment's folder (default: .venv-test, kept and used
-# again), PYTHON the interpreter that makes it.
+# Arguments go to pytest: scripts/test.sh -m slow runs the thorough tests, which are left out
+# otherwise, -n 0 all in one process (for a debugger). VENV names the environment's folder (default:
+# .venv-test, kept and used again), PYTHON the interpreter that makes it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv="${VENV:-.venv-test}"
@@ -9,4 +10,6 @@ venv="${VENV:-.venv-test}"
 "$venv/bin/python" -m pip install --quiet --editable '.[test]'
 # The engine is measured, and meant to be run, with one BLAS thread.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-exec "$venv/bin/python" -m pytest "$@"
+# Compiled once, rather than by each of the processes.
+"$venv/bin/python" -c "from sdpbb.compilation import load_all_kernels; load_all_kernels()"
+exec "$venv/bin/python" -m pytest -n 2 --dist worksteal "$@"

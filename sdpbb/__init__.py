@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         BackendFailure,
         BackendUnavailable,
         CertificateError,
+        FileInUse,
         InstanceError,
         InstanceWarning,
         ParameterError,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from sdpbb.gaps.labelling import Violation
     from sdpbb.gaps.report import GapReport, Verdict
     from sdpbb.html_report import write_html_report
+    from sdpbb.interruption import Interrupted
     from sdpbb.methods import heuristic
     from sdpbb.parameters import SolverParameters
     from sdpbb.prices.prices import constraint_prices, stated_constraints
@@ -83,11 +85,13 @@ _HOME = {
     "Conflict": "sdpbb.explanation.conflict",
     "ConstraintReport": "sdpbb.explanation.report",
     "ExactConstrainedKMeans": "sdpbb.estimator",
+    "FileInUse": "sdpbb.errors",
     "GapReport": "sdpbb.gaps.report",
     "HeuristicResult": "heuristics.result",
     "Instance": "sdpbb.problem",
     "InstanceError": "sdpbb.errors",
     "InstanceWarning": "sdpbb.errors",
+    "Interrupted": "sdpbb.interruption",
     "MaximumDiameter": "sdpbb.problem",
     "MaximumOverlap": "sdpbb.problem",
     "MaximumSize": "sdpbb.problem",
@@ -135,11 +139,13 @@ __all__ = [
     "Conflict",
     "ConstraintReport",
     "ExactConstrainedKMeans",
+    "FileInUse",
     "GapReport",
     "HeuristicResult",
     "Instance",
     "InstanceError",
     "InstanceWarning",
+    "Interrupted",
     "MaximumDiameter",
     "MaximumOverlap",
     "MaximumSize",

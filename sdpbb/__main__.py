@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 
-from sdpbb.interruption import leave_on_ctrl_c
+from sdpbb.interruption import leave_on_signal
 
 
 def main() -> None:
     """The console entry point."""
-    leave_on_ctrl_c()
+    leave_on_signal()
     _open_missing_streams()
     from sdpbb import cli
 

@@ -49,6 +49,10 @@ class ParameterError(SdpbbError):
     """A parameter is outside of its domain."""
 
 
+class FileInUse(ParameterError):
+    """A file to write is being written by another run or batch."""
+
+
 class BackendUnavailable(SdpbbError):
     """An optional third-party solver is not installed or not licensed."""
 

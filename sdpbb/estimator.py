@@ -19,11 +19,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
+from sdpbb.interruption import Interrupted
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
+from sdpbb.problem.checks import check_exact
 from sdpbb.problem.frames import check_numbers, checked_columns, distinct_columns, is_frame
 from sdpbb.report import STOPPED_BY, ProgressTable
-from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
 from sdpbb.solver import solve
 from sdpbb.values import percent_up
@@ -137,6 +139,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             (Also a ValueError.) On the parameters of the estimator.
         NoClusteringFound
             (Also a RuntimeError.) If the time limit came before any clustering.
+        Interrupted
+            (A KeyboardInterrupt.) After Ctrl-C. The attributes are set first, if there is a
+            clustering.
         """
         parameters = self._parameters()
         if is_frame(X):
@@ -159,10 +164,22 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             else:
                 instance = Instance(points, **given)
             observer = ProgressTable() if self.verbose else ignore
-            result = solve(instance, parameters, observer)
+            try:
+                result = solve(instance, parameters, observer)
+            except Interrupted as stopped:
+                if stopped.result.partition is not None:
+                    self._keep(stopped.result, instance.points)
+                raise
         if result.partition is None:
             _refuse(result)
         self._keep(result, instance.points)
+        if result.status is SolutionStatus.FEASIBLE:
+            warnings.warn(
+                f"stopped by {STOPPED_BY[result.termination]} with a clustering that is not proven "
+                f"optimal (gap {percent_up(result.gap)})",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
@@ -197,6 +214,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         name = self.index_column
         if not is_frame(X):
             if name is None:
+                with _as_value_errors():
+                    check_exact(X, "X")
                 return X
             raise InvalidInstance(
                 f"index_column = {name!r}: X is of type {type(X).__name__}; expected a data frame"
@@ -218,21 +237,12 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         self.gap_ = result.gap
         self.status_ = result.status.value
         self.result_ = result
-        if result.status is SolutionStatus.FEASIBLE:
-            warnings.warn(
-                f"stopped by {STOPPED_BY[result.termination]} with a clustering that is not proven "
-                f"optimal (gap {percent_up(result.gap)})",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
 
 
 def _refuse(result: Result) -> NoReturn:
     """The error of a fit without a clustering."""
     if result.infeasibility is not None:
         raise InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
-    if result.termination is Termination.INTERRUPTED:
-        raise KeyboardInterrupt
     raise NoClusteringFound(
         f"stopped by {STOPPED_BY[result.termination]} without a clustering, nor a proof that there "
         "is none; expected more time, or fewer constraints"

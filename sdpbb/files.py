@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ def replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     It is a temporary file in the same folder, so that the file that was there before survives any
     failure, a power cut included. A symbolic link is followed; the permissions of an existing file
-    are kept.
+    are kept, and are those of the temporary file before anything is in it.
 
     Raises
     ------
@@ -37,19 +38,40 @@ def replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if problem:
         raise OSError(problem)
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{_SUFFIX}")
+    temporary = Path(companion(path, f"-{secrets.token_hex(8)}{_SUFFIX}"))
     try:
-        with open(temporary, "xb") as file:
+        with _created(temporary, _mode(target)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o7777)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
         raise
+
+
+def _mode(target: Path) -> int | None:
+    """The permissions of the file at target; None if there is none."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def _created(path: Path, mode: int | None) -> BinaryIO:
+    """A new file with these permissions; None stands for those that any new file has."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    # The process's mask may take permissions off, and never adds any.
+    file = open(os.open(path, flags, 0o666 if mode is None else mode), "wb")  # noqa: SIM115
+    try:
+        created = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode is not None and mode != created and hasattr(os, "fchmod"):  # not on Windows
+            os.fchmod(file.fileno(), mode)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
@@ -60,13 +82,20 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
     target = Path(os.path.realpath(path))
     with contextlib.suppress(OSError):
         for name in os.listdir(target.parent):
-            if name.startswith(_prefix(target)) and name.endswith(_SUFFIX):
+            if name.startswith(f"{_stem(target)}-") and name.endswith(_SUFFIX):
                 target.with_name(name).unlink()
 
 
-def _prefix(target: Path) -> str:
-    """Of temporary files: short and plain, however long and strange the target's name is."""
-    return f".sdpbb-{zlib.crc32(os.fsencode(target.name)):08x}-"
+def companion(path: str | os.PathLike[str], ending: str) -> str:
+    """The name of a hidden file in the folder of path, which is followed if it is a link; another
+    one for each name and ending."""
+    target = Path(os.path.realpath(path))
+    return str(target.with_name(f"{_stem(target)}{ending}"))
+
+
+def _stem(target: Path) -> str:
+    """Of hidden files: short and plain, however long and strange the target's name is."""
+    return f".sdpbb-{zlib.crc32(os.fsencode(target.name)):08x}"
 
 
 def output_problem(path: str | os.PathLike[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Ctrl-C: one line and an exit status, whatever the process is doing. Light: imported first."""
+"""Ctrl-C and SIGTERM at any moment. Light: a command imports it first."""
 
 from __future__ import annotations
 
@@ -10,43 +10,108 @@ TYPE_CHECKING = False  # what typing needs is not imported: every moment until t
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
-INTERRUPTED = 130
-"""The exit status; shells report the same for a process that the signal itself has ended."""
+    T = TypeVar("T")
+
+INTERRUPTED, TERMINATED = 130, 143
+"""The exit statuses after Ctrl-C and SIGTERM; shells report the same for processes that these
+signals themselves have ended."""
+
+_STATUS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+_ended_by = signal.SIGINT  # the first signal of the last `finish_on_signal`
 
 
-def leave_on_ctrl_c() -> None:
-    """From here on Ctrl-C ends the process at once: for the time when there is nothing to save."""
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C has ended what a Python program or a notebook had asked for.
+
+    result : what was found until then, in the place of what would have been returned
+    """
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def leave_on_signal() -> None:
+    """From here on Ctrl-C and SIGTERM end the process at once: for the time when there is nothing
+    to save."""
     # No KeyboardInterrupt: raised in the middle of an import it ends in somebody else's traceback.
-    signal.signal(signal.SIGINT, _leave)
+    for signum in _STATUS:
+        signal.signal(signum, _leave)
+
+
+def ignore_signals() -> None:
+    """Leave Ctrl-C and SIGTERM, which may be sent to all processes of a command, to the one that
+    has started this one."""
+    for signum in _STATUS:
+        signal.signal(signum, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
-def finish_on_ctrl_c(interrupt: threading.Event) -> Iterator[None]:
-    """Within the block the first Ctrl-C sets the event, and the second ends the process at once.
+def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
+    """Within the block the first Ctrl-C or SIGTERM sets the event; after it, a Ctrl-C ends the
+    process at once.
+
+    Another SIGTERM changes nothing: timeout(1) sends two, and whoever sends one and loses patience
+    sends SIGKILL.
 
     Python runs handlers between two of its own instructions, so never within a long call of
     compiled code. The first Ctrl-C waits for the end of such a call; the second must not, and is
     left to the operating system.
     """
+    global _ended_by
+    _ended_by = signal.SIGINT
 
     def finish(signum: int, frame: object) -> None:
+        global _ended_by
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if interrupt.is_set():
+            return
+        _ended_by = signal.Signals(signum)
         interrupt.set()
-        _tell("\ninterrupted: finishing; press Ctrl-C again to leave at once\n")
+        if signum == signal.SIGTERM:
+            _tell("\nterminated: finishing; SIGINT (Ctrl-C) ends it at once\n")
+        else:
+            _tell("\ninterrupted: finishing; press Ctrl-C again to leave at once\n")
 
-    previous = signal.getsignal(signal.SIGINT)
+    previous = {signum: signal.getsignal(signum) for signum in _STATUS}
+    signal.signal(signal.SIGTERM, finish)
     _install_for_one_signal(finish)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for signum, handler in previous.items():
+            signal.signal(signum, handler)
+
+
+def exit_status() -> int:
+    """That of a process which has finished since the last `finish_on_signal` was asked to."""
+    return _STATUS[_ended_by]
+
+
+def interruptible(given: threading.Event | None, work: Callable[[threading.Event], T]) -> T:
+    """What work returns. It is called with the event that ends it: the given one; or, if there is
+    none, one that the first Ctrl-C sets.
+
+    Raises
+    ------
+    Interrupted
+        With what work has returned, if it was ended by Ctrl-C.
+    KeyboardInterrupt
+        At the second Ctrl-C, at once.
+    """
+    with interrupt_on_ctrl_c(given) as event:
+        value = work(event)
+    if given is None and event.is_set():
+        raise Interrupted("what was found until then is the attribute `result` of this", value)
+    return value
 
 
 @contextlib.contextmanager
 def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Event]:
-    """The event that ends a run which a Python program or a notebook has asked for: the given one,
-    or one that the first Ctrl-C within the block sets. The second raises KeyboardInterrupt.
+    """The given event, or one that the first Ctrl-C within the block sets. The second raises
+    KeyboardInterrupt.
 
     Ctrl-C is left to whoever handles it otherwise: nothing is installed for a given event, in other
     threads than the main one, and where Ctrl-C would not raise KeyboardInterrupt anyway.
@@ -73,8 +138,8 @@ def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Eve
 
 
 def _leave(signum: int, frame: object) -> None:
-    _tell("error: interrupted\n")
-    os._exit(INTERRUPTED)
+    _tell(f"error: {'terminated' if signum == signal.SIGTERM else 'interrupted'}\n")
+    os._exit(_STATUS[signal.Signals(signum)])
 
 
 def _tell(text: str) -> None:
@@ -84,7 +149,8 @@ def _tell(text: str) -> None:
 
 
 def _install_for_one_signal(handler: Callable[[int, object], None]) -> None:
-    """Install a handler that the operating system itself takes off as the first signal comes."""
+    """Install a handler of Ctrl-C that the operating system itself takes off as the first one
+    comes."""
     import ctypes
 
     signal.signal(signal.SIGINT, handler)

@@ -26,7 +26,6 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
 from sdpbb.files import replacement, shown_path
-from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -57,7 +56,7 @@ def run(
     begin: Checkpoint,
     path: FilePath | None,
     observer: Observer,
-    interrupt: threading.Event | None,
+    interrupt: threading.Event,
     certificate: FilePath | None,
     resumed: Resumed | None = None,
     first: Partition | None = None,
@@ -75,7 +74,7 @@ def run(
     parameters = begin.parameters
     # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
     # 150; parallelism belongs across nodes.
-    with interrupt_on_ctrl_c(interrupt) as stop, threadpool_limits(1):
+    with threadpool_limits(1):
         with _cluster(parameters) as cluster:
             # Of blocks there are at most as many as of points.
             small = begin.instance.n_points <= parameters.hybrid.small * begin.instance.k
@@ -85,7 +84,7 @@ def run(
                 node_limit=parameters.node_limit,
                 memory_limit=parameters.memory_limit,
                 memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
-                interrupt=stop,
+                interrupt=interrupt,
                 started=time.perf_counter() - begin.seconds,
             )
             file = CheckpointFile(path, begin, lambda: limits.seconds, observer)

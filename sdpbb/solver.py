@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdpbb.checkpoint import Checkpoint, FilePath, read_checkpoint
+from sdpbb.archive import read_header
+from sdpbb.checkpoint import KIND, Checkpoint, FilePath, read_checkpoint
 from sdpbb.compatibility import check_compatibility
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.files import new_file_problem, output_problem, shown_path
+from sdpbb.interruption import interruptible
+from sdpbb.locks import only_writer
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.result import Result
@@ -45,9 +50,9 @@ def solve(
     instance : points, k and constraints
     parameters : tolerance, limits, seed, workers, and the numbers of the components
     observer : is told how the run goes (`sdpbb.search.events`)
-    interrupt : set it, from a signal handler or another thread, to end the run cleanly. Without
-        one, the first Ctrl-C in the main thread does so, and what was found until then is returned
-        (`Termination.INTERRUPTED`); the second raises KeyboardInterrupt
+    interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
+        found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
+        the main thread ends the run so, and what was found is raised
     checkpoint : a new file that the state of the run is written to every few seconds, and at the
         end, for `resume`
     start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
@@ -66,11 +71,12 @@ def solve(
     InstanceError
         If the instance has soft constraints.
     ParameterError
-        If start does not keep the constraints; if there is a checkpoint already or none can be
-        written there; if a certificate is asked for of a gap below 1e-9, with constraints on
-        clusters, or where none can be written; if the address of the Dask cluster is none. Also if
-        the instance has constraints on clusters that the engine asked for cannot keep, that a
-        checkpoint cannot hold, or that other processes cannot be sent.
+        If start does not keep the constraints; if there is a checkpoint already, none can be
+        written there, or another run is writing to it (`FileInUse`); if a certificate is asked for
+        of a gap below 1e-9, with constraints on clusters, or where none can be written or the
+        checkpoint is; if the address of the Dask cluster is none. Also if the instance has
+        constraints on clusters that the engine asked for cannot keep, that a checkpoint cannot
+        hold, or that other processes cannot be sent.
     BackendFailure
         If the integer programming solver or a conic one fails, no worker process can be had, or
         the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
@@ -78,16 +84,22 @@ def solve(
         If Dask or a conic solver is asked for and not installed.
     CertificateError
         If the certificate cannot be written in the end; the result is its attribute `result`.
+    Interrupted
+        (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
+        result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
-    _require("checkpoint", None if checkpoint is None else new_file_problem(checkpoint))
-    if certificate is not None or parameters.certify:
-        parameters = parameters.for_certificates()
-        _require("certificate", _certificate_problem(certificate, instance))
-    first = None if start is None else _first_clustering(start, instance)
-    begin = Checkpoint(instance, parameters)
-    return run(begin, checkpoint, observer, interrupt, certificate, first=first)
+    with _only_writer(checkpoint, new_file_problem):
+        if certificate is not None or parameters.certify:
+            parameters = parameters.for_certificates()
+            _require("certificate", _certificate_problem(certificate, instance, checkpoint))
+        first = None if start is None else _first_clustering(start, instance)
+        begin = Checkpoint(instance, parameters)
+        return interruptible(
+            interrupt,
+            lambda stop: run(begin, checkpoint, observer, stop, certificate, first=first),
+        )
 
 
 def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
@@ -140,42 +152,76 @@ def resume(
     ------
     ArchiveError
         If there is no such checkpoint.
-    ParameterError, BackendFailure, BackendUnavailable
+    ParameterError, BackendFailure, BackendUnavailable, CertificateError, Interrupted
         As for `solve`.
     """
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
-    left = read_checkpoint(path)
-    if checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path):
-        _require("checkpoint", output_problem(path))
-    else:
-        _require("checkpoint", new_file_problem(checkpoint))
-    if certificate is not None:
-        _require("certificate", _certificate_problem(certificate, left.instance))
-        if not left.parameters.certify:
-            begun = "expected none, as the run was not begun with one"
-            _require("certificate", f"{shown_path(certificate)}: {begun}")
-    left = replace(left, parameters=_changed(left.parameters, changes))
-    resumed = Resumed(
-        path=os.fspath(path),
-        n_nodes=left.statistics.n_nodes,
-        n_open=0 if left.tree is None else len(left.tree.nodes),
-        seconds=left.seconds,
-    )
+    read_header(path, KIND)  # what is no checkpoint at all is told first
+    is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     written_to = path if checkpoint is None else checkpoint
-    return run(left, written_to, observer, interrupt, certificate, resumed)
+    with _only_writer(written_to, output_problem if is_same else new_file_problem):
+        left = read_checkpoint(path)
+        if certificate is not None:
+            problem = _certificate_problem(certificate, left.instance, path, checkpoint)
+            _require("certificate", problem)
+            if not left.parameters.certify:
+                begun = "expected none, as the run was not begun with one"
+                _require("certificate", f"{shown_path(certificate)}: {begun}")
+        left = replace(left, parameters=_changed(left.parameters, changes))
+        resumed = Resumed(
+            path=os.fspath(path),
+            n_nodes=left.statistics.n_nodes,
+            n_open=0 if left.tree is None else len(left.tree.nodes),
+            seconds=left.seconds,
+        )
+        return interruptible(
+            interrupt,
+            lambda stop: run(left, written_to, observer, stop, certificate, resumed),
+        )
 
 
-def _certificate_problem(path: FilePath | None, instance: Instance) -> str | None:
-    """Why there is no certificate for an instance, or none at path, or None."""
+@contextmanager
+def _only_writer(
+    checkpoint: FilePath | None, problem: Callable[[FilePath], str | None]
+) -> Iterator[None]:
+    """Within the block no other run writes to the checkpoint, if there is one; problem says why
+    there can be none."""
+    if checkpoint is None:
+        yield
+        return
+    _require("checkpoint", problem(checkpoint))
+    with ExitStack() as held:
+        try:
+            held.enter_context(only_writer(checkpoint, "run"))
+        except FileInUse as error:
+            raise FileInUse(f"checkpoint = {error}") from None
+        except OSError as error:
+            reason = error.strerror or error
+            _require("checkpoint", f"{shown_path(checkpoint)}: cannot be written ({reason})")
+        # Another run may have written it, and ended, since it was asked for.
+        _require("checkpoint", problem(checkpoint))
+        yield
+
+
+def _certificate_problem(
+    path: FilePath | None, instance: Instance, *checkpoints: FilePath | None
+) -> str | None:
+    """Why there is no certificate for an instance, or none at path, where there are checkpoints, or
+    None."""
     if instance.has_constraints_beyond_pairs:
         name = "True" if path is None else f"{shown_path(path)}"
         return (
             f"{name}: expected none, as there are constraints on clusters that are more than "
             "cannot-links, of which certificates say nothing"
         )
-    return None if path is None else output_problem(path)
+    if path is None:
+        return None
+    for checkpoint in checkpoints:
+        if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(path):
+            return f"{shown_path(path)}: is the checkpoint already; expected another file"
+    return output_problem(path)
 
 
 def _require(parameter: str, problem: str | None) -> None:

@@ -73,7 +73,9 @@ def test_what_is_answered_is_not_run_again():
     assert [run.engine for run in script.left(runs, [], 1.0)] == list(engines)
 
 
-@pytest.mark.parametrize("engine", ["sdp", "colgen", "hybrid"])
+@pytest.mark.parametrize(
+    "engine", ["hybrid", *(pytest.param(e, marks=pytest.mark.slow) for e in ("sdp", "colgen"))]
+)
 def test_a_run_is_made_in_a_process_of_its_own(tmp_path, engine):
     out, report = tmp_path / "rows.csv", tmp_path / "report.md"
     arguments = ["--suite", "tables", "--names", "soybean", "--draws", "1", "--engines", engine]

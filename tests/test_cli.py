@@ -559,6 +559,34 @@ def test_ctrl_c_once_writes_what_was_found(start, data, tmp_path):
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
 
 
+@pytest.mark.parametrize("n_signals", [1, 2])
+def test_sigterm_writes_what_was_found(start, data, tmp_path, n_signals):
+    """Once, or twice, as timeout(1) sends it."""
+    process = start(data, "--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt")
+    process.stdout.readline()
+    for _ in range(n_signals):
+        process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.TERMINATED == 128 + signal.SIGTERM
+    assert "stopped by an interrupt" in out
+    assert err == "\nterminated: finishing; SIGINT (Ctrl-C) ends it at once\n"
+    assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
+    assert (tmp_path / "labels.txt").read_text() == "0\n1\n"
+
+
+def test_ctrl_c_after_sigterm_leaves_at_once(start, data, tmp_path):
+    process = start(data, "--json", tmp_path / "out.json", stubborn=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.stderr.readline()
+    assert "finishing" in process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=15)
+    assert process.returncode == -signal.SIGINT
+    assert [path.name for path in tmp_path.iterdir()] == ["points.txt"]
+
+
 def test_ctrl_c_twice_leaves_at_once(start, data, tmp_path):
     process = start(data, "--json", tmp_path / "out.json", stubborn=True)
     process.stdout.readline()
@@ -575,9 +603,9 @@ def test_ctrl_c_twice_leaves_at_once(start, data, tmp_path):
 
 COMPILED_CODE = """
 import collections, itertools, threading
-from sdpbb.interruption import finish_on_ctrl_c
+from sdpbb.interruption import finish_on_signal
 
-with finish_on_ctrl_c(threading.Event()):
+with finish_on_signal(threading.Event()):
     print("running", flush=True)
     collections.deque(itertools.repeat(0), maxlen=0)  # never ends, and runs no handler
 """
@@ -594,20 +622,24 @@ def test_ctrl_c_twice_leaves_compiled_code(start):
     assert process.wait(timeout=15) == -signal.SIGINT
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.1, 0.3])
-def test_ctrl_c_before_the_run_is_one_line(start, data, delay):
+@pytest.mark.parametrize(
+    ("signum", "delay"),
+    [(signal.SIGINT, 0.0), (signal.SIGINT, 0.02), (signal.SIGINT, 0.3), (signal.SIGTERM, 0.1)],
+)
+def test_a_signal_before_the_run_is_one_line(start, data, signum, delay):
     # The line is written as soon as the entry point has been reached.
     script = (
-        "import sys; from sdpbb import __main__ as entry; leave = entry.leave_on_ctrl_c\n"
-        "entry.leave_on_ctrl_c = lambda: (leave(), print('ready', flush=True))\n"
+        "import sys; from sdpbb import __main__ as entry; leave = entry.leave_on_signal\n"
+        "entry.leave_on_signal = lambda: (leave(), print('ready', flush=True))\n"
         "entry.main()\n"
     )
     process = start(data, script=script)
     process.stdout.readline()
     time.sleep(delay)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signum)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (ExitCode.INTERRUPTED, "error: interrupted\n")
+    says = {signal.SIGINT: "error: interrupted\n", signal.SIGTERM: "error: terminated\n"}
+    assert (process.returncode, err) == (128 + signum, says[signum])
 
 
 def test_a_full_disk_does_not_cost_the_result(data, tmp_path):

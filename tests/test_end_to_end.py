@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sdpbb import SolverParameters, read_instance, solve
+from sdpbb import SolverParameters, read_instance, solve, verify_certificate
+from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli import ExitCode, main
 from sdpbb.problem.formats import write_points
 from sdpbb.result import SolutionStatus
@@ -92,6 +93,31 @@ def test_a_time_limit_inside_the_root(tmp_path):
     assert (result["status"], result["termination"]) == ("feasible", "time_limit")
     assert 0 <= result["lower_bound"] < result["objective"]
     assert result["gap"] > 1e-4
+
+
+def test_sigterm_writes_the_result_the_checkpoint_and_the_certificate(tmp_path):
+    data, out, state, proof = (tmp_path / name for name in ("d.txt", "o.json", "run", "proof"))
+    write_points(data, np.random.default_rng(0).normal(size=(120, 4)), 12)
+    options = ["--json", out, "--checkpoint", state, "--certificate", proof, "--bounding", "sdp"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sdpbb", "solve", data, "--gap", "1e-9", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | ONE_THREAD,
+    )
+    for line in process.stdout:
+        if line[0] in "KS":  # a clustering, so the run has begun
+            break
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert process.returncode == ExitCode.TERMINATED
+    result = json.loads(out.read_text())
+    assert result["termination"] == "interrupted"
+    assert read_checkpoint(state).instance.n_points == 120
+    verdict = verify_certificate(proof, read_instance(data))
+    assert verdict.status == "feasible"
+    assert verdict.cost == pytest.approx(result["objective"])
 
 
 def test_ctrl_c_writes_what_was_found_and_resume_goes_on(tmp_path):

@@ -177,19 +177,32 @@ def test_no_clustering_in_time(ends_as):
             ExactConstrainedKMeans(2).fit(POINTS)
 
 
-def test_interrupts(ends_as):
-    ends_as(**UNKNOWN | {"termination": Termination.INTERRUPTED})
-    with pytest.raises(KeyboardInterrupt):
-        ExactConstrainedKMeans(2).fit(POINTS)
+def test_interrupts(monkeypatch):
+    """Ctrl-C reaches the caller; what was found is there."""
+
+    def ends_by_ctrl_c(**fields):
+        def solve(*arguments):
+            raise sdpbb.Interrupted("", Result(**fields))
+
+        monkeypatch.setattr("sdpbb.estimator.solve", solve)
+
+    model = ExactConstrainedKMeans(2)
+    ends_by_ctrl_c(**UNKNOWN | {"termination": Termination.INTERRUPTED})
+    with pytest.raises(sdpbb.Interrupted):
+        model.fit(POINTS)
+    assert not hasattr(model, "labels_")
     interrupted = {
         "status": sdpbb.SolutionStatus.FEASIBLE,
         "termination": Termination.INTERRUPTED,
         "partition": Partition(np.array([0, 0, 1, 1])),
     }
-    ends_as(**OPTIMAL | interrupted)
-    with pytest.warns(ConvergenceWarning, match=r"^stopped by an interrupt .*\(gap 0\.0050%\)$"):
-        model = ExactConstrainedKMeans(2).fit(POINTS)
+    ends_by_ctrl_c(**OPTIMAL | interrupted)
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        model.fit(POINTS)
+    assert ended.value.result is model.result_
     assert model.labels_.tolist() == [0, 0, 1, 1]
+    assert model.status_ == "feasible"
+    assert model.predict(POINTS).tolist() == [0, 0, 1, 1]
 
 
 def test_infeasible_without_an_explanation(ends_as):

@@ -69,6 +69,47 @@ def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
     assert (tmp_path / "atomic").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@pytest.fixture
+def mask():
+    """Sets the process's mask, as it was at the end."""
+    before = os.umask(0o022)
+    yield os.umask
+    os.umask(before)
+
+
+@pytest.mark.parametrize("present", [None, 0o600, 0o644, 0o666, 0o640])
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o000])
+def test_what_is_being_written_has_the_permissions_of_the_file(tmp_path, mask, present, umask):
+    path = tmp_path / "a.txt"
+    if present is not None:
+        path.write_text("secret")
+        path.chmod(present)
+    mask(umask)
+    expected = 0o666 & ~umask if present is None else present
+    with replacement(path) as file:
+        (temporary,) = set(tmp_path.iterdir()) - {path}
+        assert stat.S_IMODE(temporary.stat().st_mode) == expected
+        file.write(b"new")
+    assert stat.S_IMODE(path.stat().st_mode) == expected
+    assert path.read_text() == "new"
+
+
+def test_a_temporary_file_is_never_more_open_than_the_file(tmp_path, mask, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.write_text("secret")
+    path.chmod(0o600)
+    mask(0o000)
+    created, really = [], files.os.open
+
+    def noted(name, flags, mode):
+        created.append(mode)
+        return really(name, flags, mode)
+
+    monkeypatch.setattr(files.os, "open", noted)
+    write_atomically(path, "new")
+    assert created == [0o600]
+
+
 def test_what_cannot_be_written_is_known_before(tmp_path):
     assert output_problem(tmp_path / "new.txt") is None
     assert "is a folder" in output_problem(tmp_path)

@@ -1,32 +1,39 @@
 """Ctrl-C in Python programs and notebooks; tests/test_cli.py has the command line."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import sdpbb
+from sdpbb.batch.events import JobEnded
+from sdpbb.batch.job import Job
 from sdpbb.interruption import interrupt_on_ctrl_c
+from sdpbb.problem.formats import write_points
+from sdpbb.result import Termination
+from sdpbb.search.events import Finished, Started
 
 ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import numpy as np, sdpbb
 from sdpbb.search.events import Progress
-instance = sdpbb.Instance(np.random.default_rng(0).normal(size=(250, 8)), k=20)
+points = np.random.default_rng(0).normal(size=(250, 8))
 told = []
 def observer(event):
     if isinstance(event, Progress) and not told:
         told.append(event)
         print("running", flush=True)
-try:
-    result = sdpbb.solve(instance, observer=observer)
-    print(result.termination.value, result.partition.is_feasible(instance))
-except KeyboardInterrupt:
-    print("raised")
+for k in (20, 21, 22):
+    print(k)
+    sdpbb.solve(sdpbb.Instance(points, k), observer=observer)
 """
+SMALL = [[0.0], [0.1], [5.0], [5.1]]
 
 
 @pytest.fixture(autouse=True)
@@ -90,18 +97,144 @@ def test_other_threads_leave_signals_alone():
     assert events == [False]
 
 
-def test_solve_returns_what_it_has_found():
+def press(*ignored):
+    """Ctrl-C, as the observer of whatever it is."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_what_was_found_is_raised():
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        sdpbb.solve(sdpbb.Instance(SMALL, 2), observer=press_once(Started))
+    assert isinstance(ended.value, KeyboardInterrupt)
+    assert not isinstance(ended.value, Exception)  # nobody catches it by chance
+    result = ended.value.result
+    assert result.termination is Termination.INTERRUPTED
+    assert result.partition.n_clusters == 2
+    again = pickle.loads(pickle.dumps(ended.value))
+    assert again.result.objective == result.objective
+
+
+def test_ctrl_c_in_the_last_moment_is_not_lost():
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        sdpbb.solve(sdpbb.Instance(SMALL, 2), observer=press_once(Finished))
+    assert ended.value.result.status is sdpbb.SolutionStatus.OPTIMAL
+
+
+def test_the_second_ctrl_c_ends_at_once():
+    def twice(event):
+        press()
+        press()
+        raise AssertionError("this is not reached")
+
+    with pytest.raises(KeyboardInterrupt) as ended:
+        sdpbb.solve(sdpbb.Instance(SMALL, 2), observer=twice)
+    assert type(ended.value) is KeyboardInterrupt
+
+
+def test_an_error_is_raised_as_it_is():
+    def broken(event):
+        press()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        sdpbb.solve(sdpbb.Instance(SMALL, 2), observer=broken)
+
+
+def press_once(kind):
+    pressed = []
+
+    def observer(event):
+        if isinstance(event, kind) and not pressed:
+            pressed.append(event)
+            press()
+
+    return observer
+
+
+def test_an_event_of_the_caller_returns_what_was_found():
+    event = threading.Event()
+    event.set()
+    result = sdpbb.solve(sdpbb.Instance(SMALL, 2), interrupt=event)
+    assert result.termination is Termination.INTERRUPTED
+    assert sdpbb.optimality_gap(SMALL, [0, 0, 1, 1], interrupt=event).result.partition is not None
+
+
+def test_a_checkpoint_is_written_and_resumed(tmp_path):
+    path = tmp_path / "run.sdpbb"
+    with pytest.raises(sdpbb.Interrupted):
+        sdpbb.solve(sdpbb.Instance(SMALL, 2), observer=press_once(Started), checkpoint=path)
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        sdpbb.resume(path, press_once(Started))
+    assert ended.value.result.termination is Termination.INTERRUPTED
+    assert sdpbb.resume(path).status is sdpbb.SolutionStatus.OPTIMAL
+
+
+def test_a_gap_that_is_interrupted():
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        sdpbb.optimality_gap(SMALL, [0, 1, 1, 1], observer=press_once(Started))
+    report = ended.value.result
+    assert report.result.termination is Termination.INTERRUPTED
+    assert report.gap == 1.0  # nothing is proven yet
+
+
+def test_prices_that_are_interrupted():
+    instance = sdpbb.Instance([*SMALL, [9.0]], 2, must_link=[(1, 2), (0, 3)])
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        sdpbb.constraint_prices(instance, on_price=press)
+    report = ended.value.result
+    assert report.interrupted
+    assert (len(report.prices), len(report.unpriced)) == (1, 1)
+
+
+def test_a_batch_that_is_interrupted(tmp_path):
+    data = tmp_path / "points.txt"
+    write_points(data, np.array(SMALL))
+    jobs = [Job(str(data), f"job-{k}", k=k) for k in (1, 2, 3)]
+
+    def observer(event):
+        if isinstance(event, JobEnded) and event.n_done == 1:
+            press()
+
+    with pytest.raises(sdpbb.Interrupted) as ended:
+        sdpbb.run_batch(jobs, tmp_path / "out", observer=observer)
+    result = ended.value.result
+    assert result.interrupted
+    assert [row.name for row in result.rows] == ["job-1"]
+    assert "job-1" in (tmp_path / "out" / "results.csv").read_text()
+    done = sdpbb.run_batch(jobs, tmp_path / "out", sdpbb.BatchParameters(resume=True))
+    assert done.succeeded
+
+
+def test_ctrl_c_ends_the_loop_of_a_program():
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     try:
+        assert process.stdout.readline() == "20\n"
         assert process.stdout.readline() == "running\n"
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=120)
     finally:
         process.kill()
-    assert out == "interrupted True\n"
-    assert process.returncode == 0
+    assert out == ""
+    assert err.splitlines()[-1].startswith("sdpbb.interruption.Interrupted: what was found")
+    assert process.returncode != 0
+
+
+def test_sigterm_is_left_alone_in_python():
+    heard = []
+    previous = signal.signal(signal.SIGTERM, lambda signum, frame: heard.append(signum))
+    try:
+        result = sdpbb.solve(
+            sdpbb.Instance(SMALL, 2),
+            observer=lambda event: signal.raise_signal(signal.SIGTERM),
+        )
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    assert result.status is sdpbb.SolutionStatus.OPTIMAL
+    assert set(heard) == {signal.SIGTERM}

@@ -245,11 +245,9 @@ def test_a_dask_cluster_solves_a_tree(at_once, pools):
 
 def test_an_interrupt_ends_a_run_with_workers(at_once):
     interrupt = threading.Event()
-    pressed = []
 
     def press():
         assert eventually(lambda: len(busy_workers()) == 2)
-        pressed.append(time.monotonic())
         interrupt.set()
 
     thread = threading.Thread(target=press)
@@ -257,7 +255,6 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
     result = solve(LARGE, replace(LONG, gap=0.0, workers=2), interrupt=interrupt)
     thread.join()
     assert result.termination is Termination.INTERRUPTED
-    assert time.monotonic() - pressed[0] < 10.0
     assert result.lower_bound <= LARGE_OPTIMUM <= result.objective * (1 + 1e-8)
     assert not busy_workers()
 
@@ -304,12 +301,16 @@ def workers_of(process):
     return partial(busy_workers, psutil.Process(process.pid))
 
 
-def test_ctrl_c_once_with_workers(command, tmp_path):
+@pytest.mark.parametrize(
+    ("signum", "status"),
+    [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)],
+)
+def test_a_signal_once_with_workers(command, tmp_path, signum, status):
     workers = workers_of(command)
     assert eventually(lambda: len(workers()) == 2)
     left = workers()
-    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
-    assert command.wait(timeout=30) == ExitCode.INTERRUPTED
+    os.killpg(command.pid, signum)  # as a terminal and timeout(1) do
+    assert command.wait(timeout=30) == status
     assert '"termination": "interrupted"' in (tmp_path / "out.json").read_text()
     assert command.stderr.read().count("\n") == 2
     assert eventually(lambda: not any(worker.is_running() for worker in left), 10)

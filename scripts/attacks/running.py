@@ -18,7 +18,7 @@ import psutil
 from attacks.outcome import Found
 
 # The exit statuses that the command documents, but for the internal error.
-DOCUMENTED = (0, 1, 2, 3, 10, 11, 20, 69, 130)
+DOCUMENTED = (0, 1, 2, 3, 10, 11, 20, 69, 130, 143)
 # What processes that were left alone may take to notice.
 ORPHANS = 15.0
 

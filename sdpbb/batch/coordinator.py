@@ -29,6 +29,7 @@ from sdpbb.batch.outcome import BatchResult
 from sdpbb.batch.row import Row, RowStatus
 from sdpbb.domains import as_integer, as_number, check_fields, wrong
 from sdpbb.errors import ParameterError
+from sdpbb.interruption import interruptible
 from sdpbb.problem.textfile import FilePath
 from sdpbb.version import installed_version
 
@@ -108,15 +109,24 @@ def run_batch(
         If two jobs have the same name.
     BackendFailure
         If worker processes cannot start.
+    Interrupted
+        (A KeyboardInterrupt.) After Ctrl-C in the main thread, unless there is an interrupt of the
+        caller's: the batch ends as for that, and the result is the attribute `result`. A second
+        Ctrl-C raises KeyboardInterrupt at once.
     """
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
     _check_names(listed)
     with opened_folder(os.fspath(folder), parameters.resume) as there:
-        batch = _Batch(listed, there, parameters, observer, interrupt or threading.Event())
-        result = batch.run()
-        there.write_tables(result)
-    observer(BatchEnded(result))
+        return interruptible(
+            interrupt, lambda stop: _run(_Batch(listed, there, parameters, observer, stop))
+        )
+
+
+def _run(batch: _Batch) -> BatchResult:
+    result = batch.run()
+    batch.folder.write_tables(result)
+    batch.observer(BatchEnded(result))
     return result
 
 

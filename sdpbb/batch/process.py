@@ -29,8 +29,8 @@ Inbox = queue.SimpleQueue[tuple["WorkerProcess", dict[str, Any] | None]]
 class WorkerProcess:
     """A fresh process with one BLAS thread that evaluates tasks by the functions of a module.
 
-    It is in a process group of its own, so that Ctrl-C in a terminal is left to its parent, and it
-    ends when its parent does, however that ends.
+    It is in a process group of its own and ignores SIGINT and SIGTERM, which are left to its
+    parent, and it ends when its parent does, however that ends.
     """
 
     def __init__(self, module: str, setting: str, inbox: Inbox) -> None:

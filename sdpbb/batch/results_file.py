@@ -10,7 +10,9 @@ from typing import Any, BinaryIO
 
 from sdpbb.batch.errors import BatchError
 from sdpbb.batch.row import Row
+from sdpbb.errors import FileInUse
 from sdpbb.files import shown_path
+from sdpbb.locks import hold
 
 
 class ResultsFile:
@@ -81,7 +83,10 @@ def opened(path: str, resume: bool) -> Iterator[ResultsFile]:
     except OSError as error:
         raise BatchError(f"{name}: cannot be written ({error.strerror or error})") from None
     with file:
-        _lock(file, name)
+        try:
+            hold(file, path, "batch")
+        except FileInUse as error:
+            raise BatchError(str(error)) from None
         content = file.read()
         if content and not resume:
             raise BatchError(
@@ -111,17 +116,3 @@ def _object(line: bytes) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise TypeError
     return values
-
-
-def _lock(file: BinaryIO, name: str) -> None:
-    """Until the file is closed, which the end of the process does, too."""
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise BatchError(f"{name}: another batch is writing to it; wait for its end") from None
-    except OSError:  # a file system without locks
-        return

@@ -13,10 +13,11 @@ import importlib
 import json
 import os
 import queue
-import signal
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Protocol, TextIO, cast
+
+from sdpbb.interruption import ignore_signals
 
 GROWTH = 256 * 2**20
 """A worker that occupies so many bytes more than in the beginning, between two tasks, leaves: what
@@ -40,7 +41,7 @@ class Work(Protocol):
 
 def main(module: str, setting: str) -> NoReturn:
     """Work until the parent ends, or until this process has grown too much."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what is to be done about it
+    ignore_signals()
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     interrupt = threading.Event()
     source, channel = _take_streams()

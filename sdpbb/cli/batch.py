@@ -17,7 +17,7 @@ from sdpbb.cli.exit_codes import ExitCode, batch_exit_code, one_line_errors
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import ForgivingStream
-from sdpbb.interruption import finish_on_ctrl_c
+from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     from sdpbb.batch import BatchParameters, Job
@@ -155,7 +155,7 @@ def _run(
     from sdpbb.batch import run_batch
 
     interrupt = threading.Event()
-    with finish_on_ctrl_c(interrupt), _observer(outputs, quiet) as observer:
+    with finish_on_signal(interrupt), _observer(outputs, quiet) as observer:
         result = run_batch(jobs, folder, parameters, observer, interrupt)
         outputs.write(result, None, quiet)
     return batch_exit_code(result)

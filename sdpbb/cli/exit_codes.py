@@ -10,16 +10,17 @@ from collections.abc import Container, Iterator, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
+from sdpbb import interruption
 from sdpbb.cli.streams import say
 from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
     CertificateError,
+    FileInUse,
     InstanceError,
     ParameterError,
     SdpbbError,
 )
-from sdpbb.interruption import INTERRUPTED
 
 if TYPE_CHECKING:
     from heuristics.result import HeuristicResult
@@ -45,8 +46,19 @@ class ExitCode(IntEnum):
     INFEASIBLE = 20
     BACKEND_FAILURE = 69
     INTERNAL_ERROR = 70
-    INTERRUPTED = INTERRUPTED
+    INTERRUPTED = interruption.INTERRUPTED
+    TERMINATED = interruption.TERMINATED
 
+
+# Of commands that write what they have found until then, and of those that do not.
+_FINISHED = {
+    ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
+    ExitCode.TERMINATED: "terminated (SIGTERM): what was found is written",
+}
+_LEFT = {
+    ExitCode.INTERRUPTED: "interrupted: nothing was written",
+    ExitCode.TERMINATED: "terminated (SIGTERM): nothing was written",
+}
 
 EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.OPTIMAL: "proven optimal within the gap",
@@ -57,7 +69,7 @@ EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.INFEASIBLE: "proven that no clustering keeps the constraints",
     ExitCode.BACKEND_FAILURE: "a solver, the worker processes or the Dask cluster failed",
     ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
-    ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
+    **_FINISHED,
 }
 
 # Heuristics prove no clustering optimal.
@@ -92,7 +104,7 @@ BATCH_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.LIMIT: "no instance failed, but one was stopped at a limit",
     ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
-    ExitCode.INTERRUPTED: EXIT_CODES[ExitCode.INTERRUPTED],
+    **_FINISHED,
 }
 
 PLOT_EXIT_CODES: Mapping[ExitCode, str] = {
@@ -103,7 +115,7 @@ PLOT_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.INFEASIBLE: EXIT_CODES[ExitCode.INFEASIBLE],
     ExitCode.BACKEND_FAILURE: "matplotlib is not installed, or a solver failed",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
-    ExitCode.INTERRUPTED: "interrupted: no picture was written",
+    **_LEFT,
 }
 
 CHECK_EXIT_CODES: Mapping[ExitCode, str] = {
@@ -114,7 +126,7 @@ CHECK_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.INFEASIBLE: EXIT_CODES[ExitCode.INFEASIBLE],
     ExitCode.BACKEND_FAILURE: "a solver failed",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
-    ExitCode.INTERRUPTED: "interrupted: nothing was written",
+    **_LEFT,
 }
 
 PRICE_EXIT_CODES: Mapping[ExitCode, str] = {
@@ -126,7 +138,7 @@ PRICE_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.INFEASIBLE: EXIT_CODES[ExitCode.INFEASIBLE],
     ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
-    ExitCode.INTERRUPTED: EXIT_CODES[ExitCode.INTERRUPTED],
+    **_FINISHED,
 }
 
 GENERATE_EXIT_CODES: Mapping[ExitCode, str] = {
@@ -135,7 +147,7 @@ GENERATE_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.BAD_INPUT: EXIT_CODES[ExitCode.BAD_INPUT],
     ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
-    ExitCode.INTERRUPTED: "interrupted: nothing was written",
+    **_LEFT,
 }
 
 VERIFY_EXIT_CODES: Mapping[ExitCode, str] = {
@@ -149,6 +161,7 @@ VERIFY_EXIT_CODES: Mapping[ExitCode, str] = {
     ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
     ExitCode.INTERNAL_ERROR: EXIT_CODES[ExitCode.INTERNAL_ERROR],
     ExitCode.INTERRUPTED: "interrupted: nothing was verified",
+    ExitCode.TERMINATED: "terminated (SIGTERM): nothing was verified",
 }
 
 
@@ -158,6 +171,11 @@ def epilog(meanings: Mapping[ExitCode, str]) -> str:
     return "\b\nExit status:\n" + "\n".join(
         f"  {code.value:>3}  {meaning}" for code, meaning in meanings.items()
     )
+
+
+def interrupted() -> ExitCode:
+    """The exit status of a command that has finished early, as a signal asked it to."""
+    return ExitCode(interruption.exit_status())
 
 
 def exit_code(result: Result) -> ExitCode:
@@ -170,7 +188,7 @@ def exit_code(result: Result) -> ExitCode:
         case SolutionStatus.INFEASIBLE:
             return ExitCode.INFEASIBLE
         case _ if result.termination is Termination.INTERRUPTED:
-            return ExitCode.INTERRUPTED
+            return interrupted()
         case SolutionStatus.FEASIBLE:
             return ExitCode.LIMIT
         case SolutionStatus.UNKNOWN:
@@ -185,7 +203,7 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
         case HeuristicStatus.INFEASIBLE:
             return ExitCode.INFEASIBLE
         case _ if result.stop is Stop.INTERRUPTED:
-            return ExitCode.INTERRUPTED
+            return interrupted()
         case HeuristicStatus.FOUND:
             return ExitCode.FOUND
         case HeuristicStatus.NOT_FOUND:
@@ -195,7 +213,7 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
 def batch_exit_code(result: BatchResult) -> ExitCode:
     """The exit status that tells a shell what came of a batch."""
     if result.interrupted:
-        return ExitCode.INTERRUPTED
+        return interrupted()
     if result.failed:
         return ExitCode.UNANSWERED
     return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL
@@ -206,6 +224,8 @@ def one_line_errors() -> Iterator[None]:
     """Turn exceptions into one line on standard error and an exit status."""
     try:
         yield
+    except FileInUse as error:
+        fail(ExitCode.BAD_INPUT, str(error).removeprefix("checkpoint = "))
     except ParameterError as error:
         fail(ExitCode.USAGE, of_option(error))
     except InstanceError as error:

@@ -15,7 +15,7 @@ from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver
 from sdpbb.cli.outputs import Outputs
-from sdpbb.interruption import finish_on_ctrl_c
+from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -130,7 +130,7 @@ def _run(
     log = outputs.log(interrupt)
     table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
     observer = ignore if quiet else table
-    with finish_on_ctrl_c(interrupt):
+    with finish_on_signal(interrupt):
         report = optimality_gap(
             instance, numbers, parameters=parameters, observer=observer, interrupt=interrupt
         )

@@ -17,7 +17,7 @@ from sdpbb.cli.exit_codes import ExitCode, heuristic_exit_code, of_option, one_l
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
-from sdpbb.interruption import finish_on_ctrl_c
+from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,7 +169,7 @@ def _run(
             log.flush()
 
     # One thread, as in `sdpbb.solver`: the matrices are small.
-    with finish_on_ctrl_c(interrupt), threadpool_limits(1), _told_as_options(parameters):
+    with finish_on_signal(interrupt), threadpool_limits(1), _told_as_options(parameters):
         configured = heuristic(method, **parameters)
         configured.check(instance)
         tell(opening(method, instance, __version__))

@@ -14,13 +14,13 @@ import typer
 from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
-from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
+from sdpbb.cli.exit_codes import ExitCode, exit_code, interrupted, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
-from sdpbb.interruption import finish_on_ctrl_c
+from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     from sdpbb.explanation.statements import Statement
@@ -191,7 +191,7 @@ def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCod
             tell(f"{price}; {left} to go")
 
     table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
-    with finish_on_ctrl_c(interrupt):
+    with finish_on_signal(interrupt):
         report = constraint_prices(
             asked.instance,
             asked.constraints,
@@ -209,7 +209,7 @@ def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCod
 
 def _exit_code(report: PriceReport) -> ExitCode:
     if report.interrupted:
-        return ExitCode.INTERRUPTED
+        return interrupted()
     if report.result.objective is None:
         return exit_code(report.result)
     return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT

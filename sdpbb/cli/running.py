@@ -16,7 +16,7 @@ from sdpbb.cli.exit_codes import ExitCode, exit_code
 from sdpbb.cli.outputs import STDOUT, Outputs
 from sdpbb.cli.streams import say
 from sdpbb.errors import ParameterError
-from sdpbb.interruption import finish_on_ctrl_c
+from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
@@ -113,7 +113,7 @@ def report(
                 failures.append(failure)
 
     observers = [observer, write] if trace is None else [observer, trace, write]
-    with finish_on_ctrl_c(interrupt):
+    with finish_on_signal(interrupt):
         result = run(all_of(*observers), interrupt)
     if failures:
         raise failures[0]

@@ -18,6 +18,7 @@ from typing import Any
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
 from sdpbb.executors.packing import pack, run_packed, unpack_into
+from sdpbb.interruption import ignore_signals
 
 ONE_THREAD = dict.fromkeys(
     (
@@ -45,9 +46,9 @@ class LocalProcesses(TaskExecutor):
     own: loky gives up all processes of an executor, and whatever they are doing, when one of them
     dies, and cannot tell whose fault it was.
 
-    Workers ignore SIGINT, which a terminal sends to all processes of a command: what is to be done
-    about it is decided here. They end by themselves within seconds after this process, however it
-    ended.
+    Workers ignore SIGINT and SIGTERM, which a terminal, timeout(1) or a batch system send to all
+    processes of a command: what is to be done about it is decided here. They end by themselves
+    within seconds after this process, however it ended.
     """
 
     def __init__(self, n_workers: int, warm_up: Callable[[], None] | None = None) -> None:
@@ -119,7 +120,7 @@ class _Worker:
         self.is_dead = False
         self._tasks: list[Future[Any]] = []
         _start_trackers()
-        with _born_deaf_to_interrupts():
+        with _born_deaf():
             self._loky = ProcessPoolExecutor(
                 1, env=ONE_THREAD, initializer=_depend_on, initargs=(os.getpid(),)
             )
@@ -189,8 +190,8 @@ def _start_trackers() -> None:
     killed, without a word: to people who have pressed Ctrl-C their warning that there were any says
     nothing.
 
-    Loky would start them together with its first process. They ignore SIGINT by themselves, but
-    starting Python's may unblock it here, so that the process would be born without the mask.
+    Loky would start them together with its first process. They ignore signals by themselves, but
+    starting Python's may unblock these here, so that the process would be born without the mask.
     """
     from multiprocessing import resource_tracker as of_python
 
@@ -205,16 +206,17 @@ def _start_trackers() -> None:
 
 
 @contextlib.contextmanager
-def _born_deaf_to_interrupts() -> Iterator[None]:
-    """Processes started within the block do not receive SIGINT until they have begun to ignore it.
+def _born_deaf() -> Iterator[None]:
+    """Processes started within the block do not receive SIGINT and SIGTERM until they have begun to
+    ignore them.
 
-    The mask is inherited; it holds for this thread only, so meanwhile the signal goes to another
-    thread of this process, or is delivered at the end of the block.
+    The mask is inherited; it holds for this thread only, so meanwhile signals go to another thread
+    of this process, or are delivered at the end of the block.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
         yield
     finally:
@@ -240,8 +242,8 @@ def _allow_open_files(n_more: int) -> None:
 
 
 def _depend_on(parent: int) -> None:
-    """First of all: leave Ctrl-C to the parent, and end when it does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """First of all: leave signals to the parent, and end when it does."""
+    ignore_signals()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 

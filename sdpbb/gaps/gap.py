@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.gaps.labelling import label_numbers, violations
 from sdpbb.gaps.report import GapReport
+from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
 from sdpbb.problem.checks import checked_points
@@ -54,7 +55,7 @@ def optimality_gap(
     cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
     time_limit : seconds, in the place of that of the parameters
     parameters : as for `solve`
-    observer, interrupt : as for `solve`, Ctrl-C included
+    observer, interrupt : as for `solve`
 
     Raises
     ------
@@ -63,6 +64,8 @@ def optimality_gap(
         no error: the report says so (`Verdict.INFEASIBLE`).
     ParameterError, BackendFailure
         As for `solve`; also if an `Instance` is given together with what it has itself.
+    Interrupted
+        As for `solve`, with the report on the run until then.
     """
     given = {
         "must_link": must_link,
@@ -84,10 +87,14 @@ def optimality_gap(
     if time_limit is not None:
         parameters = replace(parameters, time_limit=time_limit)
     start = partition.labels if is_comparable else None
-    result = solve(instance, parameters, observer, interrupt, start=start)
-    cost = partition.sum_of_squares(instance.points)
-    gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
-    return GapReport(instance.k, partition, cost, violated, gap, saving, result)
+
+    def report(stop: threading.Event) -> GapReport:
+        result = solve(instance, parameters, observer, stop, start=start)
+        cost = partition.sum_of_squares(instance.points)
+        gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
+        return GapReport(instance.k, partition, cost, violated, gap, saving, result)
+
+    return interruptible(interrupt, report)
 
 
 def _instance(points: Any, labels: Any, given: dict[str, Any]) -> tuple[Instance, NDArray[np.intp]]:

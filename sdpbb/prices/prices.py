@@ -19,7 +19,7 @@ from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.explanation.statements import Catalogue, Statement
-from sdpbb.interruption import interrupt_on_ctrl_c
+from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
@@ -75,8 +75,7 @@ def constraint_prices(
     time_limit_each : seconds for each constraint, > 0
     observer : is told how the run with all constraints goes
     on_price : is told of each price as it comes, with the number of those still to come
-    interrupt : set it to end the run; without one, the first Ctrl-C in the main thread does so.
-        What is known until then is reported
+    interrupt : set it to end the run; what is known until then is reported
 
     Raises
     ------
@@ -85,13 +84,16 @@ def constraint_prices(
         instance's, or if there is a Dask cluster.
     InstanceError, BackendFailure
         As `solve` does.
+    Interrupted
+        As `solve` does, with the report on what is known until then.
     """
     check_instance(instance)
     parameters = parameters or SolverParameters()
     _check(parameters, time_limit_each)
     catalogue = Catalogue(instance)
     numbers = catalogue.stated_pairs if constraints is None else _numbers(catalogue, constraints)
-    with interrupt_on_ctrl_c(interrupt) as stop:
+
+    def report(stop: threading.Event) -> PriceReport:
         clock = _Clock(parameters.time_limit, time_limit_each, stop)
         result = solve(instance, parameters, observer, stop)
         if result.partition is None:
@@ -99,6 +101,8 @@ def constraint_prices(
         run = _Run(catalogue, parameters, clock, result, on_price)
         run.price(numbers)
         return run.report()
+
+    return interruptible(interrupt, report)
 
 
 def _check(parameters: SolverParameters, time_limit_each: float) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.frames import is_frame
+from sdpbb.problem.integers import complaint, inexact_entries, may_be_inexact
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.
@@ -113,9 +115,39 @@ def _float_array(values: ArrayLike) -> NDArray[np.float64]:
                 raise InstanceError(f"{where} is of type {type(value).__name__}; {expected}")
     try:
         with np.errstate(over="ignore"):  # to infinity, which is refused next
-            return np.array(array, dtype=np.float64, order="C")
+            floats = np.array(array, dtype=np.float64, order="C")
     except (OverflowError, TypeError, ValueError) as error:
         raise InstanceError(f"points: {expected} ({_one_line(error)})") from None
+    if may_be_inexact(floats):
+        check_exact(values, "points")
+    return floats
+
+
+def check_exact(values: Any, argument: str) -> None:
+    """Raise the InstanceError for the first integer that no float is, so that it would be changed.
+
+    values : what NumPy makes an array of numbers of
+    argument : what messages call it
+    """
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):  # no table at all, which is for others to say
+        return
+    if array.dtype.kind == "f":
+        if isinstance(values, np.ndarray) or not may_be_inexact(array):
+            return
+        array = _objects(values)  # integers beside floats have become floats already
+    for index, value in inexact_entries(array):
+        raise InstanceError(f"{argument}[{', '.join(map(str, index))}] {complaint(value)}")
+
+
+def _objects(values: Any) -> NDArray:
+    """The entries of a table as they are."""
+    if is_frame(values):
+        # Of pandas and polars; NumPy would ask either for numbers of one type.
+        by_rows = values.rows() if hasattr(values, "rows") else values.to_numpy(dtype=object)
+        return np.array(by_rows, dtype=object)
+    return np.array(values, dtype=object)
 
 
 def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:

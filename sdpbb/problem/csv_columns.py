@@ -15,6 +15,7 @@ from sdpbb.files import shown_path
 from sdpbb.problem.array_files import without_columns
 from sdpbb.problem.csv_lines import check_heading, csv_fields, first_line
 from sdpbb.problem.frames import checked_columns, checked_names
+from sdpbb.problem.integers import complaint, inexact_integer
 from sdpbb.problem.textfile import FilePath, is_number, open_text, shown
 
 
@@ -145,6 +146,8 @@ def _rows(path: FilePath, file: TextIO, heading: _Heading) -> Iterator[tuple[str
 
 
 def _number(where: str, heading: _Heading, column: int, field: str) -> float:
+    if (integer := inexact_integer(field)) is not None:
+        raise InstanceError(f"{where}: column {column + 1} {complaint(integer)}")
     if is_number(field) and np.isfinite(float(field)):
         return float(field)
     raise InstanceError(

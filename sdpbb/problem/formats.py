@@ -13,6 +13,9 @@ Points
     Text otherwise: a first line `n d k` or `n d`, then n rows of d numbers separated by blanks
     (the format of SOS-SDP and PC-SOS-SDP). Text after `#` is a comment.
 
+    Numbers become doubles: decimals are rounded, integers that no double holds (beyond 2^53) are
+    refused.
+
 Constraints
     pc-sos-sdp: one per line, `ML i j` (must-link) and `CL i j` (cannot-link) with row numbers from
     0, `GAMMA x` (no cluster has a diameter above x: points farther apart cannot link) and `DELTA x`

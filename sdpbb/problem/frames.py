@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.problem.integers import complaint, inexact_entries
 from sdpbb.problem.textfile import shown
 
 
@@ -241,6 +242,8 @@ def _floats(
 ) -> NDArray[np.float64]:
     """A column as floats (n,); missing values are nan."""
     array = np.asarray(series.to_numpy())
+    for (row, *_), value in inexact_entries(array):
+        raise InstanceError(f"points: column {column!r}, row {row}: {complaint(value)}")
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     result = np.empty(len(array))

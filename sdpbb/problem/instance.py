@@ -38,7 +38,8 @@ class Instance:
     Parameters
     ----------
     points : array (n, d), or what NumPy makes one of (a data frame), finite, n >= 1, d >= 1. No
-        coordinate beyond 1e100; the points coincide or differ by 1e-100 in one coordinate at least
+        coordinate beyond 1e100; the points coincide or differ by 1e-100 in one coordinate at least.
+        Integers that no double holds are refused
     k : number of clusters, 1 <= k <= n
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
         numbers, from 0; None for no pairs

@@ -16,6 +16,7 @@ from sdpbb.files import shown_path, write_atomically
 from sdpbb.problem.array_files import read_npy, read_parquet, without_columns
 from sdpbb.problem.csv_columns import read_columns
 from sdpbb.problem.csv_lines import FirstLine, check_heading, csv_fields, first_line
+from sdpbb.problem.integers import complaint, inexact_integer, may_be_inexact
 from sdpbb.problem.textfile import (
     FilePath,
     is_integer,
@@ -99,6 +100,8 @@ def read_points(
         or not np.isfinite(table).all()
     ):
         _explain(path, layout)
+    if may_be_inexact(table):
+        _check_integers(path, layout)
     return PointsFile(table, layout.k)
 
 
@@ -201,6 +204,16 @@ def _explain(path: FilePath, layout: _Layout) -> NoReturn:
             f"{name}:{layout.line}: says n = {layout.n}, but the file has {count} rows of points"
         )
     raise InstanceError(f"{name}:{layout.line}: no rows after the heading; expected points")
+
+
+def _check_integers(path: FilePath, layout: _Layout) -> None:
+    """Raise the InstanceError for the first integer that no float is: a slow second reading."""
+    with open_text(path) as file:
+        for number, fields in _rows(file, layout):
+            for column, field in enumerate(fields, start=1):
+                if (integer := inexact_integer(field)) is not None:
+                    where = f"{shown_path(path)}:{number}: column {column}"
+                    raise InstanceError(f"{where} {complaint(integer)}")
 
 
 def _rows(file: TextIO, layout: _Layout) -> Iterator[tuple[int, list[str]]]:

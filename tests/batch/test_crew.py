@@ -216,13 +216,14 @@ def test_a_worker_that_has_grown_leaves():
         assert other.value["pid"] != done.value["pid"]
 
 
-def test_ctrl_c_in_a_terminal_does_not_reach_workers():
+def test_signals_to_all_processes_of_a_command_are_left_to_the_first():
     with crew(1, WORK, "", 1.0) as workers:
         workers.submit(0, task("echo"))
         (done,) = wait_for(workers)
         pid = done.value["pid"]
         assert os.getpgid(pid) != os.getpgid(0)
         os.kill(pid, signal.SIGINT)
+        os.kill(pid, signal.SIGTERM)
         workers.submit(1, task("echo"))
         (again,) = wait_for(workers)
         assert again.value["pid"] == pid

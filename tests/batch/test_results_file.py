@@ -93,7 +93,7 @@ def test_what_is_no_row_is_refused_with_its_line(path, line):
 
 def test_two_processes_do_not_write_to_one_file(path):
     pytest.importorskip("fcntl")
-    expected = pytest.raises(BatchError, match="another batch is writing to it; wait for its end")
+    expected = pytest.raises(BatchError, match=r"results.jsonl: another batch is writing to it; ")
     with opened(path, False), expected, opened(path, True):
         pass
     assert read(path) == []

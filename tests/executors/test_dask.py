@@ -257,7 +257,7 @@ from sdpbb.executors.pool import TaskPool
 from tests.executors import tasks
 
 address, scheduler = sys.argv[1], int(sys.argv[2])
-with TaskPool(DaskCluster(address, connect_seconds=30.0)) as pool:
+with TaskPool(DaskCluster(address, connect_seconds=10.0)) as pool:
     pool.submit(0, tasks.nap, 600, None)
     pool.wait(0.5)
     os.kill(scheduler, signal.SIGKILL)

@@ -180,11 +180,12 @@ def test_a_worker_leaves_interrupts_to_its_parent(pool):
     assert pool.wait() == [Completion(0, "still here")]
 
 
-def test_a_worker_that_is_not_up_yet_leaves_interrupts_to_its_parent(pool):
+def test_a_worker_that_is_not_up_yet_leaves_signals_to_its_parent(pool):
     pool.submit(0, tasks.pid)
     (worker,) = workers()
     while not pool.wait(0.001):
         worker.send_signal(signal.SIGINT)
+        worker.send_signal(signal.SIGTERM)
     assert pool.n_deaths == 0
 
 
@@ -195,18 +196,20 @@ from sdpbb.executors.processes import LocalProcesses
 from tests.executors import tasks
 
 # Not SIG_IGN, which others inherit.
-signal.signal(signal.SIGINT, lambda number, frame: None)
+for signum in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(signum, lambda number, frame: None)
 with TaskPool(LocalProcesses(2)) as pool:
     for key in range(2):
         pool.submit(key, tasks.square, key)
     while pool.n_under_way:
         pool.wait(0.01)
         os.killpg(0, signal.SIGINT)
+        os.killpg(0, signal.SIGTERM)
     print(pool.n_deaths)
 """
 
 
-def test_the_first_workers_of_a_process_leave_interrupts_to_it():
+def test_the_first_workers_of_a_process_leave_signals_to_it():
     """The processes that loky starts besides them must not take their mask away."""
     coordinator = subprocess.run(
         [sys.executable, "-c", FIRST_WORKERS],
