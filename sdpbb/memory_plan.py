@@ -63,19 +63,27 @@ def memory_plan(
     available = free_mebibytes()
     if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
-    bounding = bounding_of(parameters)
-    needed = _needed(bounding, contraction)
-    if needed <= max(available, LITTLE):
-        if contraction.n_blocks > MOST_BLOCKS and parameters.dask is None:
-            workers = min(parameters.workers, max(1, int(available / needed)))
-            parameters = replace(parameters, workers=workers)
-        return MemoryPlan(parameters, bounding, needed, available)
+    needed = _needed(bounding_of(parameters), contraction)
+    candidates = [parameters]
     easy = is_easy_to_price(contraction, parameters.colgen.centre)
     if parameters.bounding == "hybrid" and easy and not is_resumed:
-        columns = replace(parameters, bounding="colgen")
-        if _needed(bounding_of(columns), contraction) <= available:
-            return MemoryPlan(columns, bounding_of(columns), needed, available)
+        candidates.append(replace(parameters, bounding="colgen"))
+    for candidate in candidates:
+        bounding = bounding_of(candidate)
+        taken = _needed(bounding, contraction)
+        if taken <= max(available, LITTLE):
+            fitting = _with_workers(candidate, contraction, int(available / taken))
+            return MemoryPlan(fitting, bounding, needed, available)
     return MemoryPlan(parameters, ScatterBounding(), needed, available)
+
+
+def _with_workers(
+    parameters: SolverParameters, contraction: Contraction, most: int
+) -> SolverParameters:
+    """No more local workers than fit, where that matters; one in any case."""
+    if contraction.n_blocks <= MOST_BLOCKS or parameters.dask is not None:
+        return parameters
+    return replace(parameters, workers=min(parameters.workers, max(1, most)))
 
 
 def _needed(

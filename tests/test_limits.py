@@ -3,17 +3,24 @@
 import json
 import math
 import sys
+import threading
 import time
 from dataclasses import replace
 
+import numpy as np
 import psutil
 import pytest
 
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli import ExitCode, main
 from sdpbb.executors.memory import resident_mebibytes
+from sdpbb.executors.pool import TaskPool
+from sdpbb.memory_plan import SENT, WORKER, bounding_of, memory_plan
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
 from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.events import MemoryShort, Progress
 from sdpbb.search.stop import Sampled
 from sdpbb.solver import resume, solve
 from tests.trees import (
@@ -25,7 +32,9 @@ from tests.trees import (
     LONG,
     SMALL,
     SMALL_OPTIMUM,
+    Endless,
     Hungry,
+    Swelling,
     go_over_at_once,
 )
 
@@ -88,11 +97,18 @@ def test_a_memory_limit_above_what_is_occupied_is_no_limit():
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
-    calls = iter([100.0] * 4)
-    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure, seconds: lambda: next(calls, 1000.0))
-    path = tmp_path / "run"
+    told, path = [], tmp_path / "run"
+
+    def occupied():
+        return 1000.0 if told and told[-1].n_nodes >= 3 else 100.0
+
+    def observer(event):
+        if isinstance(event, Progress):
+            told.append(event)
+
+    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure, seconds: occupied)
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
-    result = solve(SMALL, asked, checkpoint=path)
+    result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
     assert result.statistics.n_nodes > 0
     assert read_checkpoint(path).statistics.n_nodes == result.statistics.n_nodes
@@ -140,3 +156,117 @@ def test_one_worker_repeats_itself():
     assert one.lower_bound == two.lower_bound
     for name in ("n_nodes", "n_iterations", "n_probes", "n_fixed", "root_lower_bound"):
         assert getattr(one.statistics, name) == getattr(two.statistics, name)
+
+
+# -- steps that take long --------------------------------------------------------------------
+
+
+@pytest.fixture
+def long_steps(monkeypatch, request):
+    """Instances of any size count as large, so that their steps are those of another process."""
+    monkeypatch.undo()  # the choice of processes is the run's own
+    monkeypatch.setattr("sdpbb.run.MOST_BLOCKS", 1)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_step_that_never_ends_is_left_at_the_time_limit(long_steps, workers, tmp_path):
+    path = tmp_path / "run"
+    with long_steps.context() as patch:
+        patch.setattr("sdpbb.memory_plan.SdpBounding", Endless)
+        asked = replace(HASTY, workers=workers, time_limit=3.0)
+        result = solve(SMALL, asked, checkpoint=path)
+    assert_stopped(result, SMALL, Termination.TIME_LIMIT)
+    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=0.05)  # heuristics have run
+    assert resume(path, time_limit=math.inf).status is SolutionStatus.OPTIMAL
+
+
+def test_a_step_that_never_ends_is_left_at_an_interrupt_and_told_of_until_then(long_steps):
+    long_steps.setattr("sdpbb.memory_plan.SdpBounding", Endless)
+    long_steps.setattr("sdpbb.search.branch_and_bound.SILENCE", 0.05)
+    interrupt, told = threading.Event(), []
+
+    def observer(event):
+        if isinstance(event, Progress):
+            told.append(event)
+            if len(told) > 50:
+                interrupt.set()
+
+    result = solve(SMALL, HASTY, observer, interrupt)
+    assert_stopped(result, SMALL, Termination.INTERRUPTED)
+    assert sum(event.source != "" for event in told) >= 1
+
+
+def test_a_step_that_takes_ever_more_memory_is_ended(long_steps):
+    long_steps.setattr("sdpbb.memory_plan.SdpBounding", Swelling)
+    limit = resident_mebibytes() + 1000.0
+    result = solve(SMALL, replace(HASTY, memory_limit=limit))
+    assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
+    assert result.objective < math.inf
+
+
+def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr("sdpbb.search.workforce.LONGEST_STEP", -10.0)
+    pools = []
+
+    def pool(executor):
+        pools.append(executor)
+        return TaskPool(executor)
+
+    monkeypatch.setattr("sdpbb.run.TaskPool", pool)
+    result = solve(SMALL, HASTY)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+    assert [executor.n_workers for executor in pools] == [1, 1]
+
+
+def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_found(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 5.0)
+    monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
+    told, path = [], tmp_path / "run"
+    linked = replace(SMALL, must_link=np.array([[0, 1], [2, 3]]))
+    result = solve(linked, HASTY, told.append, checkpoint=path)
+    assert_stopped(result, linked, Termination.MEMORY_LIMIT)
+    scatter = sum(
+        0.5 * ((linked.points[i] - linked.points[j]) ** 2).sum() for i, j in [(0, 1), (2, 3)]
+    )
+    assert result.lower_bound == pytest.approx(scatter)
+    (short,) = (event for event in told if isinstance(event, MemoryShort))
+    assert (short.bounding, short.n_blocks, short.available) == (None, 58, 5.0)
+    assert short.needed > 5.0
+    monkeypatch.undo()
+    assert resume(path).status is SolutionStatus.OPTIMAL
+
+
+@pytest.mark.parametrize("bounding", ["hybrid", "colgen", "sdp"])
+def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
+    rng = np.random.default_rng(0)
+    parameters = SolverParameters(bounding=bounding, workers=8)
+    for n, k in ((700, 3), (700, 200)):
+        contraction = contract(Instance(rng.normal(size=(n, 2)), k))
+        for free in (0.0, 200.0, 400.0, 600.0, 1000.0, 3000.0, 1e6):
+            monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda free=free: free)
+            plan = memory_plan(parameters, contraction, is_resumed=False)
+            if plan.is_without_bound:
+                continue
+            taken = WORKER + (1.0 + SENT) * plan.bounding.mebibytes(contraction)
+            assert plan.parameters.workers * taken <= free
+        assert plan.parameters == parameters
+        # What has begun with one bounding goes on with it, or with none.
+        monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 370.0)
+        resumed = memory_plan(parameters, contraction, is_resumed=True)
+        assert resumed.parameters.bounding == bounding
+
+
+def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
+    contraction = contract(Instance(np.random.default_rng(0).normal(size=(700, 2)), 200))
+    hybrid, columns = (
+        WORKER + (1.0 + SENT) * bounding_of(SolverParameters(bounding=name)).mebibytes(contraction)
+        for name in ("hybrid", "colgen")
+    )
+    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
+    plan = memory_plan(SolverParameters(), contraction, is_resumed=False)
+    assert plan.parameters.bounding == "colgen"

@@ -5,6 +5,7 @@ Nodes are given up early and split by the simplest rule, so that trees come chea
 
 import os
 import signal
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -53,6 +54,31 @@ class Deadly(SdpBounding):
         if is_first_child(contraction) and os.getpid() != self.home:
             os.kill(os.getpid(), signal.SIGKILL)
         return super().start(contraction, warm_start, known)
+
+
+class Endless(SdpBounding):
+    """Steps that never end, and wait for no one, but in the process it was made in."""
+
+    def __init__(self, parameters=None):
+        super().__init__(parameters)
+        self.home = os.getpid()
+
+    def start(self, contraction, warm_start, known=None):
+        assert os.getpid() != self.home, "a step that takes long is begun where it cannot be left"
+        time.sleep(1e6)
+
+    resume = start
+
+
+class Swelling(Endless):
+    """Steps that take ever more memory."""
+
+    def start(self, contraction, warm_start, known=None):
+        assert os.getpid() != self.home
+        taken = []
+        while True:
+            taken.append(np.ones(2**22))
+            time.sleep(0.01)
 
 
 class Hungry(SdpBounding):

@@ -1,3 +1,4 @@
+import math
 import pickle
 
 import numpy as np
@@ -135,3 +136,28 @@ def test_the_root_is_given_up_later_than_its_children(instance):
     unreachable = 1e9
     assert [root.advance(unreachable).stalled for _ in range(5)] == [False] * 4 + [True]
     assert [child.advance(unreachable).stalled for _ in range(3)] == [False] * 2 + [True]
+
+
+@pytest.mark.parametrize("n_iterations", [1, 7, 10, 13])
+def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(
+    instance, n_iterations
+):
+    """Also through a state."""
+    contraction = contract(instance)
+    optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost
+    whole, cut = (SdpBounding().start(contraction, None) for _ in range(2))
+    asked = iter(range(10**6))
+    left = lambda: math.inf if next(asked) < n_iterations - 1 else 0.0  # noqa: E731
+    progress = cut.advance(optimum, left)
+    while not progress.is_cut:
+        progress = cut.advance(optimum, left)
+    assert cut.n_iterations == n_iterations
+    assert not progress.stalled
+    assert 0.0 <= progress.bound.value <= optimum
+    cut = SdpBounding().resume(contraction, pickle.loads(pickle.dumps(cut.state())))
+    while cut.n_iterations % 10 or cut.n_iterations < 30:
+        cut.advance(optimum)
+    while whole.n_iterations < 30:
+        whole.advance(optimum)
+    assert np.array_equal(whole.dual_point().N, cut.dual_point().N)
+    assert np.array_equal(whole.dual_point().multipliers, cut.dual_point().multipliers)
