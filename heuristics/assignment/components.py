@@ -150,7 +150,7 @@ def _lists(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return lists.starts, lists.block
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _core(starts, neighbours):
     """The largest c such that some subgraph has least degree c: every elimination has a separator
     of that size."""
@@ -185,7 +185,7 @@ def _core(starts, neighbours):
     return core
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _share(candidates, pairs):
     """(p,) whether two blocks have a candidate in common; negative ones are none."""
     shared = np.zeros(len(pairs), np.bool_)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -9,7 +11,7 @@ from scipy.sparse import csr_array
 # Cliques are grown from this many vertices of largest degree.
 CLIQUE_STARTS = 32
 
-Graph = NDArray[np.bool_] | csr_array
+Graph: TypeAlias = NDArray[np.bool_] | csr_array
 
 
 def greedy_colouring(adjacency: Graph, k: int) -> NDArray[np.intp] | None:
