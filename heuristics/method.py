@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, described
-from heuristics.time_left import OutOfTime, TimeLeft, go_on
+from heuristics.time_left import OutOfTime, TimeLeft
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
@@ -195,7 +195,6 @@ def begin(instance: Instance, clock: Clock) -> tuple[Contraction, NDArray[np.int
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return contraction
-    go_on(clock.time_left)
     feasible = coloured(contraction, clock.time_left)
     if feasible is None:
         raise OutOfTime
