@@ -82,11 +82,11 @@ class PostProcessing(Heuristic):
         contraction, feasible = begun
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
+            assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
+            np.negative(agreement, out=agreement)
+            found = assign(agreement, start=feasible, left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints
             return Found(contraction.lift(feasible), clock.reason, 0)
-        assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
-        np.negative(agreement, out=agreement)
-        found = assign(agreement, start=feasible, left=clock.time_left)
         labels = feasible if found.labels is None else found.labels
         stop = Stop.CONVERGED
         if not found.is_optimal:

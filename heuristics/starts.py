@@ -18,6 +18,9 @@ LLOYD_ITERATIONS = 100
 NEGLIGIBLE = 1e-3
 # Up to so many blocks LAPACK takes 0.2 s for the leading eigenvectors of an affinity.
 DENSE = 1_000
+# Seeding is greedy where one distance from each row to each seed takes no more steps than this,
+# about a second; elsewhere the first row drawn is taken.
+FEW_STEPS = 1_000_000_000
 
 
 def kmeans_plus_plus(
@@ -142,7 +145,7 @@ def _seed(
 ) -> NDArray[np.float64]:
     """Greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007): of a few rows drawn with probability
     proportional to weight times squared distance, take the one that leaves the least cost."""
-    trials = 2 + int(np.log(k))
+    trials = 2 + int(np.log(k)) if k * rows.size <= FEW_STEPS else 1
     draws = rng.random((k, trials))
     rows = np.ascontiguousarray(rows)
     chosen, nearest = np.empty(k, np.int64), np.full(len(rows), np.inf)

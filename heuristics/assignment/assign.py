@@ -96,6 +96,8 @@ class PairwiseAssignment:
 
         Raises
         ------
+        OutOfTime
+            If no time is left before the components are known.
         ParameterError
             If an argument is not of this form.
         BackendFailure
@@ -104,7 +106,7 @@ class PairwiseAssignment:
         left = at_most(left, self._parameters.time_limit)
         potts = self._programme(costs, candidates, penalty)
         begin = None if start is None else self._positions(potts, start)
-        structure = self._structure_of(potts)
+        structure = self._structure_of(potts, left)
         verdict = minimise(potts, structure, begin, left, self._parameters)
         bound = verdict.bound + potts.must_link_weight
         labels = verdict.labels
@@ -116,10 +118,10 @@ class PairwiseAssignment:
         clusters = potts.clusters(labels).astype(np.intp)
         return AssignmentSolution(clusters, objective, verdict.is_optimal, False, bound)
 
-    def _structure_of(self, potts: Potts) -> Structure:
+    def _structure_of(self, potts: Potts, left: TimeLeft) -> Structure:
         """The last one where it serves: k-means settles on the same candidates."""
         if self._structure is None or not self._structure.serves(potts.candidates):
-            self._structure = Structure(potts, self._parameters.table_budget)
+            self._structure = Structure(potts, self._parameters.table_budget, left)
         return self._structure
 
     def _programme(

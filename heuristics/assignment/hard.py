@@ -14,12 +14,14 @@ where that does not end, by a local search and an integer programming solver.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
+from heuristics.assignment.components import grouped
 from heuristics.assignment.elimination import (
     Bucket,
     Tables,
@@ -216,16 +218,17 @@ class _Group(NamedTuple):
         return True
 
 
-def _components(n: int, pairs: NDArray[np.int64]):  # type: ignore[no-untyped-def]
+def _components(
+    n: int, pairs: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The blocks and the pairs of each component of a graph in which every block has a pair."""
     if not n:
         return
     component = connected_components(sparse_graph(n, pairs), directed=False)[1]
-    number = component[pairs[:, 0]]
-    by_block, by_pair = np.argsort(component, kind="stable"), np.argsort(number, kind="stable")
-    blocks = np.split(by_block, np.cumsum(np.bincount(component))[:-1])
-    inside = np.split(pairs[by_pair], np.cumsum(np.bincount(number))[:-1])
-    yield from zip(blocks, inside, strict=True)
+    by_block = grouped(np.arange(n), component)
+    by_pair = grouped(np.arange(len(pairs)), component[pairs[:, 0]])
+    for (_, blocks), (_, inside) in zip(by_block, by_pair, strict=True):
+        yield blocks, pairs[inside]
 
 
 def _eliminated(
@@ -241,7 +244,7 @@ def _eliminated(
     return None if buckets is None else _Narrow(q, buckets, entries_of(buckets, q), pairs)
 
 
-def _groups(narrow: list[_Narrow], budget: float):  # type: ignore[no-untyped-def]
+def _groups(narrow: list[_Narrow], budget: float) -> Iterator[_Group]:
     """The components with as many labels together, up to so many entries."""
     waiting: list[_Narrow] = []
     entries = 0.0

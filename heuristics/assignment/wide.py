@@ -145,7 +145,7 @@ def _by_components(
     parameters: AssignmentParameters,
 ) -> Verdict:
     """Minimise a programme that is reduced already, and may have fallen apart."""
-    structure = Structure(potts, parameters.table_budget)
+    structure = Structure(potts, parameters.table_budget, left)
     return minimise(potts, structure, start, left, parameters, may_reduce=False)
 
 
