@@ -23,7 +23,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeVar
 
@@ -39,15 +40,13 @@ from heuristics.candidates import (
     sum_of_distances,
     sum_of_squared_distances,
 )
-from heuristics.method import Clock, OutOfTime
+from heuristics.method import Clock, coloured
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
+from heuristics.time_left import OutOfTime, TimeLeft, at_most, endless
 from sdpbb.errors import ParameterError
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 
-# `find_feasible` holds the cannot-link graph as a dense matrix: up to here, of 9 MB.
-FEASIBILITY_BLOCKS = 3_000
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
 
@@ -76,17 +75,19 @@ class Geometry:
     Attributes
     ----------
     n_candidates : how many clusters, the nearest ones, a block may join; k for all
+    left : how long there is; the methods raise OutOfTime where nothing is left
     """
 
     contraction: Contraction
     distance: Distance
     n_candidates: int
+    left: TimeLeft = endless
 
     def candidates(self, centres: NDArray[np.float64]) -> NDArray[np.intp] | None:
         """(m, q) clusters of each block, or None for all of them."""
         if self.n_candidates >= self.contraction.k:
             return None
-        return nearest_centres(self.contraction.means, centres, self.n_candidates)
+        return nearest_centres(self.contraction.means, centres, self.n_candidates, self.left)
 
     def distances(
         self, centres: NDArray[np.float64], candidates: NDArray[np.intp] | None
@@ -94,14 +95,15 @@ class Geometry:
         """d from each block to its candidates, (m, q), or to all centres, (m, k)."""
         means = self.contraction.means
         if candidates is None:
-            return self._root(all_distances(means, centres))
+            return self._root(all_distances(means, centres, self.left))
         return self._root(distances_to(means, centres, candidates))
 
     def mean_sum(self, centres: NDArray[np.float64]) -> float:
         """sum over all blocks and centres of d, over the number of blocks."""
-        squared = self.distance is Distance.SQUARED
-        total = sum_of_squared_distances if squared else sum_of_distances
-        return total(self.contraction.means, centres) / self.contraction.n_blocks
+        means = self.contraction.means
+        if self.distance is Distance.SQUARED:
+            return sum_of_squared_distances(means, centres) / len(means)
+        return sum_of_distances(means, centres, self.left) / len(means)
 
     def cost(self, labels: NDArray[np.intp], centres: NDArray[np.float64]) -> float:
         """W + sum_i s_i d(x_i, o_l(i)) of the objective."""
@@ -190,9 +192,11 @@ class Scheme:
             If the clock runs out before the first assignment step.
         """
         n_candidates = contraction.k if self.n_candidates is None else self.n_candidates
-        geometry = Geometry(contraction, self.distance, min(n_candidates, contraction.k))
+        geometry = Geometry(
+            contraction, self.distance, min(n_candidates, contraction.k), clock.time_left
+        )
         assign = PairwiseAssignment(graph, contraction.k, self.assignment)
-        centres = initial_centres(contraction, self.start, rng)
+        centres = initial_centres(contraction, self.start, rng, clock.time_left)
 
         def loop(labels: NDArray[np.intp] | None) -> Alternation:
             return alternate(
@@ -203,8 +207,7 @@ class Scheme:
         if found.labels is not None:
             return found
         if self._is_decidable(contraction) and not clock.is_over:
-            limit = min(clock.left, self.assignment.time_limit)
-            labels = find_feasible(contraction, limit if math.isfinite(limit) else None)
+            labels = coloured(contraction, at_most(clock.time_left, self.assignment.time_limit))
             if isinstance(labels, Infeasibility):
                 return labels
             return found if labels is None else loop(labels)
@@ -215,17 +218,16 @@ class Scheme:
 
     def _is_decidable(self, contraction: Contraction) -> bool:
         """Whether the programme of `find_feasible` has a size that a solver reads in short time."""
-        m, k = contraction.n_blocks, contraction.k
-        rows = m + len(contraction.cannot_link) * k
-        return m <= FEASIBILITY_BLOCKS and rows <= self.assignment.max_rows
+        rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
+        return rows <= self.assignment.max_rows
 
 
 def initial_centres(
-    contraction: Contraction, start: Start, rng: np.random.Generator
+    contraction: Contraction, start: Start, rng: np.random.Generator, left: TimeLeft = endless
 ) -> NDArray[np.float64]:
     """(k, r): the means of k different blocks, drawn by k-means++ or all equally likely."""
     if start is Start.PLUS_PLUS:
-        return kmeans_plus_plus(contraction, rng)
+        return kmeans_plus_plus(contraction, rng, left)
     return contraction.means[rng.choice(contraction.n_blocks, contraction.k, replace=False)]
 
 
@@ -258,41 +260,44 @@ def alternate(
     objective = math.inf
     met: set[bytes] = set()
     iterations: list[Iteration] = []
-    while not clock.is_over and len(iterations) < max_iterations:
-        candidates = geometry.candidates(centres)
-        distances = geometry.distances(centres, candidates)
-        price = penalty(geometry, centres, distances)
-        solution = assign(
-            geometry.contraction.sizes[:, None] * distances,
-            candidates=candidates,
-            penalty=price,
-            start=labels,
-            seconds=clock.left,
-        )
-        if solution.labels is None:
-            # Its time was over before it had labels that keep the hard pairs.
-            if best is None and labels is not None:
-                break
-            is_infeasible = best is None and solution.is_infeasible
-            return Alternation(best, objective, Stop.TIME_LIMIT, is_infeasible, iterations)
-        labels = solution.labels
-        centres = cluster_centres(geometry.contraction, labels, centres)
-        new_cost, new_violated = geometry.cost(labels, centres), violated_weight(graph, labels)
-        step = Iteration(
-            price, cost + price * violated, new_cost + price * new_violated, solution.is_optimal
-        )
-        iterations.append(step)
-        if not step.decreases:
-            return Alternation(best, step.before, Stop.CONVERGED, False, iterations)
-        best, cost, violated, objective = labels, new_cost, new_violated, step.after
-        if labels.tobytes() in met:
-            return Alternation(best, objective, Stop.CONVERGED, False, iterations)
-        met.add(labels.tobytes())
+    with suppress(OutOfTime):
+        while not clock.is_over and len(iterations) < max_iterations:
+            candidates = geometry.candidates(centres)
+            distances = geometry.distances(centres, candidates)
+            price = penalty(geometry, centres, distances)
+            solution = assign(
+                geometry.contraction.sizes[:, None] * distances,
+                candidates=candidates,
+                penalty=price,
+                start=labels,
+                left=clock.time_left,
+            )
+            if solution.labels is None:
+                # Its time was over before it had labels that keep the hard pairs.
+                if best is None and labels is not None:
+                    break
+                is_infeasible = best is None and solution.is_infeasible
+                return Alternation(best, objective, Stop.TIME_LIMIT, is_infeasible, iterations)
+            labels = solution.labels
+            centres = cluster_centres(geometry.contraction, labels, centres)
+            new_cost = geometry.cost(labels, centres)
+            new_violated = violated_weight(graph, labels)
+            step = Iteration(
+                price, cost + price * violated, new_cost + price * new_violated, solution.is_optimal
+            )
+            iterations.append(step)
+            if not step.decreases:
+                return Alternation(best, step.before, Stop.CONVERGED, False, iterations)
+            best, cost, violated, objective = labels, new_cost, new_violated, step.after
+            if labels.tobytes() in met:
+                return Alternation(best, objective, Stop.CONVERGED, False, iterations)
+            met.add(labels.tobytes())
     if best is None:
         if labels is None:
             raise OutOfTime
         stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
-        return Alternation(labels, _objective(geometry, graph, penalty, labels, centres), stop)
+        endlessly = replace(geometry, left=endless)  # a single look at what is there already
+        return Alternation(labels, _objective(endlessly, graph, penalty, labels, centres), stop)
     stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
     return Alternation(best, objective, stop, False, iterations)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
@@ -15,12 +16,12 @@ from heuristics.method import (
     Clock,
     Found,
     Heuristic,
-    OutOfTime,
     begin,
     check_integer,
     check_positive,
 )
 from heuristics.result import Stop
+from heuristics.time_left import OutOfTime
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.backends.milp import load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
@@ -32,6 +33,9 @@ from sdpbb.problem.graph import neighbour_sets
 BINARY = 1e-6
 # Steps of the k-means that the initial assignments come from (section 7).
 KMEANS_ITERATIONS = 100
+# HiGHS is handed and presolves so many variables in about a second, and looks at no clock
+# meanwhile: what takes longer than the time left is not begun.
+VARIABLES_PER_SECOND = 100_000
 # Penalties far above all squared distances, which grow no more: their products must be finite.
 LARGEST_PENALTY = 1e250
 
@@ -105,7 +109,8 @@ class BCKM(Heuristic):
             squares, > 0
         n_starts : initial assignments, by k-means from k-means++, >= 1
         max_iterations, max_steps : of Algorithms 1 and 2, >= 1
-        time_limit : seconds, as `Heuristic` has it; a linear programme may end early by it
+        time_limit : seconds, as `Heuristic` has it; a linear programme may end early by it, and
+            none is begun that HiGHS could not be handed in this time
 
         Raises
         ------
@@ -152,13 +157,19 @@ class BCKM(Heuristic):
         if isinstance(begun, Infeasibility):
             return begun
         contraction, colouring = begun
+        if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.left:
+            if not within(contraction, colouring, least, most):
+                raise OutOfTime
+            return Found(contraction.lift(colouring), Stop.TIME_LIMIT, 0)
         search = _Search(self, contraction, least, most, clock)
         stop = Stop.CONVERGED
-        for _ in range(self.n_starts):
-            start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
-            stop = search.alternate(start.labels)
-            if search.is_infeasible or search.is_over:
-                break
+        with suppress(OutOfTime):
+            for _ in range(self.n_starts):
+                stop = clock.reason
+                start = best_kmeans(contraction, rng, clock, 1, KMEANS_ITERATIONS)
+                stop = search.alternate(start.labels)
+                if search.is_infeasible or search.is_over:
+                    break
         if search.labels is None and not search.is_infeasible:
             search.solve_exactly()
             if search.labels is not None:
@@ -261,7 +272,7 @@ class _Search:
             return
         limit = None if left == math.inf else left
         costs = _scaled(self._weights * self._distances())
-        solution = load(self._programme).minimise(costs, None, limit)
+        solution = load(self._programme).minimise(costs, None, limit, lambda: self._clock.is_over)
         self.n_iterations += 1
         self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
         if solution.x is not None:
@@ -279,7 +290,9 @@ class _Search:
                 break
             penalised = penalised_costs(distances, V, plus, minus)
             limit = None if self._left == math.inf else max(self._left, 1e-3)
-            solution = self._model.minimise(_scaled(self._weights * penalised), limit)
+            solution = self._model.minimise(
+                _scaled(self._weights * penalised), limit, lambda: self.is_over
+            )
             self.is_infeasible = solution.status is LinearStatus.INFEASIBLE
             if solution.x is None:
                 break
@@ -308,6 +321,17 @@ class _Search:
         """(m, k) squared, of the block means to the centres."""
         means = self._contraction.means
         return np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in self._centres])
+
+
+def within(
+    contraction: Contraction,
+    labels: NDArray[np.intp],
+    least: NDArray[np.intp],
+    most: NDArray[np.intp],
+) -> bool:
+    """Whether the clusters of labels (m,) have numbers of points within bounds (k,)."""
+    sizes = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    return bool(((sizes >= least) & (sizes <= most)).all())
 
 
 def penalised_costs(

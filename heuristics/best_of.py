@@ -18,9 +18,6 @@ from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.problem import Contraction, Infeasibility, Instance
 
-# The local search keeps the inner products of all pairs of blocks: 0.8 GiB, and a sweep over the
-# pairs takes seconds.
-MAX_LOCAL_SEARCH = 10_000
 # How often the clock is looked at while other processes work.
 POLL_SECONDS = 0.1
 
@@ -89,8 +86,7 @@ class BestOf(Heuristic):
         parameters = MultiStartParameters(
             n_starts=self.n_starts,
             n_relocations=self.n_relocations,
-            local_search=contraction.n_blocks <= MAX_LOCAL_SEARCH,
-            assignment_time_limit=max(0.01, min(clock.left, 1e9)),
+            assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
         task = _Run(instance, contraction, feasible, self.method, parameters)
@@ -149,13 +145,13 @@ class _Run:
     def __call__(self, seed: int, clock: Clock) -> _Outcome:
         rng = np.random.default_rng(seed)
         search = MultiStart(self.parameters)
-        descent = Descent(self.contraction, self.parameters, self.feasible)
+        descent = Descent(self.contraction, self.parameters, self.feasible, clock.time_left)
         if self.method is None:
-            found = search.run(self.contraction, rng, None, descent, lambda: clock.is_over)
+            found = search.run(self.contraction, rng, None, descent)
         else:
             labels = self._labels(self.method.run(self.instance, seed, lambda: clock.is_over))
             start = search.improve(self.contraction, labels, descent)
-            found = search.relocate(self.contraction, start, rng, descent, lambda: clock.is_over)
+            found = search.relocate(self.contraction, start, rng, descent)
         return _Outcome(found.labels, found.cost, descent.n_iterations)
 
     def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:

@@ -14,15 +14,19 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
+from heuristics.time_left import WORK, TimeLeft, endless, go_on, pieces
+
 # Up to here a k-d tree over the centres is faster than all distances; beyond, it visits most of
 # them.
 TREE_COORDINATES = 8
 # Entries of the distance matrix that are held at a time: 32 MiB.
 ENTRIES = 4_194_304
+# Steps that a k-d tree takes for each of the nearest centres of a point, about.
+LOOKS = 300
 
 
 def nearest_centres(
-    points: NDArray[np.float64], centres: NDArray[np.float64], q: int
+    points: NDArray[np.float64], centres: NDArray[np.float64], q: int, left: TimeLeft = endless
 ) -> NDArray[np.intp]:
     """The q nearest centres of each point, (m, q), nearest first, such that there are k points with
     one each of the k centres in their lists: no cluster need be empty.
@@ -38,12 +42,23 @@ def nearest_centres(
     points : (m, d), m >= k
     centres : (k, d)
     q : 1 <= q <= k
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way; the same holds for what is told the time below.
     """
+    found = []
     if points.shape[1] <= TREE_COORDINATES:
-        lists = cKDTree(centres).query(points, k=np.arange(1, q + 1))[1].astype(np.intp)
+        tree, numbers = cKDTree(centres), np.arange(1, q + 1)
+        for first, last in pieces(len(points), LOOKS * q, left):
+            found.append(tree.query(points[first:last], k=numbers)[1].astype(np.intp))
     else:
-        lists = _ranked(points, centres, q)
-    _represent(lists, points, centres)
+        norms = (centres**2).sum(axis=1)
+        for first, last in pieces(len(points), _steps(centres), left):
+            found.append(_ranked(points[first:last], centres, norms, q))
+    lists = np.concatenate(found)
+    _represent(lists, points, centres, left)
     return lists
 
 
@@ -55,9 +70,14 @@ def distances_to(
     return _distances_to(np.ascontiguousarray(points), np.ascontiguousarray(centres), lists)
 
 
-def all_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def all_distances(
+    points: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = endless
+) -> NDArray[np.float64]:
     """Squared distances (m, k) between all points and centres, by differences."""
-    return cdist(points, centres, "sqeuclidean")
+    distances = np.empty((len(points), len(centres)))
+    for first, last in pieces(len(points), centres.size, left):
+        distances[first:last] = cdist(points[first:last], centres, "sqeuclidean")
+    return distances
 
 
 def sum_of_squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> float:
@@ -72,31 +92,41 @@ def sum_of_squared_distances(points: NDArray[np.float64], centres: NDArray[np.fl
     return float(spread + m * k * ((x - o) ** 2).sum())
 
 
-def sum_of_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> float:
+def sum_of_distances(
+    points: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = endless
+) -> float:
     """The sum of the Euclidean distances over all pairs of a point and a centre."""
-    return sum(float(cdist(rows, centres).sum()) for rows in _in_parts(points, len(centres)))
+    each = max(centres.size, len(centres) * (WORK // ENTRIES))
+    return sum(
+        float(cdist(points[first:last], centres).sum())
+        for first, last in pieces(len(points), each, left)
+    )
 
 
-def _ranked(points: NDArray[np.float64], centres: NDArray[np.float64], q: int) -> NDArray[np.intp]:
+def _ranked(
+    points: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    norms: NDArray[np.float64],
+    q: int,
+) -> NDArray[np.intp]:
     """The q nearest centres by inner products: which of two is nearer is decided up to rounding."""
-    norms = (centres**2).sum(axis=1)
-    found = []
-    for rows in _in_parts(points, len(centres)):
-        # || x ||^2 is the same for all centres, and left out.
-        ranks = norms - 2.0 * (rows @ centres.T)
-        nearest = np.argpartition(ranks, q - 1, axis=1)[:, :q]
-        order = np.argsort(np.take_along_axis(ranks, nearest, axis=1), axis=1, kind="stable")
-        found.append(np.take_along_axis(nearest, order, axis=1))
-    return np.concatenate(found).astype(np.intp, copy=False)
+    # || x ||^2 is the same for all centres, and left out.
+    ranks = norms - 2.0 * (points @ centres.T)
+    nearest = np.argpartition(ranks, q - 1, axis=1)[:, :q]
+    order = np.argsort(np.take_along_axis(ranks, nearest, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(nearest, order, axis=1).astype(np.intp, copy=False)
 
 
-def _in_parts(points: NDArray[np.float64], k: int) -> list[NDArray[np.float64]]:
-    rows = max(1, ENTRIES // k)
-    return [points[first : first + rows] for first in range(0, len(points), rows)]
+def _steps(centres: NDArray[np.float64]) -> int:
+    """What ranking all centres takes for a point: no more than ENTRIES ranks are held at a time."""
+    return max(centres.size // 10, len(centres) * (WORK // ENTRIES))
 
 
 def _represent(
-    lists: NDArray[np.intp], points: NDArray[np.float64], centres: NDArray[np.float64]
+    lists: NDArray[np.intp],
+    points: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    left: TimeLeft,
 ) -> None:
     """Change the lists so that every centre is represented by a point of its own, with the centre
     in its list. As many as possible are from the outset: by a maximum matching."""
@@ -110,9 +140,11 @@ def _represent(
     matched = np.flatnonzero(representative >= 0)
     stands_for[representative[matched]] = matched
     for centre in np.flatnonzero(representative < 0):
+        go_on(left)
         for point in np.argsort(((points - centres[centre]) ** 2).sum(axis=1), kind="stable"):
             before = stands_for[point]
             if before >= 0:
+                go_on(left)
                 others = np.flatnonzero((lists == before).any(axis=1) & (stands_for < 0))
                 if not len(others):
                     continue
@@ -123,7 +155,7 @@ def _represent(
             break
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _distances_to(points, centres, lists):
     m, q = lists.shape
     distances = np.empty((m, q))

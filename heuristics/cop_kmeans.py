@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
 from heuristics.assignment.graph import adjacency_lists
-from heuristics.kmeans import KMeansClustering, block_means, unconstrained
-from heuristics.method import Clock, Found, Heuristic, OutOfTime, check_integer
+from heuristics.kmeans import KMeansClustering, unconstrained
+from heuristics.method import Clock, Found, Heuristic, check_integer
 from heuristics.result import Stop
-from heuristics.starts import kmeans_plus_plus
+from heuristics.starts import cluster_means, kmeans_plus_plus
+from heuristics.time_left import OutOfTime, pieces
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
 
@@ -75,15 +77,16 @@ class COPKMeans(Heuristic):
         passes = _Passes(instance, points)
         best: KMeansClustering | None = None
         n_iterations = 0
-        for _ in range(self.n_starts):
-            if clock.is_over:
-                break
-            order = rng.permutation(instance.n_points)
-            centres = kmeans_plus_plus(points, rng)
-            found, taken = passes.run(order, centres, clock, self.max_iterations)
-            n_iterations += taken
-            if found is not None and (best is None or found.cost < best.cost):
-                best = found
+        with suppress(OutOfTime):
+            for _ in range(self.n_starts):
+                if clock.is_over:
+                    break
+                order = rng.permutation(instance.n_points)
+                centres = kmeans_plus_plus(points, rng, clock.time_left)
+                found, taken = passes.run(order, centres, clock, self.max_iterations)
+                n_iterations += taken
+                if found is not None and (best is None or found.cost < best.cost):
+                    best = found
         if best is not None:
             labels = passes.blocks.lift(best.labels)
             return Found(labels, clock.reason if clock.is_over else best.stop, n_iterations)
@@ -120,7 +123,13 @@ class _Passes:
         max_iterations: int,
     ) -> tuple[KMeansClustering | None, int]:
         """Passes over the points in the given order (n,), from centres (k, r), and how many; None
-        where one met a dead end."""
+        where one met a dead end.
+
+        Raises
+        ------
+        OutOfTime
+            If the clock is over before the first pass has ended.
+        """
         first_points = self._first_points(order)
         blocks = self.blocks
         labels = np.full(blocks.n_blocks, -1, np.int64)
@@ -128,19 +137,21 @@ class _Passes:
         cost, stop = math.inf, Stop.ITERATION_LIMIT
         n_iterations = 0
         while n_iterations < max_iterations:
-            updated = np.full(blocks.n_blocks, -1, np.int64)
+            try:
+                updated = self._pass(first_points, centres, clock)
+            except OutOfTime:
+                if not n_iterations:
+                    raise
+                stop = clock.reason
+                break
             n_iterations += 1
-            kept = _assign_in_order(
-                self._rows, centres, *first_points, self._first, self._neighbours, updated
-            )
-            if not kept:
+            if updated is None:
                 return None, n_iterations
-            updated = fill_empty_clusters(updated, blocks.sizes, blocks.means, blocks.k)
             if np.array_equal(updated, labels):
                 stop = Stop.CONVERGED
                 break
             labels = updated
-            centres = block_means(blocks, labels)
+            centres = cluster_means(blocks, labels)
             updated_cost = blocks.cost(labels)
             if updated_cost < cost:
                 best, cost = labels, updated_cost
@@ -149,15 +160,29 @@ class _Passes:
                 break
         return KMeansClustering(best, cost, stop, n_iterations), n_iterations
 
+    def _pass(
+        self, first_points: _Order, centres: NDArray[np.float64], clock: Clock
+    ) -> NDArray[np.int64] | None:
+        """Labels (m,) of one pass, None for a dead end."""
+        blocks, left = self.blocks, clock.time_left
+        labels = np.full(blocks.n_blocks, -1, np.int64)
+        for first, last in pieces(blocks.n_blocks, centres.size, left):
+            part = _Order(first_points.blocks[first:last], first_points.points[first:last])
+            if not _assign_in_order(
+                self._rows, centres, *part, self._first, self._neighbours, labels
+            ):
+                return None
+        return fill_empty_clusters(labels, blocks.sizes, blocks.means, blocks.k, left)
+
     def _first_points(self, order: NDArray[np.intp]) -> _Order:
         block_in_order = self.blocks.block_of[order]
         position = np.sort(np.unique(block_in_order, return_index=True)[1])
         return _Order(block_in_order[position].astype(np.int64), order[position].astype(np.int64))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _assign_in_order(rows, centres, blocks, points, first, neighbours, labels):
-    """Fill labels, -1 before, block by block; False at a block without a cluster left."""
+    """Fill the labels of these blocks, one by one; False at one without a cluster left."""
     k, r = centres.shape
     taken = np.full(k, -1, np.int64)  # the last step at which a neighbour was found in the cluster
     for step in range(len(blocks)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from heuristics.multi_start import Descent
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
+from heuristics.time_left import OutOfTime, TimeLeft, go_on
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 
@@ -80,29 +82,30 @@ class IPCKMeans(Heuristic):
         parameters = MultiStartParameters(
             max_iterations=self.max_iterations,
             local_search=False,
-            assignment_time_limit=max(0.01, min(clock.left, 1e9)),
+            assignment_time_limit=math.inf,
         )
-        descent = Descent(contraction, parameters, best)
+        descent = Descent(contraction, parameters, best, clock.time_left)
         cost, stop = math.inf, Stop.CONVERGED
-        for centres in self._initial_centres(contraction, rng):
-            steps = descent.kmeans(centres, stop=lambda: clock.is_over)
-            found = contraction.cost(steps.labels)
-            if found < cost:
-                best, cost = steps.labels, found
-                stop = Stop.CONVERGED if steps.has_converged else Stop.ITERATION_LIMIT
-            if clock.is_over:
-                stop = clock.reason
-                break
+        with suppress(OutOfTime):
+            for centres in self._initial_centres(contraction, rng, clock.time_left):
+                steps = descent.kmeans(centres)
+                found = contraction.cost(steps.labels)
+                if found < cost:
+                    best, cost = steps.labels, found
+                    stop = Stop.CONVERGED if steps.has_converged else Stop.ITERATION_LIMIT
+                go_on(clock.time_left)
+        if clock.is_over:
+            stop = clock.reason
         return Found(contraction.lift(best), stop, descent.n_iterations)
 
     def _initial_centres(
-        self, contraction: Contraction, rng: np.random.Generator
+        self, contraction: Contraction, rng: np.random.Generator, left: TimeLeft
     ) -> Iterator[NDArray[np.float64]]:
         if self._affinities is None:
             for _ in range(self.n_starts):
-                yield kmeans_plus_plus(contraction, rng)
+                yield kmeans_plus_plus(contraction, rng, left)
             return
         for affinity in self._affinities(contraction):
-            rows = truncated_means(contraction, affinity)
+            rows = truncated_means(contraction, affinity, left)
             for _ in range(self.n_starts):
-                yield from_affinity(contraction, rows, rng)
+                yield from_affinity(contraction, rows, rng, left)

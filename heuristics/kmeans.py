@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
 from heuristics.method import Clock, Found, Heuristic, Soft, check_integer
+from heuristics.nearest import nearest_labels
 from heuristics.result import Stop
-from heuristics.starts import kmeans_plus_plus
+from heuristics.starts import cluster_means, kmeans_plus_plus
+from heuristics.time_left import OutOfTime
 from sdpbb.problem import Contraction, Instance
 
 
@@ -39,7 +40,7 @@ class KMeans(Heuristic):
         ----------
         n_starts : sets of initial centres, >= 1; the cheapest clustering is kept
         max_iterations : assignment steps of one start, >= 1
-        time_limit : seconds, as `Heuristic` has it; the first assignment step is always taken
+        time_limit : seconds, as `Heuristic` has it
 
         Raises
         ------
@@ -97,16 +98,27 @@ def best_kmeans(
     max_iterations: int,
 ) -> KMeansClustering:
     """The cheapest of `kmeans` from n_starts sets of k-means++ centres; n_iterations is the sum of
-    all starts. Ends early when the clock is over, and has a clustering even then."""
+    all starts.
+
+    Raises
+    ------
+    OutOfTime
+        If the clock is over before the first assignment step has ended.
+    """
     best: KMeansClustering | None = None
     n_iterations = 0
-    for _ in range(n_starts):
-        found = kmeans(contraction, kmeans_plus_plus(contraction, rng), clock, max_iterations)
-        n_iterations += found.n_iterations
-        if best is None or found.cost < best.cost:
-            best = found
-        if clock.is_over:
-            break
+    try:
+        for _ in range(n_starts):
+            centres = kmeans_plus_plus(contraction, rng, clock.time_left)
+            found = kmeans(contraction, centres, clock, max_iterations)
+            n_iterations += found.n_iterations
+            if best is None or found.cost < best.cost:
+                best = found
+            if clock.is_over:
+                break
+    except OutOfTime:
+        if best is None:
+            raise
     assert best is not None  # n_starts >= 1
     stop = clock.reason if clock.is_over else best.stop
     return KMeansClustering(best.labels, best.cost, stop, n_iterations)
@@ -123,53 +135,33 @@ def kmeans(
 
     The cost never increases from one step to the next: a block that fills an empty cluster is the
     one whose move reduces it most.
+
+    Raises
+    ------
+    OutOfTime
+        If the clock is over before the first assignment step has ended.
     """
-    labels = np.full(contraction.n_blocks, -1, np.int64)
+    k, left = contraction.k, clock.time_left
+    labels: NDArray[np.int64] | None = None
     stop = Stop.ITERATION_LIMIT
     n_iterations = 0
     while n_iterations < max_iterations:
-        updated = fill_empty_clusters(
-            nearest_centres(contraction.means, centres),
-            contraction.sizes,
-            contraction.means,
-            contraction.k,
-        )
+        try:
+            updated = nearest_labels(contraction.means, centres, left)
+            fill_empty_clusters(updated, contraction.sizes, contraction.means, k, left)
+        except OutOfTime:
+            if labels is None:
+                raise
+            stop = clock.reason
+            break
         n_iterations += 1
-        if np.array_equal(updated, labels):
+        if labels is not None and np.array_equal(updated, labels):
             stop = Stop.CONVERGED
             break
         labels = updated
-        centres = block_means(contraction, labels)
+        centres = cluster_means(contraction, labels)
         if clock.is_over:
             stop = clock.reason
             break
+    assert labels is not None  # max_iterations >= 1
     return KMeansClustering(labels, contraction.cost(labels), stop, n_iterations)
-
-
-def block_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """(k, r) the mean of each cluster; none may be empty."""
-    sizes, means = contraction.sizes, contraction.means
-    sums = np.zeros((contraction.k, means.shape[1]))
-    np.add.at(sums, labels, sizes[:, None] * means)
-    return sums / np.bincount(labels, weights=sizes, minlength=contraction.k)[:, None]
-
-
-def nearest_centres(rows: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(m,) the centre nearest to each of the rows (m, r), the first of those equally near."""
-    return _nearest(np.ascontiguousarray(rows), np.ascontiguousarray(centres))
-
-
-@njit(cache=True)
-def _nearest(rows, centres):
-    m, r = rows.shape
-    labels = np.empty(m, np.int64)
-    for i in range(m):
-        nearest, least = 0, np.inf
-        for c in range(len(centres)):
-            distance = 0.0
-            for t in range(r):
-                distance += (rows[i, t] - centres[c, t]) ** 2
-            if distance < least:
-                nearest, least = c, distance
-        labels[i] = nearest
-    return labels

@@ -10,23 +10,45 @@ sum d, net, out of a and into b changes the sum of squares by
 
     ||s_a||^2 / N_a + ||s_b||^2 / N_b - ||s_a - d||^2 / (N_a - w) - ||s_b + d||^2 / (N_b + w).
 
-The search sees the data through the inner products G_ij = (e_i c_i)'(e_j c_j) alone, so that a
-change costs the same whatever the number of coordinates.
+Chains are looked at through the coordinates, so that nothing is held besides the data: a sweep
+takes as long as an assignment step. Swaps need the inner products of all pairs of blocks, and are
+made where there are SWAP_BLOCKS blocks or fewer; in large clusters they come to little more than
+the two moves by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from heuristics.nearest import cluster_sums
+from heuristics.time_left import WORK, TimeLeft, endless
 from sdpbb.problem import Contraction
 
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
 # the rounding of its change (about 1e-15 of the total), so that the descent terminates.
 MINIMUM_IMPROVEMENT = 1e-13
+# Up to here, the inner products of all pairs take 32 MB and a sweep over the pairs milliseconds.
+SWAP_BLOCKS = 2_000
+
+
+class _Graph(NamedTuple):
+    """The neighbours of block i are neighbours[starts[i] : starts[i + 1]]."""
+
+    starts: NDArray[np.int64]
+    neighbours: NDArray[np.int64]
+
+
+class _Sums(NamedTuple):
+    """For each cluster its number of blocks, N, s and ||s||^2."""
+
+    n_blocks: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    square: NDArray[np.float64]
 
 
 class LocalSearch:
@@ -35,15 +57,15 @@ class LocalSearch:
     def __init__(self, contraction: Contraction) -> None:
         self._k = contraction.k
         self._sizes = contraction.sizes
-        weighted = contraction.sizes[:, None] * contraction.means
-        self._gram = np.ascontiguousarray(weighted @ weighted.T)
-        self._starts, self._neighbours = _adjacency_lists(contraction)
+        self._rows = np.ascontiguousarray(contraction.sizes[:, None] * contraction.means)
+        few = contraction.n_blocks <= SWAP_BLOCKS
+        self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
+        self._graph = _adjacency_lists(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
 
-    def __call__(
-        self, labels: NDArray[np.intp], stop: Callable[[], bool] = lambda: False
-    ) -> NDArray[np.intp]:
-        """Labels (m,) that no exchange of a Kempe chain, and no swap of two blocks, improves.
+    def __call__(self, labels: NDArray[np.intp], left: TimeLeft = endless) -> NDArray[np.intp]:
+        """Labels (m,) that no exchange of a Kempe chain improves, and no swap of two blocks where
+        there are SWAP_BLOCKS of them or fewer.
 
         For each block the best chain through it is exchanged if it improves, until none does; then
         every swap that improves is made, and any sends the search back to the chains. No cluster
@@ -52,55 +74,85 @@ class LocalSearch:
         Parameters
         ----------
         labels : (m,) exactly the clusters 0..k-1, the cannot-links kept; not modified
-        stop : asked after every sweep over the blocks; when true it ends there, improved or not
+        left : asked between pieces of a sweep; where no time is left it ends there, improved or not
         """
         improved = np.array(labels, dtype=np.int64)
-        sizes, gram, threshold = self._sizes, self._gram, self._threshold
-        starts, neighbours = self._starts, self._neighbours
         while True:
             # Sums are taken anew in every sweep, so that rounding does not pile up in their
             # updates.
-            count, weight, square, inner = _cluster_sums(improved, self._k, sizes, gram)
-            if _exchange_chains(
-                improved, sizes, gram, starts, neighbours, count, weight, square, inner, threshold
-            ):
-                if stop():
-                    return improved
+            exchanged, is_over = self._exchange_chains(improved, left)
+            if is_over:
+                return improved
+            if exchanged:
                 continue
-            if stop() or not _swap_blocks(
-                improved, sizes, gram, starts, neighbours, weight, square, inner, threshold
-            ):
+            swapped, is_over = self._swap_blocks(improved, left)
+            if is_over or not swapped:
                 return improved
 
+    def _exchange_chains(self, labels: NDArray[np.int64], left: TimeLeft) -> tuple[bool, bool]:
+        """One sweep over the blocks; whether any chain was exchanged, and the time is over."""
+        sums = _sums_of(labels, self._k, self._sizes, self._rows)
+        any_exchanged, block = False, 0
+        while block < len(labels):
+            block, exchanged = _exchange_chains(
+                block, WORK, labels, self._sizes, self._rows, *self._graph, *sums, self._threshold
+            )
+            any_exchanged |= exchanged
+            if left() <= 0.0:
+                return any_exchanged, True
+        return any_exchanged, False
 
-def _adjacency_lists(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The neighbours of block i are neighbours[starts[i] : starts[i + 1]]."""
+    def _swap_blocks(self, labels: NDArray[np.int64], left: TimeLeft) -> tuple[bool, bool]:
+        """One sweep over the pairs; whether any were swapped, and the time is over."""
+        if self._gram is None:
+            return False, False
+        sums = _sums_of(labels, self._k, self._sizes, self._rows)
+        inner = np.ascontiguousarray(self._rows @ sums.sums.T)
+        linked = np.zeros(inner.shape, np.int64)
+        _count_linked(labels, *self._graph, linked)
+        any_swapped = False
+        rows = max(1, WORK // (32 * len(labels)))  # a swap takes as long as a row
+        for first in range(0, len(labels), rows):
+            any_swapped |= _swap_blocks(
+                first,
+                first + rows,
+                labels,
+                self._sizes,
+                self._gram,
+                *self._graph,
+                sums.weight,
+                sums.square,
+                inner,
+                linked,
+                self._threshold,
+            )
+            if left() <= 0.0:
+                return any_swapped, True
+        return any_swapped, False
+
+
+def _sums_of(
+    labels: NDArray[np.int64],
+    k: int,
+    sizes: NDArray[np.float64],
+    rows: NDArray[np.float64],
+) -> _Sums:
+    sums = cluster_sums(labels, rows, k)
+    count = np.bincount(labels, minlength=k).astype(np.int64)
+    weight = np.asarray(np.bincount(labels, weights=sizes, minlength=k), np.float64)
+    return _Sums(count, weight, sums, (sums**2).sum(axis=1))
+
+
+def _adjacency_lists(contraction: Contraction) -> _Graph:
     i, j = contraction.cannot_link.T
     tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
     order = np.argsort(tails, kind="stable")
     degrees = np.bincount(tails, minlength=contraction.n_blocks)
     starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
-    return starts, heads[order].astype(np.int64)
+    return _Graph(starts, heads[order].astype(np.int64))
 
 
-@njit(cache=True)
-def _cluster_sums(labels, k, sizes, gram):
-    """For each cluster its number of blocks, N and ||s||^2; inner[i, c] is (e_i c_i)'s_c."""
-    m = len(labels)
-    count = np.zeros(k, np.int64)
-    weight = np.zeros(k)
-    square = np.zeros(k)
-    inner = np.zeros((m, k))
-    for i in range(m):
-        count[labels[i]] += 1
-        weight[labels[i]] += sizes[i]
-        for j in range(m):
-            inner[i, labels[j]] += gram[i, j]
-        square[labels[i]] += inner[i, labels[i]]
-    return count, weight, square, inner
-
-
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _change(a, b, w, d_a, d_b, d_d, weight, square):
     """The change of the sum of squares, from d's_a, d's_b and ||d||^2."""
     return (
@@ -111,31 +163,50 @@ def _change(a, b, w, d_a, d_b, d_d, weight, square):
     )
 
 
-@njit(cache=True)
-def _relabel(j, target, labels, sizes, gram, weight, square, inner):
+@njit(cache=True, nogil=True)
+def _relabel(j, target, labels, sizes, rows, count, weight, sums, square):
     """Move block j, and keep the sums up with it."""
     a = labels[j]
-    square[a] += gram[j, j] - 2.0 * inner[j, a]
-    square[target] += gram[j, j] + 2.0 * inner[j, target]
+    count[a] -= 1
+    count[target] += 1
     weight[a] -= sizes[j]
     weight[target] += sizes[j]
-    for i in range(len(labels)):
-        inner[i, a] -= gram[i, j]
-        inner[i, target] += gram[i, j]
+    square[a], square[target] = 0.0, 0.0
+    for t in range(rows.shape[1]):
+        sums[a, t] -= rows[j, t]
+        sums[target, t] += rows[j, t]
+        square[a] += sums[a, t] ** 2
+        square[target] += sums[target, t] ** 2
     labels[j] = target
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _exchange_chains(
-    labels, sizes, gram, starts, neighbours, count, weight, square, inner, threshold
+    first,
+    work,
+    labels,
+    sizes,
+    rows,
+    starts,
+    neighbours,
+    count,
+    weight,
+    sums,
+    square,
+    threshold,
 ):
-    """One sweep over the blocks; whether any chain was exchanged."""
-    m, k = inner.shape
+    """Go on with a sweep over the blocks from the first on, until about so many steps are taken;
+    the block to go on from, and whether any chain was exchanged."""
+    m, r = rows.shape
+    k = len(count)
     stamp = np.full(m, -1, np.int64)
     chain = np.empty(m, np.int64)
+    net = np.empty(r)
     stamped = 0
     any_exchanged = False
-    for i in range(m):
+    for i in range(first, m):
+        if work <= 0:
+            return i, any_exchanged
         a = labels[i]
         best, target = -threshold, -1
         for b in range(k):
@@ -144,8 +215,11 @@ def _exchange_chains(
             length = _kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain)
             stamped += 1
             change = _exchange(
-                chain, length, a, b, labels, sizes, gram, count, weight, square, inner
+                chain, length, a, b, labels, sizes, rows, count, weight, sums, square, net
             )
+            work -= (length + 3) * r + 10
+            for position in range(length):
+                work -= starts[chain[position] + 1] - starts[chain[position]]
             if change < best:
                 best, target = change, b
         if target < 0:
@@ -155,14 +229,12 @@ def _exchange_chains(
         for position in range(length):
             j = chain[position]
             destination = target if labels[j] == a else a
-            count[labels[j]] -= 1
-            count[destination] += 1
-            _relabel(j, destination, labels, sizes, gram, weight, square, inner)
+            _relabel(j, destination, labels, sizes, rows, count, weight, sums, square)
         any_exchanged = True
-    return any_exchanged
+    return m, any_exchanged
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain):
     """Collect in `chain` the Kempe chain of block i with cluster b, and return its length; `stamp`
     marks the blocks met with the number `stamped`."""
@@ -183,39 +255,71 @@ def _kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain):
     return length
 
 
-@njit(cache=True)
-def _exchange(chain, length, a, b, labels, sizes, gram, count, weight, square, inner):
+@njit(cache=True, nogil=True)
+def _exchange(chain, length, a, b, labels, sizes, rows, count, weight, sums, square, net):
     """The change of the sum of squares if the chain is exchanged; inf if a cluster would be left
-    empty."""
+    empty. `net` (r,) is room for d."""
     moved = 0
     w, d_a, d_b, d_d = 0.0, 0.0, 0.0, 0.0
+    net[:] = 0.0
     for position in range(length):
         j = chain[position]
         sign = 1 if labels[j] == a else -1
         moved += sign
         w += sign * sizes[j]
-        d_a += sign * inner[j, a]
-        d_b += sign * inner[j, b]
-        d_d += gram[j, j]
-        for earlier in range(position):
-            u = chain[earlier]
-            d_d += 2.0 * gram[j, u] if (labels[u] == a) == (sign == 1) else -2.0 * gram[j, u]
+        for t in range(len(net)):
+            net[t] += sign * rows[j, t]
     if moved == count[a] or -moved == count[b]:
         return np.inf
+    for t in range(len(net)):
+        d_a += net[t] * sums[a, t]
+        d_b += net[t] * sums[b, t]
+        d_d += net[t] * net[t]
     return _change(a, b, w, d_a, d_b, d_d, weight, square)
 
 
-@njit(cache=True)
-def _swap_blocks(labels, sizes, gram, starts, neighbours, weight, square, inner, threshold):
-    """Make every swap that improves, in one sweep over the pairs; whether there was any."""
-    m, k = inner.shape
-    # How many neighbours of a block are in each cluster: it is a chain by itself where none is.
-    linked = np.zeros((m, k), np.int64)
-    for i in range(m):
+@njit(cache=True, nogil=True)
+def _count_linked(labels, starts, neighbours, linked):
+    """How many neighbours of a block are in each cluster: it is a chain by itself where none is."""
+    for i in range(len(labels)):
         for position in range(starts[i], starts[i + 1]):
             linked[i, labels[neighbours[position]]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _move(j, target, labels, sizes, gram, weight, square, inner):
+    """Move block j, and keep up inner[i, c], which is (e_i c_i)'s_c."""
+    a = labels[j]
+    square[a] += gram[j, j] - 2.0 * inner[j, a]
+    square[target] += gram[j, j] + 2.0 * inner[j, target]
+    weight[a] -= sizes[j]
+    weight[target] += sizes[j]
+    for i in range(len(labels)):
+        inner[i, a] -= gram[i, j]
+        inner[i, target] += gram[i, j]
+    labels[j] = target
+
+
+@njit(cache=True, nogil=True)
+def _swap_blocks(
+    first,
+    last,
+    labels,
+    sizes,
+    gram,
+    starts,
+    neighbours,
+    weight,
+    square,
+    inner,
+    linked,
+    threshold,
+):
+    """Make every swap that improves, of the pairs with a block from the first to before the last
+    and a later one; whether there was any."""
+    m = len(labels)
     any_swapped = False
-    for i in range(m):
+    for i in range(first, min(m, last)):
         for j in range(i + 1, m):
             a, b = labels[i], labels[j]
             if a == b or linked[i, b] > 0 or linked[j, a] > 0:
@@ -226,8 +330,8 @@ def _swap_blocks(labels, sizes, gram, starts, neighbours, weight, square, inner,
             d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
             if _change(a, b, w, d_a, d_b, d_d, weight, square) >= -threshold:
                 continue
-            _relabel(i, b, labels, sizes, gram, weight, square, inner)
-            _relabel(j, a, labels, sizes, gram, weight, square, inner)
+            _move(i, b, labels, sizes, gram, weight, square, inner)
+            _move(j, a, labels, sizes, gram, weight, square, inner)
             for position in range(starts[i], starts[i + 1]):
                 linked[neighbours[position], a] -= 1
                 linked[neighbours[position], b] += 1

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, described
+from heuristics.time_left import OutOfTime, TimeLeft
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
@@ -26,10 +27,6 @@ class Soft(Enum):
     REFUSED = "it takes hard constraints only"
     WEIGHED = "each violation costs its weight"
     IGNORED = "it looks at no constraint"
-
-
-class OutOfTime(Exception):
-    """The clock has run out before there was a clustering."""
 
 
 class Clock:
@@ -57,6 +54,10 @@ class Clock:
     @property
     def is_over(self) -> bool:
         return self.left <= 0.0 or self._stop()
+
+    def time_left(self) -> float:
+        """Seconds until the run is to end: none once it is_over."""
+        return 0.0 if self.is_over else self.left
 
     @property
     def reason(self) -> Stop:
@@ -91,8 +92,8 @@ class Heuristic(ABC):
         """
         Parameters
         ----------
-        time_limit : seconds of one run, > 0. It is looked at between steps; what is found by then
-            is returned
+        time_limit : seconds of one run, > 0. It is looked at between pieces of work that take about
+            a tenth of a second at most; what is found by then is returned
         """
         Clock(time_limit)
         self.time_limit = time_limit
@@ -108,7 +109,7 @@ class Heuristic(ABC):
             constraints on clusters only if they amount to cannot-links
         seed : of all random choices: the same for the same instance and seed, unless a time limit
             cuts in
-        stop : asked between steps; when true the run ends with what it has
+        stop : asked as often; when true the run ends with what it has
 
         Raises
         ------
@@ -194,11 +195,17 @@ def begin(instance: Instance, clock: Clock) -> tuple[Contraction, NDArray[np.int
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return contraction
-    limit = clock.left
-    feasible = find_feasible(contraction, None if limit == math.inf else max(0.01, limit))
+    feasible = coloured(contraction, clock.time_left)
     if feasible is None:
         raise OutOfTime
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
+
+
+def coloured(contraction: Contraction, left: TimeLeft) -> NDArray[np.intp] | Infeasibility | None:
+    """`find_feasible` in the time left, None where that was too short."""
+    seconds = left()
+    limit = None if seconds == math.inf else max(0.01, seconds)
+    return find_feasible(contraction, limit, lambda: left() <= 0.0)
 
 
 def check_integer(name: str, value: object, least: int) -> None:

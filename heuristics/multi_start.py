@@ -7,6 +7,7 @@ for instances.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +17,18 @@ from heuristics.assignment import Assignment
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from heuristics.starts import (
+    cluster_means,
     from_affinity,
     from_pivots,
     kmeans_plus_plus,
     smoothed_means,
     truncated_means,
 )
-from sdpbb.problem import Contraction
+from heuristics.time_left import OutOfTime, TimeLeft, endless, go_on, stopping
+from sdpbb.errors import ParameterError
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Contraction, Infeasibility
+from sdpbb.problem.graph import by_first_occurrence
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +39,32 @@ class HeuristicSolution:
     ----------
     labels : (m,) exactly the clusters 0..k-1
     cost : its sum of squares, `Contraction.cost(labels)`
-    source : where it began: "k-means++", "sdp" or "given"
+    source : where it began: "k-means++", "sdp" or "given"; "colouring" where the time was over
+        before it could begin
     """
 
     labels: NDArray[np.intp]
     cost: float
     source: str
+
+
+Told = Callable[[HeuristicSolution], None]
+
+
+class _Best:
+    """The cheapest clustering met; whoever wants to know is told of each that is cheaper."""
+
+    def __init__(
+        self, solution: HeuristicSolution | None = None, found: Told | None = None
+    ) -> None:
+        self.solution = solution
+        self._found = found
+
+    def offer(self, solution: HeuristicSolution) -> None:
+        if self.solution is None or solution.cost < self.solution.cost:
+            self.solution = solution
+            if self._found is not None:
+                self._found(solution)
 
 
 class MultiStart:
@@ -53,7 +79,8 @@ class MultiStart:
         rng: np.random.Generator,
         affinity: NDArray[np.float64] | None = None,
         descent: Descent | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] | None = None,
+        found: Told | None = None,
     ) -> HeuristicSolution:
         """The best clustering met over all starts and relocations.
 
@@ -66,7 +93,10 @@ class MultiStart:
             data (the first) and of itself times the data (the others, the second of them from
             blocks that it sets apart); without it, k-means++.
         descent : the contraction's, where several runs share it; prepared here if None
-        stop : asked after every descent; when true the best so far is returned
+        stop : asked between pieces of bounded work, besides the time left to the descent; when true
+            the best so far is returned, and the labels known to the descent if there is none
+        found : told of each clustering that is cheaper than those before, as soon as it is met: of
+            the first after one assignment step
 
         Raises
         ------
@@ -75,65 +105,90 @@ class MultiStart:
         """
         descent = descent or Descent(contraction, self.parameters)
         source = "k-means++" if affinity is None else "sdp"
-        best: HeuristicSolution | None = None
-        for centres in self._initial_centres(contraction, rng, affinity):
-            best = _cheaper(best, descent.from_centres(centres, source))
-            if stop():
-                return best
-        assert best is not None  # n_starts >= 1
-        return self.relocate(contraction, best, rng, descent, stop)
+        best = _Best(found=found)
+        left = stopping(descent.seconds_left, stop)
+        try:
+            for centres in self._initial_centres(contraction, rng, affinity, left):
+                descent.from_centres(centres, source, stop, best.offer)
+                go_on(left)
+            self._relocate(contraction, best, rng, descent, stop)
+        except OutOfTime:
+            if best.solution is None:
+                best.offer(descent.known())
+        assert best.solution is not None  # n_starts >= 1
+        return best.solution
 
     def improve(
         self,
         contraction: Contraction,
         labels: NDArray[np.intp],
         descent: Descent | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> HeuristicSolution:
         """A clustering at most as costly as the given one, by a single descent from it.
 
         Parameters
         ----------
         labels : (m,) exactly the clusters 0..k-1, the cannot-links kept
+        stop : as for `run`
         """
         given = np.array(labels, dtype=np.intp)
-        start = HeuristicSolution(given, contraction.cost(given), "given")
+        best = _Best(HeuristicSolution(given, contraction.cost(given), "given"))
         descent = descent or Descent(contraction, self.parameters)
-        return _cheaper(start, descent.from_labels(given, "given"))
+        best.offer(descent.from_labels(given, "given", stop))
+        assert best.solution is not None
+        return best.solution
 
     def relocate(
         self,
         contraction: Contraction,
-        best: HeuristicSolution,
+        solution: HeuristicSolution,
         rng: np.random.Generator,
         descent: Descent,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] | None = None,
+        found: Told | None = None,
     ) -> HeuristicSolution:
         """The best of a clustering and of the descents from it with one centre put elsewhere, each
-        from the best so far."""
+        from the best so far; `stop` and `found` as for `run`."""
+        best = _Best(solution, found)
+        with suppress(OutOfTime):
+            self._relocate(contraction, best, rng, descent, stop)
+        assert best.solution is not None
+        return best.solution
+
+    def _relocate(
+        self,
+        contraction: Contraction,
+        best: _Best,
+        rng: np.random.Generator,
+        descent: Descent,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        left = stopping(descent.seconds_left, stop)
         for _ in range(self.parameters.n_relocations):
-            if stop():
-                break
-            centres = _relocated(contraction, best, rng)
-            best = _cheaper(best, descent.from_centres(centres, best.source))
-        return best
+            go_on(left)
+            assert best.solution is not None
+            centres = _relocated(contraction, best.solution, rng)
+            descent.from_centres(centres, best.solution.source, stop, best.offer)
 
     def _initial_centres(
         self,
         contraction: Contraction,
         rng: np.random.Generator,
         affinity: NDArray[np.float64] | None,
+        left: TimeLeft,
     ) -> Iterator[NDArray[np.float64]]:
         if affinity is None:
             for _ in range(self.parameters.n_starts):
-                yield kmeans_plus_plus(contraction, rng)
+                yield kmeans_plus_plus(contraction, rng, left)
             return
-        yield from_affinity(contraction, truncated_means(contraction, affinity), rng)
+        yield from_affinity(contraction, truncated_means(contraction, affinity, left), rng, left)
         if self.parameters.n_starts == 1:
             return
         rows = smoothed_means(contraction, affinity)
-        yield from_pivots(contraction, rows, affinity)
+        yield from_pivots(contraction, rows, affinity, left)
         for _ in range(self.parameters.n_starts - 2):
-            yield from_affinity(contraction, rows, rng)
+            yield from_affinity(contraction, rows, rng, left)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,73 +212,140 @@ class Descent:
         contraction: Contraction,
         parameters: MultiStartParameters,
         known: NDArray[np.intp] | None = None,
-        seconds_left: Callable[[], float] = lambda: np.inf,
+        seconds_left: TimeLeft = endless,
     ) -> None:
         """
         Parameters
         ----------
-        known : labels (m,) that keep the cannot-links (see `Assignment`)
-        seconds_left : how long there is for all descents together. Integer programmes get their
-            shares of it, a descent ends after the assignment in which it runs out, and local
-            search after the sweep
+        known : labels (m,), exactly the clusters 0..k-1, that keep the cannot-links; looked for
+            where they are needed if None
+        seconds_left : how long there is for all descents together, asked between pieces of bounded
+            work. Where nothing is left a descent ends with what it has
         """
         self._contraction = contraction
         self._parameters = parameters
-        limit = parameters.assignment_time_limit
-        self._seconds_left = seconds_left
-        self._assign = Assignment(
-            contraction, time_limit=limit, known=known, seconds_left=seconds_left
-        )
-        self._search = LocalSearch(contraction) if parameters.local_search else None
+        self._known = known
+        self.seconds_left = seconds_left
+        self._assign: Assignment | None = None
+        self._search: LocalSearch | None = None
         self.n_iterations = 0
 
-    def from_centres(self, centres: NDArray[np.float64], source: str) -> HeuristicSolution:
-        return self.from_labels(self._assign(centres), source)
+    def known(self) -> HeuristicSolution:
+        """The clustering that was known before.
 
-    def from_labels(self, labels: NDArray[np.intp], source: str) -> HeuristicSolution:
-        cost = np.inf
+        Raises
+        ------
+        ParameterError
+            If no clustering keeps the cannot-links.
+        """
+        if self._known is None:
+            feasible = find_feasible(self._contraction)
+            if isinstance(feasible, Infeasibility):
+                raise ParameterError(f"no clustering keeps the cannot-links: {feasible}")
+            self._known = feasible
+        assert self._known is not None  # no time limit was given
+        return HeuristicSolution(self._known, self._contraction.cost(self._known), "colouring")
+
+    def from_centres(
+        self,
+        centres: NDArray[np.float64],
+        source: str,
+        stop: Callable[[], bool] | None = None,
+        found: Told | None = None,
+    ) -> HeuristicSolution:
+        """The clustering that centres (k, r) lead to; `found` is told of those on the way, the last
+        of which it is.
+
+        Raises
+        ------
+        OutOfTime
+            If no time is left before there is one.
+        """
+        labels = self._assigned(centres, stopping(self.seconds_left, stop))
+        if found is not None:
+            found(HeuristicSolution(labels, self._contraction.cost(labels), source))
+        return self.from_labels(labels, source, stop, found)
+
+    def from_labels(
+        self,
+        labels: NDArray[np.intp],
+        source: str,
+        stop: Callable[[], bool] | None = None,
+        found: Told | None = None,
+    ) -> HeuristicSolution:
+        """The clustering that labels (m,), exactly the clusters 0..k-1, lead to; `stop` and `found`
+        as for `from_centres`."""
+        left = stopping(self.seconds_left, stop)
+        best = HeuristicSolution(labels, np.inf, source)
         while True:
-            found = self.kmeans(_cluster_means(self._contraction, labels), labels).labels
-            if self._search is not None:
-                found = self._search(found, self._is_over)
-            found_cost = self._contraction.cost(found)
-            if found_cost >= cost:
-                return HeuristicSolution(labels, cost, source)
-            labels, cost = found, found_cost
-            if self._is_over():
-                return HeuristicSolution(labels, cost, source)
-
-    def _is_over(self) -> bool:
-        return self._seconds_left() <= 0.0
+            reached = self.kmeans(
+                cluster_means(self._contraction, best.labels), best.labels, stop
+            ).labels
+            if self._parameters.local_search:
+                reached = self._exchanged(reached, left)
+            cost = self._contraction.cost(reached)
+            if cost >= best.cost:
+                return best
+            best = HeuristicSolution(reached, cost, source)
+            if found is not None:
+                found(best)
+            if left() <= 0.0:
+                return best
 
     def kmeans(
         self,
         centres: NDArray[np.float64],
         labels: NDArray[np.intp] | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        stop: Callable[[], bool] | None = None,
     ) -> Steps:
-        """Assign and update in turn, from centres (k, r), until the labels (m,) repeat.
+        """Assign and update in turn, from centres (k, r), until a clustering comes back: the one
+        before, or, where several assignments are equally cheap, one before that.
 
         Parameters
         ----------
         labels : those that the centres are the means of, if there are any
-        stop : asked after every assignment
+        stop : asked between pieces of work
+
+        Raises
+        ------
+        OutOfTime
+            If no time is left before there are labels.
         """
+        left = stopping(self.seconds_left, stop)
         has_converged = False
+        met = set() if labels is None else {by_first_occurrence(labels).tobytes()}
         for _ in range(self._parameters.max_iterations):
-            updated = self._assign(centres)
-            self.n_iterations += 1
-            has_converged = labels is not None and np.array_equal(updated, labels)
-            labels = updated
-            if has_converged or stop() or self._is_over():
+            try:
+                updated = self._assigned(centres, left)
+            except OutOfTime:
+                if labels is None:
+                    raise
                 break
-            centres = _cluster_means(self._contraction, labels)
+            labels = updated
+            clustering = by_first_occurrence(labels).tobytes()
+            has_converged = clustering in met
+            met.add(clustering)
+            if has_converged or left() <= 0.0:
+                break
+            centres = cluster_means(self._contraction, labels)
         assert labels is not None  # max_iterations >= 1
         return Steps(labels, has_converged)
 
+    def _assigned(self, centres: NDArray[np.float64], left: TimeLeft) -> NDArray[np.intp]:
+        go_on(left)
+        if self._assign is None:
+            limit = self._parameters.assignment_time_limit
+            self._assign = Assignment(self._contraction, time_limit=limit, known=self._known)
+        labels = self._assign(centres, left)
+        self.n_iterations += 1
+        return labels
 
-def _cheaper(best: HeuristicSolution | None, other: HeuristicSolution) -> HeuristicSolution:
-    return other if best is None or other.cost < best.cost else best
+    def _exchanged(self, labels: NDArray[np.intp], left: TimeLeft) -> NDArray[np.intp]:
+        if left() <= 0.0:
+            return labels
+        if self._search is None:
+            self._search = LocalSearch(self._contraction)
+        return self._search(labels, left)
 
 
 def _relocated(
@@ -235,12 +357,6 @@ def _relocated(
     Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
     Pattern Analysis and Applications 3 (2000).
     """
-    centres = _cluster_means(contraction, solution.labels)
+    centres = cluster_means(contraction, solution.labels)
     centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
     return centres
-
-
-def _cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    member = np.zeros((contraction.k, len(labels)))
-    member[labels, np.arange(len(labels))] = contraction.sizes
-    return (member @ contraction.means) / member.sum(axis=1)[:, None]

@@ -20,15 +20,15 @@ class MultiStartParameters:
     local_search : whether the clusterings are improved by exchanges along Kempe chains
     assignment_time_limit : seconds of one run for integer programmes in the assignments, > 0, inf
         for no limit; the time left until the run's end where that is less. Only components of the
-        cannot-link graph that are too dense for dynamic programming need them, and only on these
-        may a run depend on the machine as well as on the seed.
+        cannot-link graph that are too dense for dynamic programming and for a short branch and
+        bound need them, and only on these may a run depend on the machine as well as on the seed.
     """
 
     n_starts: int = 10
     n_relocations: int = 50
     max_iterations: int = 100
     local_search: bool = True
-    assignment_time_limit: float = 10.0
+    assignment_time_limit: float = 1.0
 
     def __post_init__(self) -> None:
         check_fields(self, infinite={"assignment_time_limit"})

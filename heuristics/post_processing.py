@@ -11,8 +11,9 @@ from heuristics.assignment import AssignmentParameters, PairwiseAssignment, pair
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Clock, Found, Heuristic, begin, check_integer
 from heuristics.result import Stop
+from heuristics.time_left import OutOfTime
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Infeasibility, Instance
+from sdpbb.problem import Contraction, Infeasibility, Instance
 
 
 class PostProcessing(Heuristic):
@@ -79,25 +80,31 @@ class PostProcessing(Heuristic):
         if isinstance(begun, Infeasibility):
             return begun
         contraction, feasible = begun
-        agreement = np.zeros((contraction.n_blocks, k))
-        membership = _scaled(self._membership(instance, rng, clock))
-        np.add.at(agreement, contraction.block_of, membership)
-        assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
-        found = assign(-agreement, start=feasible, seconds=clock.left)
+        try:
+            agreement = self._agreement(instance, contraction, rng, clock)
+            assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
+            np.negative(agreement, out=agreement)
+            found = assign(agreement, start=feasible, left=clock.time_left)
+        except OutOfTime:  # what is known keeps the constraints
+            return Found(contraction.lift(feasible), clock.reason, 0)
         labels = feasible if found.labels is None else found.labels
         stop = Stop.CONVERGED
         if not found.is_optimal:
             stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
         return Found(contraction.lift(labels), stop, 1)
 
-    def _membership(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
+    def _agreement(
+        self, instance: Instance, contraction: Contraction, rng: np.random.Generator, clock: Clock
     ) -> NDArray[np.float64]:
+        """(m, k) the sums of the memberships of the points of each block."""
+        agreement = np.zeros((contraction.n_blocks, instance.k))
         if self.membership is not None:
-            return self.membership
+            np.add.at(agreement, contraction.block_of, _scaled(self.membership))
+            return agreement
         points = unconstrained(instance)
         found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
-        return np.eye(instance.k)[found.labels]
+        np.add.at(agreement, (contraction.block_of, found.labels), 1.0)
+        return agreement
 
 
 def _checked(membership: ArrayLike) -> NDArray[np.float64]:

@@ -7,34 +7,53 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from heuristics.nearest import cluster_sums, nearest_labels
+from heuristics.time_left import TimeLeft, endless, go_on, pieces
 from sdpbb.problem import Contraction
 
 # scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
-# checks around them: more than the rest of a start together. The kernels below take 0.1 ms.
+# checks around them: more than the rest of a start together. The loops here take 0.1 to 0.2 ms.
 LLOYD_ITERATIONS = 100
 # Of the pivots of a projector, which are between 0 and 1.
 NEGLIGIBLE = 1e-3
+# Up to so many blocks LAPACK takes 0.2 s for the leading eigenvectors of an affinity.
+DENSE = 1_000
+# Seeding is greedy where one distance from each row to each seed takes no more steps than this,
+# about a second; elsewhere the first row drawn is taken.
+FEW_STEPS = 1_000_000_000
 
 
-def kmeans_plus_plus(contraction: Contraction, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Centres (k, r) among the block means, by k-means++ with the block sizes as weights."""
-    return _seed(contraction.means, contraction.sizes, contraction.k, rng)
+def kmeans_plus_plus(
+    contraction: Contraction, rng: np.random.Generator, left: TimeLeft = endless
+) -> NDArray[np.float64]:
+    """Centres (k, r) among the block means, by k-means++ with the block sizes as weights.
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way. The same holds for the others that are told the time.
+    """
+    return _seed(contraction.means, contraction.sizes, contraction.k, rng, left)
 
 
 def from_affinity(
     contraction: Contraction,
     rows: NDArray[np.float64],
     rng: np.random.Generator,
+    left: TimeLeft = endless,
 ) -> NDArray[np.float64]:
     """Centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has moved
     towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
-    centres = _seed(rows, contraction.sizes, contraction.k, rng)
-    _lloyd(np.ascontiguousarray(rows), contraction.sizes, centres, LLOYD_ITERATIONS)
+    centres = _seed(rows, contraction.sizes, contraction.k, rng, left)
+    _lloyd(rows, contraction.sizes, centres, left)
     return centres
 
 
 def from_pivots(
-    contraction: Contraction, rows: NDArray[np.float64], affinity: NDArray[np.float64]
+    contraction: Contraction,
+    rows: NDArray[np.float64],
+    affinity: NDArray[np.float64],
+    left: TimeLeft = endless,
 ) -> NDArray[np.float64]:
     """Centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k blocks that
     the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
@@ -43,18 +62,26 @@ def from_pivots(
     """
     root = np.sqrt(contraction.sizes)
     residual = root[:, None] * affinity * root
-    left = np.diag(residual).copy()
+    ahead = np.diag(residual).copy()
     chosen = []
     for _ in range(contraction.k):
-        pivot = int(np.argmax(left))
+        go_on(left)
+        pivot = int(np.argmax(ahead))
         chosen.append(pivot)
-        row = residual[pivot] / np.sqrt(max(left[pivot], NEGLIGIBLE))
+        row = residual[pivot] / np.sqrt(max(ahead[pivot], NEGLIGIBLE))
         residual -= np.outer(row, row)
-        left = np.minimum(left, np.diag(residual))
-        left[chosen] = -np.inf
+        ahead = np.minimum(ahead, np.diag(residual))
+        ahead[chosen] = -np.inf
     centres = rows[chosen]
-    _lloyd(np.ascontiguousarray(rows), contraction.sizes, centres, LLOYD_ITERATIONS)
+    _lloyd(rows, contraction.sizes, centres, left)
     return centres
+
+
+def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """(k, r) the mean of each cluster; none may be empty."""
+    sums = cluster_sums(labels, contraction.sizes[:, None] * contraction.means, contraction.k)
+    weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    return sums / weights[:, None]
 
 
 def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -68,7 +95,9 @@ def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> N
     return affinity @ (contraction.sizes[:, None] * contraction.means)
 
 
-def truncated_means(contraction: Contraction, affinity: NDArray[np.float64]) -> NDArray[np.float64]:
+def truncated_means(
+    contraction: Contraction, affinity: NDArray[np.float64], left: TimeLeft = endless
+) -> NDArray[np.float64]:
     """The rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
 
     Z is approximated as the matrix of all points (two points are as affine as their blocks): its
@@ -79,31 +108,62 @@ def truncated_means(contraction: Contraction, affinity: NDArray[np.float64]) -> 
     m, k = contraction.n_blocks, contraction.k
     root = np.sqrt(contraction.sizes)
     symmetric = root[:, None] * affinity * root
-    values, vectors = eigh((symmetric + symmetric.T) / 2, subset_by_index=[m - k, m - 1])
+    if m <= DENSE or k >= m // 2:
+        values, vectors = eigh((symmetric + symmetric.T) / 2, subset_by_index=[m - k, m - 1])
+    else:
+        values, vectors = _largest_eigenpairs(symmetric, k, left)
     coordinates = vectors.T @ (root[:, None] * contraction.means)
     return (vectors @ (values[:, None] * coordinates)) / root[:, None]
 
 
+def _largest_eigenpairs(
+    matrix: NDArray[np.float64], k: int, left: TimeLeft
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The k largest eigenvalues of the symmetric part, (k,), with eigenvectors (m, k), by the
+    Lanczos method of ARPACK: to three digits, as far as it comes."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    def product(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        go_on(left)
+        return 0.5 * (matrix @ x + matrix.T @ x)
+
+    m = len(matrix)
+    operator = LinearOperator((m, m), matvec=product, dtype=np.float64)
+    try:
+        values, vectors = eigsh(operator, k, which="LA", v0=np.ones(m), tol=1e-3, maxiter=20)
+    except ArpackNoConvergence as failure:
+        values, vectors = failure.eigenvalues, failure.eigenvectors
+    return values, vectors
+
+
 def _seed(
-    rows: NDArray[np.float64], weights: NDArray[np.float64], k: int, rng: np.random.Generator
+    rows: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    k: int,
+    rng: np.random.Generator,
+    left: TimeLeft,
 ) -> NDArray[np.float64]:
-    trials = 2 + int(np.log(k))
-    chosen = _plus_plus(np.ascontiguousarray(rows), weights, rng.random((k, trials)))
+    """Greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007): of a few rows drawn with probability
+    proportional to weight times squared distance, take the one that leaves the least cost."""
+    trials = 2 + int(np.log(k)) if k * rows.size <= FEW_STEPS else 1
+    draws = rng.random((k, trials))
+    rows = np.ascontiguousarray(rows)
+    chosen, nearest = np.empty(k, np.int64), np.full(len(rows), np.inf)
+    for first, last in pieces(k, trials * rows.size, left):
+        _plus_plus(rows, weights, draws, chosen, nearest, first, last)
     return rows[chosen]
 
 
-@njit(cache=True)
-def _plus_plus(rows, weights, draws):
-    """Greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007): of a few rows drawn with probability
-    proportional to weight times squared distance, take the one that leaves the least cost."""
-    k, trials = draws.shape
+@njit(cache=True, nogil=True)
+def _plus_plus(rows, weights, draws, chosen, nearest, first, last):
+    """Choose the rows from number `first` to before number `last`; nearest (m,) are the squared
+    distances to those chosen before."""
+    trials = draws.shape[1]
     m, r = rows.shape
-    chosen = np.empty(k, np.int64)
-    nearest = np.full(m, np.inf)
     candidate = np.empty(m)
     kept = np.empty(m)
     cumulative = np.empty(m)
-    for c in range(k):
+    for c in range(first, last):
         running = 0.0
         for i in range(m):
             running += weights[i] if c == 0 else weights[i] * nearest[i]
@@ -125,38 +185,26 @@ def _plus_plus(rows, weights, draws):
                 least = cost
                 chosen[c] = drawn
                 kept, candidate = candidate, kept
-        nearest, kept = kept, nearest
-    return chosen
+        nearest[:] = kept
 
 
-@njit(cache=True)
-def _lloyd(rows, weights, centres, max_iterations):
+def _lloyd(
+    rows: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    left: TimeLeft,
+) -> None:
     """Weighted k-means in place; an empty cluster keeps its centre."""
-    m, r = rows.shape
     k = len(centres)
-    labels = np.full(m, -1, np.int64)
-    for _ in range(max_iterations):
-        changed = False
-        for i in range(m):
-            nearest, least = 0, np.inf
-            for c in range(k):
-                distance = 0.0
-                for t in range(r):
-                    distance += (rows[i, t] - centres[c, t]) ** 2
-                if distance < least:
-                    nearest, least = c, distance
-            if labels[i] != nearest:
-                labels[i] = nearest
-                changed = True
-        if not changed:
+    weighted = weights[:, None] * rows
+    labels = np.full(len(rows), -1, np.int64)
+    for _ in range(LLOYD_ITERATIONS):
+        updated = nearest_labels(rows, centres, left)
+        if np.array_equal(updated, labels):
             return
-        weight = np.zeros(k)
-        total = np.zeros((k, r))
-        for i in range(m):
-            weight[labels[i]] += weights[i]
-            for t in range(r):
-                total[labels[i], t] += weights[i] * rows[i, t]
-        for c in range(k):
-            if weight[c] > 0:
-                for t in range(r):
-                    centres[c, t] = total[c, t] / weight[c]
+        labels = updated
+        weight = np.bincount(labels, weights=weights, minlength=k)
+        sums = cluster_sums(labels, weighted, k)
+        filled = weight > 0
+        centres[filled] = sums[filled] / weight[filled, None]
+        go_on(left)

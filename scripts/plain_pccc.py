@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from heuristics.kmeans import block_means
 from heuristics.method import Clock, Found, Heuristic, begin
 from heuristics.result import Stop
-from heuristics.starts import kmeans_plus_plus
+from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.backends.milp import load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.feasibility import colouring_programme
 from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.problem.colouring import sparse_graph
 
 
 class PlainPCCC(Heuristic):
@@ -49,13 +49,13 @@ class PlainPCCC(Heuristic):
             if cost >= best:
                 return Found(contraction.lift(labels), Stop.CONVERGED, n_iterations)
             best, labels = cost, assigned
-            centres = block_means(contraction, labels)
+            centres = cluster_means(contraction, labels)
 
 
 def whole_programme(contraction: Contraction) -> BinaryProgramme:
     """The colourings of the cannot-link graph with k colours that use every colour."""
     m, k = contraction.n_blocks, contraction.k
-    colourings = colouring_programme(contraction.adjacency, k, np.zeros((m, k)))
+    colourings = colouring_programme(sparse_graph(m, contraction.cannot_link), k, np.zeros((m, k)))
     columns = np.arange(m * k).reshape(m, k).T.reshape(-1)  # the blocks of each cluster
     starts = np.arange(0, m * k + 1, m)
     nonempty = csr_array((np.ones(m * k), columns, starts), shape=(k, m * k))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.multi_start import MultiStart
+from heuristics.warm_up import exercise_descents, exercise_wide_components
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
@@ -35,13 +36,16 @@ def prepare_kernels(
     begins_with_columns = begins_with_columns or bounding == "colgen"
     may_need_columns = bounding != "sdp"
     are_columns_cached = may_need_columns and _are_columns_cached()
-    if not _is_cached() or (may_need_columns and not are_columns_cached):
+    is_cached = _is_cached()
+    if not is_cached or (may_need_columns and not are_columns_cached):
         on_compile()
     if bounding != "colgen":
         _exercise_relaxation()
     if may_need_columns and (begins_with_columns or not are_columns_cached):
         _exercise_columns()
     _exercise_heuristics()
+    if not is_cached:
+        exercise_wide_components(_small())
 
 
 @cache
@@ -90,7 +94,7 @@ def _exercise_relaxation() -> None:
 
 @cache
 def _exercise_heuristics() -> None:
-    MultiStart().run(_small(), np.random.default_rng(0))
+    exercise_descents(_small())
 
 
 @cache

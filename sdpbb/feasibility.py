@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, triu
 from scipy.sparse.csgraph import connected_components
 
 from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.problem.colouring import greedy_clique, greedy_colouring
+from sdpbb.problem.colouring import Graph, greedy_clique, greedy_colouring, sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
+# HiGHS presolves so many rows in about a second, and looks at the clock afterwards only.
+ROWS_PER_SECOND = 20_000
+
 
 def find_feasible(
-    contraction: Contraction, time_limit: float | None = None
+    contraction: Contraction,
+    time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.intp] | Infeasibility | None:
     """A clustering of the blocks into exactly k clusters that keeps the cannot-links.
 
@@ -27,18 +33,25 @@ def find_feasible(
     clique of more than k blocks rejects, and otherwise an integer programme decides each component
     of the k-core (a block with fewer than k neighbours can be coloured after all others).
 
+    Parameters
+    ----------
+    time_limit : seconds, > 0, for each integer programme, or None. With a limit, none is begun that
+        is too large for HiGHS to presolve in that time
+    stop : asked while integer programmes are solved; when true they are given up
+
     Returns
     -------
     labels (m,), or the Infeasibility: CLIQUE or NOT_COLOURABLE, with the first points of the
     blocks that cannot be coloured; None if an integer programme took longer than time_limit
-    seconds (as the solver counts them), so that nothing is known.
+    seconds (as the solver counts them) or was stopped, so that nothing is known.
 
     Raises
     ------
     BackendFailure
         If the integer programming solver fails.
     """
-    labels = _colour(contraction.adjacency, contraction.k, time_limit)
+    graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
+    labels = _colour(graph, contraction.k, _Limits(time_limit, stop))
     if labels is None:
         return None
     if isinstance(labels, Infeasibility):
@@ -47,8 +60,22 @@ def find_feasible(
     return _use_every_colour(labels, contraction.k)
 
 
+@dataclass(frozen=True)
+class _Limits:
+    """Of one integer programme: seconds, and what is asked on the way; None for no such limit."""
+
+    seconds: float | None
+    stop: Callable[[], bool] | None
+
+    def permit(self, rows: int) -> bool:
+        """Whether a programme with so many rows may be built."""
+        if self.stop is not None and self.stop():
+            return False
+        return self.seconds is None or rows <= ROWS_PER_SECOND * self.seconds
+
+
 def colouring_programme(
-    adjacency: NDArray[np.bool_],
+    adjacency: Graph,
     k: int,
     objective: NDArray[np.float64],
     fixed: NDArray[np.intp] | None = None,
@@ -62,14 +89,14 @@ def colouring_programme(
 
     Parameters
     ----------
-    adjacency : (m, m) symmetric, False on the diagonal
+    adjacency : (m, m) symmetric, False on the diagonal, dense or sparse
     k : number of colours
     objective : (m, k)
     fixed : (w,) vertices to have the colours 0..w-1, w <= k, or None. Where the objective does not
         tell the colours apart, fixing those of a clique takes off their symmetry.
     """
-    m = len(adjacency)
-    u, v = np.nonzero(np.triu(adjacency))
+    m = adjacency.shape[0]
+    u, v = (ends.astype(np.intp) for ends in triu(csr_array(adjacency), format="csr").nonzero())
     colours = np.arange(k)
     edges = np.stack([u[:, None] * k + colours, v[:, None] * k + colours], axis=-1)
     singles = np.empty(0, np.intp) if fixed is None else fixed * k + np.arange(len(fixed))
@@ -81,60 +108,70 @@ def colouring_programme(
     return BinaryProgramme(objective.reshape(-1), matrix, lower, np.ones(len(lengths)))
 
 
-def _colour(
-    adjacency: NDArray[np.bool_], k: int, time_limit: float | None
-) -> NDArray[np.intp] | Infeasibility | None:
+def _colour(graph: csr_array, k: int, limits: _Limits) -> NDArray[np.intp] | Infeasibility | None:
     """A proper colouring (m,) with at most k colours, or why there is none, in vertex numbers."""
-    labels = greedy_colouring(adjacency, k)
+    labels = greedy_colouring(graph, k)
     if labels is not None:
         return labels
-    core, peeled = _peel(adjacency, k)
-    labels = np.full(len(adjacency), -1, dtype=np.intp)
-    component = connected_components(csr_array(adjacency[np.ix_(core, core)]), directed=False)[1]
+    core, peeled = _peel(graph, k)
+    labels = np.full(graph.shape[0], -1, dtype=np.intp)
+    inner = graph[core][:, core]
+    component = connected_components(inner, directed=False)[1]
     for number in range(component.max(initial=-1) + 1):
-        vertices = core[component == number]
-        found = _colour_component(adjacency[np.ix_(vertices, vertices)], k, time_limit)
+        mine = np.flatnonzero(component == number)
+        found = _colour_component(inner[mine][:, mine], k, limits)
         if found is None:
             return None
         if isinstance(found, Infeasibility):
-            return Infeasibility(found.kind, tuple(vertices[list(found.points)].tolist()))
-        labels[vertices] = found
+            points = core[mine[list(found.points)]]
+            return Infeasibility(found.kind, tuple(points.tolist()))
+        labels[core[mine]] = found
     for vertex in reversed(peeled):
-        taken = set(labels[adjacency[vertex]].tolist())
+        taken = set(labels[_neighbours(graph, vertex)].tolist())
         labels[vertex] = next(colour for colour in range(k) if colour not in taken)
     return labels
 
 
 def _colour_component(
-    adjacency: NDArray[np.bool_], k: int, time_limit: float | None
+    graph: csr_array, k: int, limits: _Limits
 ) -> NDArray[np.intp] | Infeasibility | None:
-    labels = greedy_colouring(adjacency, k)
+    labels = greedy_colouring(graph, k)
     if labels is not None:
         return labels
-    clique = greedy_clique(adjacency)
+    clique = greedy_clique(graph)
     if len(clique) > k:
         return Infeasibility(InfeasibilityKind.CLIQUE, tuple(clique.tolist()))
-    no_objective = np.zeros((len(adjacency), k))
-    programme = colouring_programme(adjacency, k, no_objective, fixed=clique)
-    solution = solve_binary_programme(replace(programme, time_limit=time_limit))
+    m = graph.shape[0]
+    if not limits.permit(m + graph.nnz // 2 * k):
+        return None
+    programme = colouring_programme(graph, k, np.zeros((m, k)), fixed=clique)
+    programme = replace(programme, time_limit=limits.seconds)
+    solution = solve_binary_programme(programme, stop=limits.stop)
     if solution.status is MilpStatus.INFEASIBLE:
-        return Infeasibility(InfeasibilityKind.NOT_COLOURABLE, tuple(range(len(adjacency))))
+        return Infeasibility(InfeasibilityKind.NOT_COLOURABLE, tuple(range(m)))
     if solution.x is None:
         return None
     return np.argmax(solution.x.reshape(-1, k), axis=1)
 
 
-def _peel(adjacency: NDArray[np.bool_], k: int) -> tuple[NDArray[np.intp], list[int]]:
+def _peel(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
     """The k-core, and the other vertices in an order in which each has, when its turn comes, fewer
     than k neighbours left."""
-    degree = adjacency.sum(axis=1)
-    remaining = np.ones(len(adjacency), dtype=bool)
-    peeled: list[int] = []
-    while (loose := np.flatnonzero(remaining & (degree < k))).size:
+    degree = np.diff(graph.indptr)
+    remaining = np.ones(len(degree), dtype=bool)
+    peeled = np.flatnonzero(degree < k).tolist()
+    remaining[peeled] = False
+    for vertex in peeled:  # it grows on the way
+        others = _neighbours(graph, vertex)
+        degree[others] -= 1
+        loose = others[remaining[others] & (degree[others] < k)]
         remaining[loose] = False
-        degree -= adjacency[:, loose].sum(axis=1)
         peeled += loose.tolist()
     return np.flatnonzero(remaining), peeled
+
+
+def _neighbours(graph: csr_array, vertex: int) -> NDArray[np.intp]:
+    return graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
 
 
 def _use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:

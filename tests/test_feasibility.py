@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -77,6 +79,28 @@ def test_the_integer_programme_accepts_what_the_greedy_colouring_misses(monkeypa
 
 def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
     unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
-    monkeypatch.setattr(feasibility, "solve_binary_programme", lambda programme: unknown)
+    monkeypatch.setattr(feasibility, "solve_binary_programme", lambda programme, stop: unknown)
     contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
     assert find_feasible(contraction, time_limit=1.0) is None
+
+
+def test_a_programme_that_cannot_be_presolved_in_the_time_left_is_not_begun(monkeypatch):
+    monkeypatch.setattr(feasibility, "solve_binary_programme", None)
+    contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
+    assert find_feasible(contraction, time_limit=1e-4) is None
+    assert find_feasible(contraction, stop=lambda: True) is None
+
+
+def test_no_matrix_of_all_blocks_is_held():
+    n = 20_000
+    points = np.random.default_rng(0).normal(size=(n, 2))
+    ring = np.column_stack([np.arange(n), (np.arange(n) + 1) % n])
+    chords = np.column_stack([np.arange(n), (np.arange(n) + 7) % n])
+    contraction = contract(Instance(points, 4, cannot_link=np.concatenate([ring, chords])))
+    tracemalloc.start()
+    labels = find_feasible(contraction)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    i, j = contraction.cannot_link.T
+    assert (labels[i] != labels[j]).all()
+    assert peak < 100e6

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +13,7 @@ from heuristics.assignment.graph import PairGraph
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.wide import minimise
+from heuristics.time_left import TimeLeft, at_most, endless
 from sdpbb.errors import ParameterError
 
 
@@ -79,7 +78,7 @@ class PairwiseAssignment:
         candidates: NDArray[np.integer] | None = None,
         penalty: float = 1.0,
         start: NDArray[np.integer] | None = None,
-        seconds: float = math.inf,
+        left: TimeLeft = endless,
         fill: bool = True,
     ) -> AssignmentSolution:
         """Solve one assignment step.
@@ -91,22 +90,24 @@ class PairwiseAssignment:
             all, with costs (m, k)
         penalty : >= 0, of a soft pair of weight 1 that is violated
         start : (m,) clusters to begin from where something is searched for, or None
-        seconds : of this step at most, besides `AssignmentParameters.time_limit`
+        left : how long there is, besides `AssignmentParameters.time_limit`
         fill : whether empty clusters get blocks afterwards, by the cheapest moves that keep the
             hard pairs; with all clusters as candidates none is empty then
 
         Raises
         ------
+        OutOfTime
+            If no time is left before the components are known.
         ParameterError
             If an argument is not of this form.
         BackendFailure
             If the integer programming solver fails.
         """
-        deadline = perf_counter() + min(seconds, self._parameters.time_limit)
+        left = at_most(left, self._parameters.time_limit)
         potts = self._programme(costs, candidates, penalty)
         begin = None if start is None else self._positions(potts, start)
-        structure = self._structure_of(potts)
-        verdict = minimise(potts, structure, begin, deadline, self._parameters)
+        structure = self._structure_of(potts, left)
+        verdict = minimise(potts, structure, begin, left, self._parameters)
         bound = verdict.bound + potts.must_link_weight
         labels = verdict.labels
         if labels is None:
@@ -117,10 +118,10 @@ class PairwiseAssignment:
         clusters = potts.clusters(labels).astype(np.intp)
         return AssignmentSolution(clusters, objective, verdict.is_optimal, False, bound)
 
-    def _structure_of(self, potts: Potts) -> Structure:
+    def _structure_of(self, potts: Potts, left: TimeLeft) -> Structure:
         """The last one where it serves: k-means settles on the same candidates."""
         if self._structure is None or not self._structure.serves(potts.candidates):
-            self._structure = Structure(potts, self._parameters.table_budget)
+            self._structure = Structure(potts, self._parameters.table_budget, left)
         return self._structure
 
     def _programme(

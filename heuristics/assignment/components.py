@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +22,7 @@ from heuristics.assignment.elimination import (
 from heuristics.assignment.graph import adjacency_lists
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme
+from heuristics.time_left import TimeLeft, endless, go_on
 
 # Dynamic programming over all components together may take this many times the budget of one.
 BUDGETS = 20
@@ -48,6 +50,12 @@ class Structure:
     potts : gives candidates and pairs. A pair whose candidates are disjoint is the same for all
         labels, and connects nothing
     table_budget : entries of dynamic programming allowed to one component
+    left : how long there is
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
 
     Attributes
     ----------
@@ -56,25 +64,24 @@ class Structure:
     wide : the other components
     """
 
-    def __init__(self, potts: Potts, table_budget: float) -> None:
+    def __init__(self, potts: Potts, table_budget: float, left: TimeLeft = endless) -> None:
         self._candidates = potts.candidates
         matter = _pairs_that_matter(potts)
         i, j = potts.pairs[matter].T
         graph = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(potts.n, potts.n))
-        n_components, component = connected_components(graph, directed=False)
-        pairs_of = _grouped(matter, component[i], n_components)
-        blocks_of = _grouped(np.arange(potts.n), component, n_components)
+        component = connected_components(graph, directed=False)[1]
         buckets: list[Bucket] = []
         self.wide: list[Wide] = []
         narrow = []
-        left = BUDGETS * table_budget
-        for number in np.flatnonzero(np.bincount(component[i], minlength=n_components)):
-            pairs = pairs_of[number]
-            eliminated = _eliminated(potts, pairs, min(table_budget, left))
+        budget = BUDGETS * table_budget
+        for number, pairs in grouped(matter, component[i]):
+            if narrow or self.wide:
+                go_on(left)
+            eliminated = _eliminated(potts, pairs, min(table_budget, budget))
             if eliminated is None:
-                self.wide.append(Wide(blocks_of[number], pairs))
+                self.wide.append(Wide(np.flatnonzero(component == number), pairs))
                 continue
-            left -= entries_of(eliminated, potts.q)
+            budget -= entries_of(eliminated, potts.q)
             buckets += eliminated
             narrow.append(pairs)
         self.narrow_pairs = np.concatenate([np.empty(0, np.int64), *narrow])
@@ -124,11 +131,17 @@ def _pairs_that_matter(potts: Potts) -> NDArray[np.int64]:
     return np.flatnonzero(_share(potts.candidates, potts.pairs))
 
 
-def _grouped(
-    values: NDArray[np.int64], group: NDArray[np.int32], n_groups: int
-) -> list[NDArray[np.int64]]:
+def grouped(
+    values: NDArray[np.int64], group: NDArray[np.int32]
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The groups that have values, and these."""
+    if not len(values):
+        return
     order = np.argsort(group, kind="stable")
-    return np.split(values[order], np.cumsum(np.bincount(group, minlength=n_groups))[:-1])
+    numbers, first = np.unique(group[order], return_index=True)
+    ends = [*first[1:].tolist(), len(order)]
+    for number, start, end in zip(numbers.tolist(), first.tolist(), ends, strict=True):
+        yield number, values[order[start:end]]
 
 
 def _eliminated(potts: Potts, pairs: NDArray[np.int64], budget: float) -> list[Bucket] | None:
@@ -150,7 +163,7 @@ def _lists(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return lists.starts, lists.block
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _core(starts, neighbours):
     """The largest c such that some subgraph has least degree c: every elimination has a separator
     of that size."""
@@ -185,7 +198,7 @@ def _core(starts, neighbours):
     return core
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _share(candidates, pairs):
     """(p,) whether two blocks have a candidate in common; negative ones are none."""
     shared = np.zeros(len(pairs), np.bool_)

@@ -151,7 +151,7 @@ def _offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(list(lengths), dtype=np.int64)]).astype(np.int64)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def propagate(
     costs,
     block,

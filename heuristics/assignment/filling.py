@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
+from heuristics.time_left import TimeLeft, endless, go_on
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -92,37 +93,53 @@ def _move_chain(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> 
         cluster = target
 
 
-@njit(cache=True)
-def fill_empty_clusters(labels, sizes, means, k):
-    """Move single blocks into empty clusters; the gain of moving block i out of cluster a is
+def fill_empty_clusters(
+    labels: NDArray[np.int64],
+    sizes: NDArray[np.float64],
+    means: NDArray[np.float64],
+    k: int,
+    left: TimeLeft = endless,
+) -> NDArray[np.int64]:
+    """Move single blocks into empty clusters, one after the other the block whose move reduces the
+    sum of squares most; the labels (m,) are changed in place.
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left before none is empty.
+    """
+    count = np.bincount(labels, minlength=k)
+    for empty in np.flatnonzero(count == 0).tolist():
+        go_on(left)
+        _fill(labels, sizes, means, count, empty)
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def _fill(labels, sizes, means, count, empty):
+    """The gain of moving block i out of cluster a is
     e_i N_a / (N_a - e_i) || c_i - mean_a ||^2."""
     m, r = means.shape
-    count = np.zeros(k, np.int64)
+    k = len(count)
+    weight = np.zeros(k)
+    centre = np.zeros((k, r))
     for i in range(m):
-        count[labels[i]] += 1
-    for empty in range(k):
-        if count[empty] > 0:
+        weight[labels[i]] += sizes[i]
+        for t in range(r):
+            centre[labels[i], t] += sizes[i] * means[i, t]
+    chosen = -1
+    largest = -1.0
+    for i in range(m):
+        a = labels[i]
+        if count[a] < 2:
             continue
-        weight = np.zeros(k)
-        centre = np.zeros((k, r))
-        for i in range(m):
-            weight[labels[i]] += sizes[i]
-            for t in range(r):
-                centre[labels[i], t] += sizes[i] * means[i, t]
-        chosen = -1
-        largest = -1.0
-        for i in range(m):
-            a = labels[i]
-            if count[a] < 2:
-                continue
-            distance = 0.0
-            for t in range(r):
-                distance += (means[i, t] - centre[a, t] / weight[a]) ** 2
-            gain = sizes[i] * weight[a] / (weight[a] - sizes[i]) * distance
-            if gain > largest:
-                largest = gain
-                chosen = i
-        count[labels[chosen]] -= 1
-        count[empty] = 1
-        labels[chosen] = empty
-    return labels
+        distance = 0.0
+        for t in range(r):
+            distance += (means[i, t] - centre[a, t] / weight[a]) ** 2
+        gain = sizes[i] * weight[a] / (weight[a] - sizes[i]) * distance
+        if gain > largest:
+            largest = gain
+            chosen = i
+    count[labels[chosen]] -= 1
+    count[empty] = 1
+    labels[chosen] = empty

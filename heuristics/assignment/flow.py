@@ -45,7 +45,7 @@ def network(
     return Network(starts, np.argsort(tail, kind="stable"), head, capacity)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def augment(starts, arc, head, capacity, terminal, phases):
     """Increase the flow in as many phases as given, or until it is a maximum; the increase, and
     whether it is a maximum. Capacity and terminal become what is left of them.
@@ -109,7 +109,7 @@ def augment(starts, arc, head, capacity, terminal, phases):
     return flow, True
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _measure(starts, arc, head, capacity, terminal, distance, queue):
     """Steps from each node to one with capacity to the sink, -1 for no way; whether there is a way
     from the source."""

@@ -5,38 +5,43 @@ The programme (PC-SOS-SDP, section 3.4, with the centres of (2) fixed)
     minimise    sum_i e_i || c_i - m_{l(i)} ||^2
     subject to  l(i) != l(j) for every cannot-link ij
 
-falls apart into the connected components of the cannot-link graph. Each is solved exactly by
-dynamic programming, or by an integer programming solver where its tables would be too large.
+falls apart into the connected components of the cannot-link graph. Blocks without cannot-links take
+the nearest centre. A block of D neighbours needs no other labels than its 1 + D cheapest ones: one
+of these is free, whatever the neighbours have. The components are solved exactly by dynamic
+programming over these labels; where its tables would be too large, by a short branch and bound; and
+where that does not end, by a local search and an integer programming solver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from time import perf_counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from heuristics.assignment.components import grouped
 from heuristics.assignment.elimination import (
     Bucket,
+    Tables,
     eliminate,
+    entries_of,
     lay_out,
     propagate,
 )
 from heuristics.assignment.filling import fill_empty_clusters
 from heuristics.assignment.parameters import TABLE_BUDGET
-from heuristics.assignment.potts import Potts
-from heuristics.assignment.programme import AssignmentProgramme
-from heuristics.assignment.renaming import renamed
+from heuristics.assignment.wide_hard import WideComponent
+from heuristics.time_left import TimeLeft, endless, go_on, pieces
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
+from sdpbb.problem.colouring import sparse_graph
 
-# So that the first of many programmes does not take all the time.
-PROGRAMME_SHARE = 0.1
+# Dynamic programming over all components together may take this many times the budget of one, and
+# this many times between two looks at the time.
+BUDGETS, BUDGETS_AT_ONCE = 5, 1
 
 
 class Assignment:
@@ -46,19 +51,17 @@ class Assignment:
     ----------
     contraction : must have a clustering (see `sdpbb.feasibility.find_feasible`)
     table_budget : entries of dynamic programming allowed to one component; the components over it
-        are integer programmes, solved by HiGHS
-    time_limit : seconds allowed to integer programmes over all calls together, > 0; each may take
-        PROGRAMME_SHARE of what is left. Once time runs out, the labels of these components keep
-        the cannot-links but need not be the cheapest, and depend on the machine.
-    seconds_left : asked before every integer programme: how long the caller has, which counts like
-        the time limit where it is less; none is begun where that is 0
-    known : labels (m,) that keep the cannot-links, for the integer programmes to begin from; looked
+        are searched, and those that are left then are integer programmes, solved by HiGHS
+    time_limit : seconds allowed to integer programmes over all calls together, >= 0; each may take
+        `wide_hard.PROGRAMME_SHARE` of what is left. Without time the labels of these components
+        keep the cannot-links but need not be the cheapest
+    known : labels (m,) that keep the cannot-links, to begin the search of a component from; looked
         for if None
 
     Raises
     ------
     ParameterError
-        If a component is an integer programme and has no labels that keep the cannot-links.
+        If a component is searched and has no labels that keep the cannot-links.
     """
 
     def __init__(
@@ -67,37 +70,32 @@ class Assignment:
         table_budget: float = TABLE_BUDGET,
         time_limit: float = np.inf,
         known: NDArray[np.intp] | None = None,
-        seconds_left: Callable[[], float] = lambda: np.inf,
     ) -> None:
         self._sizes = contraction.sizes
-        self._means = contraction.means
+        self._means = np.ascontiguousarray(contraction.means)
         self._k = contraction.k
-        adjacency = contraction.adjacency
-        neighbours = [set(np.flatnonzero(row).tolist()) for row in adjacency]
-        component = connected_components(csr_array(adjacency), directed=False)[1]
-        by_component = np.argsort(component, kind="stable")
-        buckets: list[Bucket] = []
-        self._parts: list[_Part] = []
-        for blocks in np.split(by_component, np.cumsum(np.bincount(component))[:-1]):
-            inside = {v: set(neighbours[v]) for v in blocks.tolist()}
-            eliminated = eliminate(inside, self._k, table_budget)
-            if eliminated is not None:
-                buckets += eliminated
-                continue
-            self._parts.append(_part(blocks, adjacency[np.ix_(blocks, blocks)], self._k))
-        self._time_left = time_limit
-        self._seconds_left = seconds_left
-        if self._parts:
+        self._linked, ends = np.unique(contraction.cannot_link, return_inverse=True)
+        pairs = ends.reshape(-1, 2).astype(np.int64)
+        narrow: list[_Narrow] = []
+        self._wide: list[WideComponent] = []
+        left = BUDGETS * table_budget
+        for blocks, inside in _components(len(self._linked), pairs):
+            component = _eliminated(blocks, inside, self._k, min(table_budget, left))
+            if component is None:
+                self._wide.append(WideComponent(blocks, inside, self._k))
+            else:
+                left -= component.entries
+                narrow.append(component)
+        self._groups = list(_groups(narrow, BUDGETS_AT_ONCE * table_budget))
+        self._time_limit = time_limit
+        if self._wide:
             feasible = find_feasible(contraction) if known is None else known
             if isinstance(feasible, Infeasibility):
                 raise ParameterError(f"no clustering keeps the cannot-links: {feasible}")
             assert feasible is not None  # no time limit was given
-            self._last = feasible  # the programmes begin from the labels of the last call
-        number = {(i, j): p for p, (i, j) in enumerate(contraction.cannot_link.tolist())}
-        self._tables = lay_out(buckets, number, self._k)
-        self._weights = self._tables.weights(np.full(len(number), np.inf))
+            self._last = feasible[self._linked]  # the searches begin from those of the last call
 
-    def __call__(self, centres: NDArray[np.float64]) -> NDArray[np.intp]:
+    def __call__(self, centres: NDArray[np.float64], left: TimeLeft = endless) -> NDArray[np.intp]:
         """Labels (m,) for centres (k, r), with exactly k clusters.
 
         If the cheapest labels leave a cluster empty, the block whose move there reduces the sum of
@@ -107,15 +105,29 @@ class Assignment:
 
         Raises
         ------
+        OutOfTime
+            If no time is left on the way.
         ParameterError, BackendFailure
             As `minimise` does.
         """
         # || c_i ||^2 is the same for all labels of i, and left out.
-        distances = (centres**2).sum(axis=1) - 2.0 * (self._means @ centres.T)
-        labels = self.minimise(self._sizes[:, None] * distances)
-        return fill_empty_clusters(labels, self._sizes, self._means, self._k)
+        norms = (centres**2).sum(axis=1)
+        labels = np.empty(len(self._means), np.int64)
+        # Products of matrices take a tenth of the time of compiled loops.
+        for first, last in pieces(len(labels), max(1, centres.size // 10), left):
+            distances = norms - 2.0 * (self._means[first:last] @ centres.T)
+            labels[first:last] = distances.argmin(axis=1)
+        linked = self._linked
+        if len(linked):
+            costs = np.empty((len(linked), self._k))
+            for first, last in pieces(len(linked), max(1, centres.size // 10), left):
+                rows = linked[first:last]
+                distances = norms - 2.0 * (self._means[rows] @ centres.T)
+                costs[first:last] = self._sizes[rows, None] * distances
+            labels[linked] = self._minimise(costs, left)
+        return fill_empty_clusters(labels, self._sizes, self._means, self._k, left)
 
-    def minimise(self, costs: NDArray[np.float64]) -> NDArray[np.intp]:
+    def minimise(self, costs: NDArray[np.float64], left: TimeLeft = endless) -> NDArray[np.intp]:
         """Labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links; clusters may be
         empty.
 
@@ -125,6 +137,8 @@ class Assignment:
 
         Raises
         ------
+        OutOfTime
+            If no time is left on the way.
         ParameterError
             If no labels keep the cannot-links, or a cost is not finite.
         BackendFailure
@@ -132,57 +146,127 @@ class Assignment:
         """
         if not np.isfinite(costs).all():
             raise ParameterError("costs: every cost must be finite")
-        labels = np.full(len(costs), -1, dtype=np.int64)
-        tables = self._tables
+        labels = costs.argmin(axis=1).astype(np.int64)
+        if len(self._linked):
+            labels[self._linked] = self._minimise(costs[self._linked], left)
+        return labels
+
+    def _minimise(self, costs: NDArray[np.float64], left: TimeLeft) -> NDArray[np.int64]:
+        """Labels (l,) of the linked blocks for their costs (l, k)."""
+        labels = np.full(len(costs), -1, np.int64)
+        for group in self._groups:
+            go_on(left)
+            if not group.solve(costs, labels):
+                raise ParameterError("no clustering keeps the cannot-links of the contraction")
+        for part in self._wide:
+            go_on(left)
+            found, seconds = part.solve(
+                costs[part.blocks], self._last[part.blocks], self._time_limit, left
+            )
+            self._time_limit -= seconds
+            labels[part.blocks] = self._last[part.blocks] = found
+        return labels
+
+
+class _Narrow(NamedTuple):
+    """A component that is solved by tables over q labels of each block."""
+
+    q: int
+    buckets: list[Bucket]
+    entries: float
+    pairs: NDArray[np.int64]
+
+
+class _Group(NamedTuple):
+    """Components whose tables are filled by one call.
+
+    blocks : (b,) their numbers among the linked ones; the tables number them 0..b-1
+    """
+
+    q: int
+    blocks: NDArray[np.int64]
+    tables: Tables
+    weights: NDArray[np.float64]
+
+    def solve(self, costs: NDArray[np.float64], labels: NDArray[np.int64]) -> bool:
+        """Write labels of the blocks; False if there are none."""
+        mine, candidates, match = costs[self.blocks], None, None
+        if self.q < costs.shape[1]:
+            cheapest = np.argpartition(mine, self.q - 1, axis=1)[:, : self.q]
+            candidates = np.sort(cheapest, axis=1).astype(np.int64)
+            mine = np.take_along_axis(mine, candidates, axis=1)
+            match = self.tables.matches(candidates)
+        tables, chosen = self.tables, np.full(len(mine), -1, np.int64)
         if not propagate(
-            np.ascontiguousarray(costs),
+            np.ascontiguousarray(mine),
             tables.block,
             tables.separator_at,
             tables.separator,
-            self._weights,
-            None,
+            self.weights,
+            match,
             tables.source_at,
             tables.source,
             tables.stride_at,
             tables.stride,
             tables.table_at,
-            labels,
+            chosen,
         ):
-            raise ParameterError("no clustering keeps the cannot-links of the contraction")
-        for part in self._parts:
-            blocks = part.blocks
-            labels[blocks] = self._solve(part, costs[blocks], self._last[blocks])
-            self._last[blocks] = labels[blocks]
-        return labels
-
-    def _solve(
-        self, part: _Part, costs: NDArray[np.float64], last: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """Labels of one component by integer programming, at most as costly as the last ones under
-        any renaming of the clusters."""
-        start = renamed(last, costs)
-        left = min(self._time_left, self._seconds_left())
-        if left <= 0:
-            return start
-        began = perf_counter()
-        limit = PROGRAMME_SHARE * left
-        labels = part.programme.minimise(costs, part.weights, start, limit).labels
-        self._time_left -= perf_counter() - began
-        rows = np.arange(len(costs))
-        if labels is None or costs[rows, labels].sum() > costs[rows, start].sum():
-            return start
-        return labels
+            return False
+        if candidates is not None:
+            chosen = candidates[np.arange(len(chosen)), chosen]
+        labels[self.blocks] = chosen
+        return True
 
 
-class _Part(NamedTuple):
-    """A component too wide for dynamic programming."""
+def _components(
+    n: int, pairs: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The blocks and the pairs of each component of a graph in which every block has a pair."""
+    if not n:
+        return
+    component = connected_components(sparse_graph(n, pairs), directed=False)[1]
+    by_block = grouped(np.arange(n), component)
+    by_pair = grouped(np.arange(len(pairs)), component[pairs[:, 0]])
+    for (_, blocks), (_, inside) in zip(by_block, by_pair, strict=True):
+        yield blocks, pairs[inside]
 
-    blocks: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    programme: AssignmentProgramme
+
+def _eliminated(
+    blocks: NDArray[np.int64], pairs: NDArray[np.int64], k: int, budget: float
+) -> _Narrow | None:
+    """The component as tables, or None if they exceed the budget."""
+    neighbours: dict[int, set[int]] = {block: set() for block in blocks.tolist()}
+    for i, j in pairs.tolist():
+        neighbours[i].add(j)
+        neighbours[j].add(i)
+    q = min(k, 1 + max(map(len, neighbours.values())))
+    buckets = eliminate(neighbours, q, budget)
+    return None if buckets is None else _Narrow(q, buckets, entries_of(buckets, q), pairs)
 
 
-def _part(blocks: NDArray[np.intp], adjacency: NDArray[np.bool_], k: int) -> _Part:
-    pairs = np.argwhere(np.triu(adjacency))
-    potts = Potts(np.zeros((len(blocks), k)), None, pairs, np.full(len(pairs), np.inf))
-    return _Part(blocks, potts.weights, AssignmentProgramme(potts))
+def _groups(narrow: list[_Narrow], budget: float) -> Iterator[_Group]:
+    """The components with as many labels together, up to so many entries."""
+    waiting: list[_Narrow] = []
+    entries = 0.0
+    for component in sorted(narrow, key=lambda part: part.q):
+        if waiting and (component.q != waiting[0].q or entries + component.entries > budget):
+            yield _group(waiting)
+            waiting, entries = [], 0.0
+        waiting.append(component)
+        entries += component.entries
+    if waiting:
+        yield _group(waiting)
+
+
+def _group(parts: list[_Narrow]) -> _Group:
+    blocks = np.array([bucket.block for part in parts for bucket in part.buckets], np.int64)
+    position = {block: number for number, block in enumerate(blocks.tolist())}
+    buckets = [
+        Bucket(position[block], tuple(sorted(position[u] for u in separator)))
+        for part in parts
+        for block, separator in part.buckets
+    ]
+    pairs = [(position[i], position[j]) for part in parts for i, j in part.pairs.tolist()]
+    number = {(min(pair), max(pair)): p for p, pair in enumerate(pairs)}
+    tables = lay_out(buckets, number, parts[0].q)
+    return _Group(parts[0].q, blocks, tables, tables.weights(np.full(len(pairs), np.inf)))

@@ -10,9 +10,11 @@ from sdpbb.errors import ParameterError
 # Entries of dynamic programming for one component, sum over its blocks of q^(|S|+1). At about 55 ns
 # each this is 55 ms, which is what HiGHS takes for an easy component of that density.
 TABLE_BUDGET = 1_000_000
-# HiGHS takes three times the time it is given for the first relaxation of 200,000 rows, and finds
-# nothing better than the local search.
-MAX_ROWS = 50_000
+# Of larger programmes HiGHS finds nothing better than the local search; and what it takes for their
+# presolve, half a second for these, it looks at no clock.
+MAX_ROWS = 10_000
+# So many rows are presolved in about a second: larger programmes are not begun in the time left.
+ROWS_PER_SECOND = 20_000
 SOLVERS = ("auto", "highs", "gurobi")
 
 

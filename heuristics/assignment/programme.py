@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.assignment.potts import Potts
+from heuristics.time_left import TimeLeft, endless
 from sdpbb.backends.milp import BinaryModel, load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 
@@ -107,9 +108,10 @@ class AssignmentProgramme:
         weights: NDArray[np.float64],
         start: NDArray[np.int64] | None,
         seconds: float,
+        left: TimeLeft = endless,
     ) -> ProgrammeSolution:
         """Solve for other costs (n, q) and weights (p,), from the labels start (n,) if there are
-        any.
+        any, within so many seconds, and given up where no time is left.
 
         Raises
         ------
@@ -125,7 +127,7 @@ class AssignmentProgramme:
         objective = np.concatenate([(costs - least[:, None]).reshape(-1), prices])
         warm = None if start is None else self._vector(start)
         limit = None if seconds == np.inf else max(seconds, 1e-3)
-        solution = self._model.minimise(objective, warm, limit)
+        solution = self._model.minimise(objective, warm, limit, lambda: left() <= 0.0)
         if solution.status is MilpStatus.INFEASIBLE:
             return ProgrammeSolution(None, False, True, np.inf)
         bound = solution.bound + float(least.sum() + weights[weights < 0].sum())

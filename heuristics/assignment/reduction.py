@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
+from heuristics.time_left import OutOfTime, TimeLeft, endless, go_on, pieces
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
 DOMINANCE_SWEEPS = 20
@@ -46,9 +47,10 @@ class Reduced(NamedTuple):
         return np.where(same.any(axis=1), same.argmax(axis=1), self.potts.costs.argmin(axis=1))
 
 
-def without_dominated(potts: Potts) -> Potts | None:
+def without_dominated(potts: Potts, left: TimeLeft = endless) -> Potts | None:
     """The programme without labels that another label of the block serves no worse, whatever the
-    labels of the others; None if there is none to be left out. The minimum is the same.
+    labels of the others; None if there is none to be left out. The minimum is the same. Where no
+    time is left, some that are dominated may stay.
 
     Label a of block i is dominated by b if
 
@@ -61,11 +63,22 @@ def without_dominated(potts: Potts) -> Potts | None:
     starts, block, pair = potts.neighbours
     is_waiting = np.ones(potts.n, np.bool_)
     arrays = (starts, block, potts.weights[pair], potts.candidates, costs)
-    if not _dominate(*arrays, is_waiting):
+    each = potts.q * (1 if potts.candidates is None else potts.q)
+    each = potts.q + 2 * each * (1 + 2 * len(potts.pairs) // max(1, potts.n))
+    any_left_out = False
+    try:
+        for _ in range(DOMINANCE_SWEEPS):
+            left_out = False
+            for first, last in pieces(potts.n, each, left):
+                left_out |= _dominate(first, last, *arrays, is_waiting)
+                any_left_out |= left_out
+            if not left_out:
+                break
+            go_on(left)
+    except OutOfTime:
+        pass  # what was left out by then is dominated
+    if not any_left_out:
         return None
-    for _ in range(DOMINANCE_SWEEPS):
-        if not _dominate(*arrays, is_waiting):
-            break
     candidates = potts.candidates
     if candidates is not None:
         candidates = np.where(np.isfinite(costs), candidates, -1)
@@ -104,7 +117,7 @@ def reduced(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
     return Reduced(left, blocks, original, labels, constant)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def place(candidates, i, cluster):
     """The label of block i for a cluster, -1 for none."""
     if candidates is None:
@@ -116,7 +129,7 @@ def place(candidates, i, cluster):
         return -1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def cluster_of(candidates, i, label):
     if candidates is None:
         return label
@@ -124,9 +137,10 @@ def cluster_of(candidates, i, label):
         return candidates[i, label]
 
 
-@njit(cache=True)
-def _dominate(starts, neighbour, weight, candidates, costs, is_waiting):
-    """One sweep over the blocks that wait; whether any label was left out (its cost is inf)."""
+@njit(cache=True, nogil=True)
+def _dominate(first, last, starts, neighbour, weight, candidates, costs, is_waiting):
+    """Go over the blocks from the first to before the last that wait; whether any label was left
+    out (its cost is inf)."""
     n, q = costs.shape
     allowed = np.zeros(n, np.int64)
     for i in range(n):
@@ -135,7 +149,7 @@ def _dominate(starts, neighbour, weight, candidates, costs, is_waiting):
                 allowed[i] += 1
     worst = np.empty(q)
     any_left_out = False
-    for i in range(n):
+    for i in range(first, last):
         if not is_waiting[i]:
             continue
         is_waiting[i] = False
@@ -179,7 +193,7 @@ def _dominate(starts, neighbour, weight, candidates, costs, is_waiting):
     return any_left_out
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _settle(starts, neighbour, weight, costs, candidates, labels):
     """Charge settled blocks to the costs of their neighbours, settle what has one label left, and
     so on; what the settled blocks cost, inf for a contradiction."""

@@ -23,7 +23,6 @@ Minimizing nonsubmodular functions with graph cuts - a review, IEEE PAMI 29 (200
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -32,14 +31,16 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.flow import Network, augment, network
 from heuristics.assignment.potts import Potts
+from heuristics.time_left import TimeLeft, endless
 
 # All finite coefficients together, after scaling to integers: flows are then exact, and what is
 # proven of the rounded coefficients is wrong by half a unit for each of them at most.
 TOTAL = 2**50
 # More than any flow.
 INFINITE = 2**52
-# Phases of the maximum flow between two looks at the clock.
-PHASES = 10
+# Phases of the maximum flow between two looks at the time: so many, or fewer where all of them
+# together would look at more arcs.
+PHASES, ARCS = 10, 1_000_000
 
 
 class RoofDual(NamedTuple):
@@ -65,11 +66,10 @@ class _Terms(NamedTuple):
     single: NDArray[np.float64]
 
 
-def roof_dual(potts: Potts, deadline: float = np.inf) -> RoofDual:
+def roof_dual(potts: Potts, left: TimeLeft = endless) -> RoofDual:
     """The roof dual of a programme with two labels, both allowed, for each block.
 
-    If the flow is no maximum at the deadline, a time of `perf_counter`, nothing is known of labels;
-    the bound holds.
+    If the flow is no maximum when no time is left, nothing is known of labels; the bound holds.
     """
     terms = _terms(potts)
     finite = np.isfinite(terms.coefficient)
@@ -83,9 +83,10 @@ def roof_dual(potts: Potts, deadline: float = np.inf) -> RoofDual:
     graph = _implications(potts.n, terms, whole)
     # From the source to the negations, from the literals to the sink.
     terminal = single.reshape(-1, 2)[:, ::-1].reshape(-1) - single
-    flow, is_maximum = augment(*graph, terminal, PHASES)
-    while not is_maximum and perf_counter() < deadline:
-        increase, is_maximum = augment(*graph, terminal, PHASES)
+    phases = max(1, min(PHASES, ARCS // (1 + len(graph.head))))
+    flow, is_maximum = augment(*graph, terminal, phases)
+    while not is_maximum and left() > 0.0:
+        increase, is_maximum = augment(*graph, terminal, phases)
         flow += increase
     rounding = 0.5 * (len(single) + len(whole))
     bound = terms.constant + (0.5 * flow + common.sum() - rounding) / scale
@@ -169,7 +170,7 @@ def _symmetric(n: int, graph: Network) -> NDArray[np.bool_]:
     return (graph.capacity > 0) | (graph.capacity[mirrored] > 0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _reach(starts, arc, head, is_open, terminal, labels):
     """Let all literals hold that capacity is left to from the source."""
     n_literals = len(terminal)
@@ -193,7 +194,7 @@ def _reach(starts, arc, head, is_open, terminal, labels):
                 length += 1
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _close(starts, arc, head, is_open, order, preferred, labels):
     """Let closed sets of literals hold: for each block without a label all that its preferred
     label implies, if this is no contradiction, or all that the other label implies.

@@ -9,20 +9,21 @@ none cheaper or the time is over.
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.assignment.building import constructed, mended
 from heuristics.assignment.components import Structure, Wide
-from heuristics.assignment.parameters import AssignmentParameters
+from heuristics.assignment.improving import improved
+from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
 from heuristics.assignment.reduction import reduced, without_dominated
 from heuristics.assignment.renaming import renamed
 from heuristics.assignment.roof_duality import roof_dual, satisfying
-from heuristics.assignment.search import constructed, improved, mended
+from heuristics.time_left import TimeLeft, at_most
 
 
 class Verdict(NamedTuple):
@@ -46,7 +47,7 @@ def minimise(
     potts: Potts,
     structure: Structure,
     start: NDArray[np.int64] | None,
-    deadline: float,
+    left: TimeLeft,
     parameters: AssignmentParameters,
     may_reduce: bool = True,
 ) -> Verdict:
@@ -56,7 +57,7 @@ def minimise(
     ----------
     structure : of its candidates and pairs
     start : (n,) labels to begin from, which need not keep the hard pairs, or None
-    deadline : a time of `perf_counter`
+    left : how long there is
     may_reduce : whether dominance and roof duality may settle blocks; they did what they can if not
     """
     labels = np.argmin(potts.costs, axis=1)
@@ -69,12 +70,11 @@ def minimise(
     for position, part in enumerate(structure.wide):
         # Each part may take its share, by size, of what is left.
         share = sizes[position] / sum(sizes[position:])
-        now = perf_counter()
         verdict = _minimise_wide(
             potts.restricted(part.blocks, part.pairs),
             part,
             None if start is None else start[part.blocks],
-            now + share * max(0.0, deadline - now),
+            at_most(left, share * max(0.0, left())),
             parameters,
             may_reduce,
         )
@@ -93,7 +93,7 @@ def _minimise_wide(
     potts: Potts,
     part: Wide,
     start: NDArray[np.int64] | None,
-    deadline: float,
+    left: TimeLeft,
     parameters: AssignmentParameters,
     may_reduce: bool,
 ) -> Verdict:
@@ -102,23 +102,23 @@ def _minimise_wide(
     if potts.value(least) <= lowest:  # no pair is violated
         return Verdict(least, True, False, lowest)
     if may_reduce:
-        fewer = without_dominated(potts)
+        fewer = without_dominated(potts, left)
         if fewer is not None or potts.q == 2 or not np.isfinite(potts.costs).all():
-            left = reduced(fewer or potts, np.full(potts.n, -1))
-            if left is None:
+            rest = reduced(fewer or potts, np.full(potts.n, -1))
+            if rest is None:
                 return INFEASIBLE
-            begin = None if start is None else left.lowered(start)
-            solve = _with_two_labels if left.potts.q <= 2 else _by_components
-            verdict = solve(left.potts, begin, deadline, parameters)
-            labels = None if verdict.labels is None else left.lifted(verdict.labels)
-            return verdict._replace(labels=labels, bound=verdict.bound + left.constant)
-    return _search(potts, part, start, lowest, deadline, parameters)
+            begin = None if start is None else rest.lowered(start)
+            solve = _with_two_labels if rest.potts.q <= 2 else _by_components
+            verdict = solve(rest.potts, begin, left, parameters)
+            labels = None if verdict.labels is None else rest.lifted(verdict.labels)
+            return verdict._replace(labels=labels, bound=verdict.bound + rest.constant)
+    return _search(potts, part, start, lowest, left, parameters)
 
 
 def _with_two_labels(
     potts: Potts,
     start: NDArray[np.int64] | None,
-    deadline: float,
+    left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> Verdict:
     """Minimise a programme in which each block has two allowed labels."""
@@ -127,26 +127,26 @@ def _with_two_labels(
     feasible = satisfying(potts)
     if feasible is None:
         return INFEASIBLE
-    dual = roof_dual(potts, deadline)
-    left = reduced(potts, dual.labels)
-    assert left is not None  # persistent labels keep the hard pairs among them, and extend
+    dual = roof_dual(potts, left)
+    rest = reduced(potts, dual.labels)
+    assert rest is not None  # persistent labels keep the hard pairs among them, and extend
     begin = feasible if start is None or potts.value(start) == np.inf else start
-    verdict = _by_components(left.potts, left.lowered(begin), deadline, parameters)
+    verdict = _by_components(rest.potts, rest.lowered(begin), left, parameters)
     assert verdict.labels is not None  # `begin` keeps the hard pairs
-    bound = max(dual.bound, verdict.bound + left.constant)
-    labels = left.lifted(verdict.labels)
+    bound = max(dual.bound, verdict.bound + rest.constant)
+    labels = rest.lifted(verdict.labels)
     return Verdict(labels, verdict.is_optimal, False, bound)
 
 
 def _by_components(
     potts: Potts,
     start: NDArray[np.int64] | None,
-    deadline: float,
+    left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> Verdict:
     """Minimise a programme that is reduced already, and may have fallen apart."""
-    structure = Structure(potts, parameters.table_budget)
-    return minimise(potts, structure, start, deadline, parameters, may_reduce=False)
+    structure = Structure(potts, parameters.table_budget, left)
+    return minimise(potts, structure, start, left, parameters, may_reduce=False)
 
 
 def _search(
@@ -154,21 +154,21 @@ def _search(
     part: Wide,
     start: NDArray[np.int64] | None,
     lowest: float,
-    deadline: float,
+    left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> Verdict:
     """Local search, then an integer programme."""
-    best = _local(potts, start, deadline)
+    best = _local(potts, start, left)
     value = np.inf if best is None else potts.value(best)
-    left = deadline - perf_counter()
-    if value <= lowest or left <= 0 or size_of(potts) > parameters.max_rows:
+    size, seconds = size_of(potts), left()
+    if value <= lowest or size > min(parameters.max_rows, ROWS_PER_SECOND * seconds):
         return Verdict(best, value <= lowest, False, lowest)
     if part.programme is None or not part.programme.serves(potts.weights):
         part.programme = AssignmentProgramme(potts, parameters.solver)
-    left = deadline - perf_counter()
-    if left <= 0:
+    seconds = left()
+    if seconds <= 0:
         return Verdict(best, False, False, lowest)
-    found = part.programme.minimise(potts.costs, potts.weights, best, left)
+    found = part.programme.minimise(potts.costs, potts.weights, best, seconds, left)
     bound = max(found.bound, lowest)
     if best is not None and (found.labels is None or potts.value(found.labels) >= value):
         # Up to the tolerances of the solver, its minimum is no lower.
@@ -177,25 +177,25 @@ def _search(
 
 
 def _local(
-    potts: Potts, start: NDArray[np.int64] | None, deadline: float
+    potts: Potts, start: NDArray[np.int64] | None, left: TimeLeft
 ) -> NDArray[np.int64] | None:
     """The best labels of descents from `start`, from labels made block by block, and from the
     cheapest labels with the broken hard pairs mended."""
     options = []
     if start is not None and potts.value(start) < np.inf:
         options.append(start)
-    built = constructed(potts, deadline - perf_counter())
+    built = constructed(potts, left)
     if built is not None:
         if potts.candidates is None:
             built = renamed(built, potts.costs)
         options.append(built)
-    near = mended(potts, potts.costs.argmin(axis=1), 0.5 * (deadline - perf_counter()))
+    near = mended(potts, potts.costs.argmin(axis=1), at_most(left, 0.5 * left()))
     if near is not None:
         options.append(near)
-    found = [improved(potts, x, deadline - perf_counter(), by_tabu=False) for x in options]
+    found = [improved(potts, x, left, by_tabu=False) for x in options]
     if not found:
         return None
-    return improved(potts, min(found, key=potts.value), deadline - perf_counter())
+    return improved(potts, min(found, key=potts.value), left)
 
 
 def _value_of_narrow(potts: Potts, structure: Structure, labels: NDArray[np.int64]) -> float:

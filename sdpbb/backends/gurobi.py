@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,6 +56,7 @@ class GurobiModel:
         objective: NDArray[np.float64],
         warm_start: NDArray[np.float64] | None = None,
         time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> MilpSolution:
         """Minimise another objective over the same rows (`BinaryModel`).
 
@@ -71,7 +75,7 @@ class GurobiModel:
         if warm_start is not None:
             self._x.Start = warm_start
         try:
-            model.optimize()
+            model.optimize(None if stop is None else _terminating(stop))
         except self._gurobi.GurobiError as error:
             if error.errno in (codes.Error.NO_LICENSE, codes.Error.SIZE_LIMIT_EXCEEDED):
                 raise BackendUnavailable(f"Gurobi: {error}") from None
@@ -82,6 +86,7 @@ class GurobiModel:
             codes.INFEASIBLE: MilpStatus.INFEASIBLE,
             codes.INF_OR_UNBD: MilpStatus.INFEASIBLE,
             codes.TIME_LIMIT: MilpStatus.TIME_LIMIT,
+            codes.INTERRUPTED: MilpStatus.TIME_LIMIT,
         }.get(model.Status)
         if status is None:
             raise BackendFailure(f"Gurobi: status {model.Status}")
@@ -89,3 +94,13 @@ class GurobiModel:
             return MilpSolution(status, None, np.inf, np.inf)
         values = self._x.X if model.SolCount else None
         return checked_solution(self._programme, objective, status, values, scale * model.ObjBound)
+
+
+def _terminating(stop: Callable[[], bool]) -> Callable[[Any, int], None]:
+    """The callback that gives a solve up."""
+
+    def look(model: Any, where: int) -> None:
+        if stop():
+            model.terminate()
+
+    return look

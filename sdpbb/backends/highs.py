@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import highspy
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +24,12 @@ _STATUS = {
     # Binary variables are bounded, so that only one of the two remains.
     highspy.HighsModelStatus.kUnboundedOrInfeasible: MilpStatus.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: MilpStatus.TIME_LIMIT,
+    highspy.HighsModelStatus.kInterrupt: MilpStatus.TIME_LIMIT,
 }
+_INTERRUPTIBLE = (
+    highspy.cb.HighsCallbackType.kCallbackSimplexInterrupt,
+    highspy.cb.HighsCallbackType.kCallbackMipInterrupt,
+)
 
 
 class HighsModel:
@@ -37,6 +45,7 @@ class HighsModel:
         objective: NDArray[np.float64],
         warm_start: NDArray[np.float64] | None = None,
         time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> MilpSolution:
         """Minimise another objective over the same rows (`BinaryModel`).
 
@@ -55,7 +64,7 @@ class HighsModel:
         if warm_start is not None:
             values = np.asarray(warm_start, dtype=np.float64)
             expect_ok(highs.setSolution(count, self._columns, values), "warm start")
-        run(highs)
+        run(highs, stop)
         verdict = highs.getModelStatus()
         if verdict not in _STATUS:
             raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
@@ -83,8 +92,34 @@ def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
     return highs
 
 
-def run(highs: highspy.Highs) -> None:
-    """Solve what HiGHS holds; BackendFailure if that ends with an error."""
+def run(highs: highspy.Highs, stop: Callable[[], bool] | None = None) -> None:
+    """Solve what HiGHS holds; BackendFailure if that ends with an error.
+
+    stop : asked between steps of the simplex method and nodes of a tree, not by presolve; once it
+        is true the solve ends, as one interrupted
+    """
+    if stop is None:
+        _run(highs)
+        return
+    asked = stop
+
+    def look(kind: Any, message: str, data: Any, answer: Any, user: Any) -> None:
+        # Without an answer HiGHS goes on; of logging calls there is none.
+        if answer is not None and asked():
+            answer.user_interrupt = True
+
+    highs.setCallback(look, None)
+    for kind in _INTERRUPTIBLE:
+        highs.startCallback(kind)
+    try:
+        _run(highs)
+    finally:
+        for kind in _INTERRUPTIBLE:
+            highs.stopCallback(kind)
+        highs.setCallback(None, None)
+
+
+def _run(highs: highspy.Highs) -> None:
     outcome = highs.run()
     if outcome == highspy.HighsStatus.kError:
         # A process has one pool of HiGHS threads. Where other code has made a larger one, HiGHS

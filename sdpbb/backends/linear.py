@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -44,6 +45,7 @@ _STATUS = {
     # The unit cube is bounded, so that only one of the two remains.
     highspy.HighsModelStatus.kUnboundedOrInfeasible: LinearStatus.INFEASIBLE,
     highspy.HighsModelStatus.kTimeLimit: LinearStatus.TIME_LIMIT,
+    highspy.HighsModelStatus.kInterrupt: LinearStatus.TIME_LIMIT,
 }
 
 
@@ -64,9 +66,13 @@ class LinearModel:
         self._highs = holding(lp, solver="simplex")
 
     def minimise(
-        self, objective: NDArray[np.float64], time_limit: float | None = None
+        self,
+        objective: NDArray[np.float64],
+        time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> LinearSolution:
-        """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0.
+        """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0. Given up, as
+        when the time is over, once `stop`, which is asked on the way, is true.
 
         Raises
         ------
@@ -82,7 +88,7 @@ class LinearModel:
         # Of linear programmes HiGHS counts the time of all runs of one object together.
         limit = highspy.kHighsInf if time_limit is None else highs.getRunTime() + time_limit
         expect_ok(highs.setOptionValue("time_limit", limit), "option time_limit")
-        run(highs)
+        run(highs, stop)
         verdict = highs.getModelStatus()
         if verdict not in _STATUS:
             raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")

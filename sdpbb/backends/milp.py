@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -20,8 +21,10 @@ class BinaryModel(Protocol):
         objective: NDArray[np.float64],
         warm_start: NDArray[np.float64] | None = None,
         time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> MilpSolution:
-        """Minimise another objective (p,) over the same rows."""
+        """Minimise another objective (p,) over the same rows; given up, as when the time is over,
+        once `stop`, which is asked on the way, is true."""
 
 
 _log = logging.getLogger(__name__)
@@ -67,19 +70,23 @@ class _PreferredModel:
         objective: NDArray[np.float64],
         warm_start: NDArray[np.float64] | None = None,
         time_limit: float | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> MilpSolution:
         """Minimise another objective over the same rows (`BinaryModel`)."""
         try:
-            return self._model.minimise(objective, warm_start, time_limit)
+            return self._model.minimise(objective, warm_start, time_limit, stop)
         except BackendUnavailable as error:
             # The licence that comes with gurobipy stops at 2,000 variables, and says so only now.
             _log.info("HiGHS instead: %s", error)
             self._model = load(self._programme, "highs")
-            return self._model.minimise(objective, warm_start, time_limit)
+            return self._model.minimise(objective, warm_start, time_limit, stop)
 
 
-def solve_binary_programme(programme: BinaryProgramme, solver: str = "auto") -> MilpSolution:
-    """Minimise a binary programme with the solver of the given name.
+def solve_binary_programme(
+    programme: BinaryProgramme, solver: str = "auto", stop: Callable[[], bool] | None = None
+) -> MilpSolution:
+    """Minimise a binary programme with the solver of the given name; given up once `stop`, which is
+    asked on the way, is true.
 
     Raises
     ------
@@ -89,4 +96,4 @@ def solve_binary_programme(programme: BinaryProgramme, solver: str = "auto") -> 
         If the solver ends without a verdict for another reason than time.
     """
     model = load(programme, solver)
-    return model.minimise(programme.objective, programme.warm_start, programme.time_limit)
+    return model.minimise(programme.objective, programme.warm_start, programme.time_limit, stop)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 # Cliques are grown from this many vertices of largest degree.
 CLIQUE_STARTS = 32
 
+Graph: TypeAlias = NDArray[np.bool_] | csr_array
 
-def greedy_colouring(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] | None:
+
+def greedy_colouring(adjacency: Graph, k: int) -> NDArray[np.intp] | None:
     """Colour a graph with at most k colours by saturation (DSATUR).
 
     The next vertex is the one whose neighbours show the most colours (of these, the one of
@@ -17,7 +22,8 @@ def greedy_colouring(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] |
 
     Parameters
     ----------
-    adjacency : (m, m) symmetric, False on the diagonal
+    adjacency : (m, m) symmetric, False on the diagonal, dense or sparse. Besides a sparse one only
+        m k flags are held
     k : number of colours, k >= 1
 
     Returns
@@ -27,25 +33,33 @@ def greedy_colouring(adjacency: NDArray[np.bool_], k: int) -> NDArray[np.intp] |
 
     Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
     """
-    m = len(adjacency)
-    degree = adjacency.sum(axis=1)
-    seen = np.zeros((m, k), dtype=bool)  # the colours of the neighbours
-    priority = degree.copy()  # saturation * m + degree; negative once coloured
+    graph = csr_array(adjacency)
+    starts, neighbours = graph.indptr, graph.indices
+    m = graph.shape[0]
+    degree = np.diff(starts).astype(np.intp)
     labels = np.full(m, -1, dtype=np.intp)
-    for _ in range(m):
-        vertex = int(np.argmax(priority))
-        colour = int(np.argmin(seen[vertex]))
-        if seen[vertex, colour]:
+    labels[degree == 0] = 0
+    linked = np.flatnonzero(degree)
+    position = np.cumsum(degree > 0) - 1  # among the linked ones
+    seen = np.zeros((len(linked), k), dtype=bool)  # the colours of the neighbours
+    priority = degree[linked].copy()  # saturation * m + degree; negative once coloured
+    for _ in range(len(linked)):
+        at = int(np.argmax(priority))
+        colour = int(np.argmin(seen[at]))
+        if seen[at, colour]:
             return None
+        vertex = linked[at]
         labels[vertex] = colour
-        priority[vertex] = -1
-        newly = adjacency[vertex] & ~seen[:, colour] & (labels < 0)
+        priority[at] = -1
+        others = neighbours[starts[vertex] : starts[vertex + 1]]
+        waiting = position[others[labels[others] < 0]]
+        newly = waiting[~seen[waiting, colour]]
         seen[newly, colour] = True
         priority[newly] += m
     return labels
 
 
-def greedy_clique(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
+def greedy_clique(adjacency: Graph) -> NDArray[np.intp]:
     """A large clique: vertices (w,) in increasing order, w >= 1 if the graph has a vertex.
 
     Grown from each of the vertices of largest degree by the candidate that keeps the most other
@@ -53,18 +67,27 @@ def greedy_clique(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
 
     Parameters
     ----------
-    adjacency : (m, m) symmetric, False on the diagonal
+    adjacency : (m, m) symmetric, False on the diagonal, dense or sparse
     """
+    graph = csr_array(adjacency)
     best: list[int] = []
-    by_degree = np.argsort(-adjacency.sum(axis=1), kind="stable")
+    by_degree = np.argsort(-np.diff(graph.indptr), kind="stable")
     for start in by_degree[:CLIQUE_STARTS].tolist():
         clique = [start]
-        candidates = np.flatnonzero(adjacency[start])
+        candidates = np.sort(graph.indices[graph.indptr[start] : graph.indptr[start + 1]])
+        among = graph[candidates][:, candidates].toarray() != 0
         while len(candidates):
-            among = adjacency[np.ix_(candidates, candidates)]
             chosen = int(np.argmax(among.sum(axis=1)))
             clique.append(int(candidates[chosen]))
-            candidates = candidates[among[chosen]]
+            kept = np.flatnonzero(among[chosen])
+            candidates, among = candidates[kept], among[np.ix_(kept, kept)]
         if len(clique) > len(best):
             best = clique
     return np.array(sorted(best), dtype=np.intp)
+
+
+def sparse_graph(m: int, edges: NDArray[np.intp]) -> csr_array:
+    """The adjacency matrix (m, m) of edges (q, 2), each once, as sparse rows."""
+    i, j = edges.T
+    tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
+    return csr_array((np.ones(len(tails), bool), (tails, heads)), shape=(m, m))

@@ -32,10 +32,11 @@ def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
 
 def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
     """The neighbours of each of n vertices under undirected edges (p, 2)."""
-    tails, heads = np.concatenate([pairs, pairs[:, ::-1]]).T
-    order = np.argsort(tails, kind="stable")
-    ends = np.cumsum(np.bincount(tails, minlength=n))
-    return [set(part.tolist()) for part in np.split(heads[order], ends[:-1])]
+    neighbours: list[set[int]] = [set() for _ in range(n)]
+    for i, j in pairs.tolist():
+        neighbours[i].add(j)
+        neighbours[j].add(i)
+    return neighbours
 
 
 def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:

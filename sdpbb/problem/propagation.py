@@ -101,11 +101,15 @@ def shared_cliques(
     """The cliques of the given order whose members have at least two common neighbours, each with
     these, until CLIQUE_BUDGET is spent."""
     budget = CLIQUE_BUDGET
+    everything = set(range(len(neighbours)))
+    # A clique with the common neighbours of all but the last of its members: those of all are
+    # found when its turn comes, so that what waits holds no sets of its own.
     stack: list[tuple[tuple[int, ...], set[int]]] = [
-        ((i,), adjacent) for i, adjacent in enumerate(neighbours) if len(adjacent) > order
+        ((i,), everything) for i, adjacent in enumerate(neighbours) if len(adjacent) > order
     ]
     while stack and budget > 0:
-        clique, common = stack.pop()
+        clique, before = stack.pop()
+        common = before & neighbours[clique[-1]]
         budget -= 1 + len(common)
         if len(common) < order - len(clique) + 2:
             continue
@@ -113,4 +117,4 @@ def shared_cliques(
             if len(common) >= 2:
                 yield clique, common
             continue
-        stack += [((*clique, j), common & neighbours[j]) for j in common if j > clique[-1]]
+        stack += [((*clique, j), common) for j in common if j > clique[-1]]

@@ -13,6 +13,8 @@ from sdpbb.backends.highs import HighsModel
 from sdpbb.backends.milp import load, solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus, checked_solution
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+from sdpbb.feasibility import colouring_programme
+from tests.graphs import random_graph
 
 
 def programme(c, rows, lower, upper, **options) -> BinaryProgramme:
@@ -174,7 +176,7 @@ class UnlicensedModel:
     def __init__(self, programme):
         pass
 
-    def minimise(self, objective, warm_start=None, time_limit=None):
+    def minimise(self, objective, warm_start=None, time_limit=None, stop=None):
         raise BackendUnavailable("too large for the licence")
 
 
@@ -200,3 +202,26 @@ def test_an_error_in_the_presolve_of_highs_costs_no_verdict():
     for objective in (given.objective, -given.objective):
         least = minimum(replace(given, objective=objective))
         assert model.minimise(objective).objective == pytest.approx(least)
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 5])
+def test_a_solve_is_given_up_when_it_is_asked_to_stop(allowed):
+    # Eight colours for a random graph of 60 vertices take HiGHS minutes.
+    adjacency = random_graph(np.random.default_rng(0), 60, 0.5)
+    asked = 0
+
+    def stop():
+        nonlocal asked
+        asked += 1
+        return asked > allowed
+
+    hard = colouring_programme(adjacency, 8, np.zeros((60, 8)))
+    solution = solve_binary_programme(hard, "highs", stop)
+    assert solution.status is MilpStatus.TIME_LIMIT
+    assert asked > allowed
+
+
+def test_a_model_that_was_stopped_solves_again():
+    model = load(programme([1, -1, 2], [[1, 1, 1]], [2], [3]), "highs")
+    model.minimise(np.ones(3), stop=lambda: True)
+    assert model.minimise(np.array([1.0, -1, 2])).x.tolist() == [1, 1, 0]

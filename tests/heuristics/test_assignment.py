@@ -4,9 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heuristics import Assignment
-from heuristics.assignment.hard import PROGRAMME_SHARE
+from heuristics.assignment import wide_hard
+from heuristics.assignment.exact import cheapest_labels, clique_partition
+from heuristics.assignment.graph import adjacency_lists
 from heuristics.assignment.programme import AssignmentProgramme, ProgrammeSolution
+from heuristics.assignment.wide_hard import PROGRAMME_SHARE
+from heuristics.time_left import OutOfTime
 from sdpbb.errors import ParameterError
+from sdpbb.problem import Instance, contract
 from tests.graphs import (
     clusterings,
     complete,
@@ -67,18 +72,72 @@ def test_integer_programmes_get_a_share_of_the_time_there_is(monkeypatch):
     monkeypatch.setattr(
         AssignmentProgramme,
         "minimise",
-        lambda *arguments: seconds.append(arguments[-1]) or UNSOLVED,
+        lambda *arguments: seconds.append(arguments[-2]) or UNSOLVED,
     )
     rng = np.random.default_rng(11)
     adjacency = random_graph(rng, 60, 0.2)
-    left = iter([1e9, 500.0, 0.0, -1.0])
-    assignment = Assignment(
-        contraction_of(adjacency, 8, rng), 0, time_limit=1e6, seconds_left=lambda: next(left)
-    )
-    for n_begun in (1, 2, 2, 2):
-        assert proper(adjacency, assignment.minimise(rng.normal(size=(60, 8))))
+    contraction = contraction_of(adjacency, 8, rng)
+    # A component that the branch and bound does not finish.
+    assignment = Assignment(contraction, 0, time_limit=1e6)
+    for left, n_begun in ((1e9, 1), (500.0, 2), (1e-9, 2)):
+        labels = assignment.minimise(rng.normal(size=(60, 8)), lambda left=left: left)
+        assert proper(adjacency, labels)
         assert len(seconds) == n_begun
     assert seconds == pytest.approx([PROGRAMME_SHARE * 1e6, PROGRAMME_SHARE * 500.0])
+
+
+def test_a_step_without_time_left_is_given_up():
+    rng = np.random.default_rng(11)
+    for budget in (0, np.inf):
+        contraction = contraction_of(cycle(60), 8, rng)
+        assignment = Assignment(contraction, budget)
+        with pytest.raises(OutOfTime):
+            assignment.minimise(rng.normal(size=(60, 8)), lambda: 0.0)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.floats(0, 1), st.integers(2, 5))
+@settings(max_examples=60, deadline=None)
+def test_branch_and_bound_finds_the_minimum(seed, m, density, k):
+    rng = np.random.default_rng(seed)
+    adjacency = random_graph(rng, m, density)
+    feasible = proper_colourings(adjacency, k)
+    if not feasible:
+        return
+    pairs = np.argwhere(np.triu(adjacency))
+    starts, neighbours, _ = adjacency_lists(m, pairs)
+    cliques = clique_partition([set(np.flatnonzero(row).tolist()) for row in adjacency])
+    members = np.split(cliques.members, cliques.starts[1:-1])
+    assert sorted(cliques.members) == list(range(m))
+    for clique in members:
+        assert adjacency[np.ix_(clique, clique)].sum() == len(clique) * (len(clique) - 1)
+    costs = rng.normal(size=(m, k)) * 10.0 ** rng.integers(-3, 4)
+    known = np.array(feasible[rng.integers(len(feasible))])
+    labels, is_proven = cheapest_labels(costs, starts, neighbours, cliques, known)
+    assert is_proven
+    assert proper(adjacency, labels)
+    assert cost_of(costs, labels) == pytest.approx(min(cost_of(costs, x) for x in feasible))
+    # The search is as long as it is allowed to be, and never worse than what was known.
+    for work in (0, m * m * k, 4 * m * m * k):
+        cut, _ = cheapest_labels(costs, starts, neighbours, cliques, known, work)
+        assert proper(adjacency, cut)
+        assert cost_of(costs, cut) <= cost_of(costs, known)
+
+
+def test_a_clique_with_as_many_labels_is_a_matter_of_a_moment(monkeypatch):
+    """Eight blocks that exclude each other and three more, over eight clusters: the tables of an
+    elimination would have 8^8 entries, and no integer programme is needed."""
+    monkeypatch.setattr(wide_hard, "AssignmentProgramme", None)
+    monkeypatch.setattr(wide_hard, "improved", None)
+    clique = [2, 4, 5, 6, 7, 8, 9, 11]
+    pairs = [(i, j) for i in clique for j in clique if i < j]
+    pairs += [(1, 2), (1, 4), (1, 11), (0, 6), (7, 10), (9, 10)]
+    points = np.array([-5.0, -1, -1, -4, -3, 1, -1, 3, -1, 2, -4, 5, -2, 2])
+    contraction = contract(Instance(points[:, None], 8, cannot_link=pairs))
+    rng = np.random.default_rng(0)
+    assignment = Assignment(contraction)
+    for _ in range(100):
+        centres = contraction.means[rng.permutation(contraction.n_blocks)[:8]]
+        assert proper(contraction.adjacency, assignment(centres))
 
 
 def test_both_solvers_agree_on_a_larger_graph():

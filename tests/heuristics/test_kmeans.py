@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans as Reference
 
-from heuristics.kmeans import KMeans, best_kmeans, block_means, kmeans, unconstrained
+from heuristics.kmeans import KMeans, best_kmeans, kmeans, unconstrained
 from heuristics.method import Clock
 from heuristics.result import HeuristicStatus, Stop
-from heuristics.starts import kmeans_plus_plus
+from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.enumeration import random_instance
@@ -104,7 +104,7 @@ def test_blocks_are_weighted():
         np.zeros(2),
         contraction.cannot_link,
     )
-    assert block_means(weighted, np.zeros(2, np.intp)).tolist() == [[1.0]]
+    assert cluster_means(weighted, np.zeros(2, np.intp)).tolist() == [[1.0]]
 
 
 @given(seeds)

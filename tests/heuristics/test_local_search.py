@@ -1,21 +1,20 @@
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heuristics import LocalSearch
+from heuristics import LocalSearch, local_search
 from heuristics.local_search import (
     _adjacency_lists,
-    _cluster_sums,
     _exchange,
     _kempe_chain,
     _relabel,
+    _sums_of,
 )
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility
 from tests.graphs import contraction_of, proper, random_graph
+from tests.heuristics.looks import Countdown
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -29,9 +28,8 @@ def feasible_case(seed: int, m: int = 14, density: float = 0.15, k: int = 3):
 
 
 def kernel_state(contraction, labels):
-    weighted = contraction.sizes[:, None] * contraction.means
-    gram = weighted @ weighted.T
-    return gram, *_cluster_sums(labels.astype(np.int64), contraction.k, contraction.sizes, gram)
+    rows = contraction.sizes[:, None] * contraction.means
+    return rows, _sums_of(labels.astype(np.int64), contraction.k, contraction.sizes, rows)
 
 
 @given(seeds)
@@ -42,7 +40,8 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
         return
     contraction, labels = case
     m, k = contraction.n_blocks, contraction.k
-    gram, count, weight, square, inner = kernel_state(contraction, labels)
+    rows, sums = kernel_state(contraction, labels)
+    net = np.empty(rows.shape[1])
     starts, neighbours = _adjacency_lists(contraction)
     stamp, chain = np.full(m, -1), np.empty(m, np.int64)
     sizes = contraction.sizes
@@ -56,9 +55,7 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
             exchanged = labels.copy()
             exchanged[members] = np.where(labels[members] == a, b, a)
             assert proper(contraction.adjacency, exchanged)
-            change = _exchange(
-                chain, length, a, b, labels, sizes, gram, count, weight, square, inner
-            )
+            change = _exchange(chain, length, a, b, labels, sizes, rows, *sums, net)
             if len(np.unique(exchanged)) < k:
                 assert change == np.inf
             else:
@@ -71,16 +68,14 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
 def test_sums_are_kept_up_with(seed):
     case = feasible_case(seed, density=0.0)
     contraction, labels = case
-    gram, _, weight, square, inner = kernel_state(contraction, labels)
+    rows, sums = kernel_state(contraction, labels)
     rng = np.random.default_rng(seed)
     for _ in range(10):
         j, target = rng.integers(contraction.n_blocks), rng.integers(contraction.k)
         if labels[j] != target:
-            _relabel(j, target, labels, contraction.sizes, gram, weight, square, inner)
-    _, _, expected_weight, expected_square, expected_inner = kernel_state(contraction, labels)
-    assert weight == pytest.approx(expected_weight)
-    assert square == pytest.approx(expected_square, abs=1e-9)
-    assert inner == pytest.approx(expected_inner, abs=1e-9)
+            _relabel(j, target, labels, contraction.sizes, rows, *sums)
+    for kept_up, expected in zip(sums, kernel_state(contraction, labels)[1], strict=True):
+        assert kept_up == pytest.approx(expected, abs=1e-9)
 
 
 @given(seeds, st.floats(0, 0.3), st.integers(2, 4))
@@ -119,16 +114,41 @@ def test_identical_points_terminate():
     assert np.array_equal(LocalSearch(contraction)(labels), labels)
 
 
-def test_it_ends_after_the_sweep_in_which_it_is_stopped():
+def test_a_sweep_ends_where_no_time_is_left(monkeypatch):
+    monkeypatch.setattr(local_search, "WORK", 100)
     rng = np.random.default_rng(0)
     contraction = contraction_of(random_graph(rng, 80, 0.01), 8, rng)
     labels = find_feasible(contraction)
     search, costs = LocalSearch(contraction), [contraction.cost(labels)]
-    for answers in ([True], [False, True]):
-        asked = iter(answers)
-        found = search(labels, partial(next, asked))
-        assert next(asked, None) is None
+    for n_looks in (1, 5, 25):
+        left = Countdown(n_looks)
+        found = search(labels, left)
+        assert left.n_looks == n_looks + 1
         assert proper(contraction.adjacency, found)
+        assert np.array_equal(np.unique(found), np.arange(8))
         costs.append(contraction.cost(found))
     costs.append(contraction.cost(search(labels)))
-    assert costs[0] > costs[1] > costs[2] > costs[3]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[2] > costs[4]
+
+
+def test_pieces_of_a_sweep_come_to_the_same(monkeypatch):
+    rng = np.random.default_rng(1)
+    contraction = contraction_of(random_graph(rng, 60, 0.02), 5, rng)
+    labels = find_feasible(contraction)
+    whole = LocalSearch(contraction)(labels)
+    monkeypatch.setattr(local_search, "WORK", 50)
+    assert np.array_equal(LocalSearch(contraction)(labels), whole)
+
+
+def test_without_swaps_no_chain_improves(monkeypatch):
+    monkeypatch.setattr(local_search, "SWAP_BLOCKS", 0)
+    rng = np.random.default_rng(2)
+    contraction = contraction_of(random_graph(rng, 40, 0.02), 4, rng)
+    found = LocalSearch(contraction)(find_feasible(contraction))
+    cost = contraction.cost(found)
+    for i in range(40):
+        for target in range(4):
+            moved = np.where(np.arange(40) == i, target, found)
+            if proper(contraction.adjacency, moved) and len(np.unique(moved)) == 4:
+                assert contraction.cost(moved) >= cost - 1e-9

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.problem.colouring import greedy_clique, greedy_colouring
+from sdpbb.problem.colouring import greedy_clique, greedy_colouring, sparse_graph
 from tests.graphs import complete, cycle, mycielski, proper, proper_colourings, random_graph
 
 graphs = st.builds(
@@ -56,3 +56,14 @@ def test_no_vertices():
     nothing = np.zeros((0, 0), dtype=bool)
     assert len(greedy_clique(nothing)) == 0
     assert len(greedy_colouring(nothing, 2)) == 0
+
+
+@given(graphs, st.integers(1, 4))
+def test_sparse_and_dense_graphs_are_the_same(adjacency, k):
+    sparse = sparse_graph(len(adjacency), np.argwhere(np.triu(adjacency)))
+    assert np.array_equal(sparse.toarray(), adjacency)
+    assert np.array_equal(greedy_clique(sparse), greedy_clique(adjacency))
+    dense = greedy_colouring(adjacency, k)
+    assert (dense is None) == (greedy_colouring(sparse, k) is None)
+    if dense is not None:
+        assert np.array_equal(greedy_colouring(sparse, k), dense)

@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heuristics.assignment.hard import PROGRAMME_SHARE
 from heuristics.assignment.programme import AssignmentProgramme
+from heuristics.assignment.wide_hard import PROGRAMME_SHARE
 from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -105,7 +105,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     monkeypatch.setattr(
         AssignmentProgramme,
         "minimise",
-        lambda *arguments: seconds.append(arguments[-1]) or UNSOLVED,
+        lambda *arguments: seconds.append(arguments[-2]) or UNSOLVED,
     )
     rng = np.random.default_rng(2)
     labels, pairs = np.arange(150) % 8, rng.integers(150, size=(500, 2))

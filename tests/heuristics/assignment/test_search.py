@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heuristics.assignment.building import constructed
+from heuristics.assignment.improving import improved
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import reduced, without_dominated
-from heuristics.assignment.search import constructed, improved
 from tests.heuristics.assignment.programmes import random_candidates, random_pairs
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -32,12 +33,12 @@ def all_values(potts):
 @settings(max_examples=150, deadline=None)
 def test_labels_keep_the_hard_pairs_and_only_get_cheaper(seed, m, density, k, listed):
     potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
-    labels = constructed(potts, 5.0)
+    labels = constructed(potts)
     if labels is None:
         return  # no promise; that it is rare is tested on larger graphs
     value = potts.value(labels)
     assert np.isfinite(value)
-    better = improved(potts, labels, 5.0)
+    better = improved(potts, labels)
     assert potts.value(better) <= value + 1e-9
     # No single block can be moved at a gain.
     for i in range(m):
@@ -94,13 +95,13 @@ def test_planted_labels_are_found(n, k, degree, informed):
     if informed:
         costs[np.arange(n), planted] -= 3.0
     potts = Potts(costs, None, pairs, np.full(len(pairs), np.inf))
-    labels = constructed(potts, 30.0)
+    labels = constructed(potts)
     assert labels is not None
-    assert np.isfinite(potts.value(improved(potts, labels, 30.0)))
+    assert np.isfinite(potts.value(improved(potts, labels)))
 
 
 def test_the_search_is_repeatable():
     rng = np.random.default_rng(3)
     potts = random_potts(rng, 200, 0.03, 6, False)
-    runs = [improved(potts, constructed(potts, 30.0), 30.0) for _ in range(2)]
+    runs = [improved(potts, constructed(potts)) for _ in range(2)]
     assert np.array_equal(*runs)

@@ -1,0 +1,210 @@
+"""Labels that keep the hard pairs of an assignment programme.
+
+They are made block by block, next the one with the fewest labels left that break no hard pair
+(the saturation of D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979)),
+among these the one with the most to lose. Hard pairs that are still broken are mended by tabu
+search over the number of broken pairs (A. Hertz, D. de Werra, Using tabu search techniques for
+graph coloring, Computing 39 (1987)).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment.potts import Potts
+from heuristics.assignment.reduction import cluster_of, place
+from heuristics.assignment.tally import (
+    LOOKS,
+    Tally,
+    relabel,
+    steps_of_relabelling,
+    tallied,
+    unlabelled,
+)
+from heuristics.time_left import OutOfTime, TimeLeft, endless, pieces
+
+# Moves of the tabu search over broken pairs, at most: for each block, and at least.
+MOVES_PER_BLOCK, MOVES = 200, 200_000
+# The same where there are other labels to fall back upon, for each block.
+MENDING_PER_BLOCK = 4
+
+
+def constructed(potts: Potts, left: TimeLeft = endless) -> NDArray[np.int64] | None:
+    """Labels (n,) that keep the hard pairs, None if none were found. Repeatable, unless the time
+    cuts in."""
+    tally = unlabelled(potts)
+    in_order = np.partition(potts.costs, 1, axis=1) if potts.q > 1 else potts.costs
+    regret = in_order[:, min(1, potts.q - 1)] - in_order[:, 0]
+    rank = np.empty(potts.n, np.int64)
+    rank[np.argsort(-regret, kind="stable")] = np.arange(potts.n)
+    # Next is the least key: labels left times n, plus rank.
+    key = np.isfinite(potts.costs).sum(axis=1) * potts.n + rank
+    heap = np.argsort(key)
+    place_of = np.empty(potts.n, np.int64)
+    place_of[heap] = np.arange(potts.n)
+    try:
+        for first, last in pieces(potts.n, potts.q + steps_of_relabelling(potts), left):
+            _build(last - first, potts.n - first, heap, place_of, key, *tally)
+    except OutOfTime:
+        return None
+    return _mended(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), left)
+
+
+def mended(
+    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless
+) -> NDArray[np.int64] | None:
+    """Labels that keep the hard pairs from labels (n,) that break some, None if a few moves for
+    each block do not mend them. Repeatable, unless the time cuts in."""
+    try:
+        tally = tallied(potts, labels, left)
+    except OutOfTime:
+        return None
+    return _mended(tally, MENDING_PER_BLOCK * potts.n, left)
+
+
+def _mended(tally: Tally, most: int, left: TimeLeft) -> NDArray[np.int64] | None:
+    until = np.zeros(tally.gamma.shape, np.int64)
+    moves, q = 0, tally.gamma.shape[1]
+    while n_broken := tally.n_broken:
+        if moves > most or left() <= 0.0:
+            return None
+        count = 1 + LOOKS // (n_broken * q + 100)
+        _mend(*tally, until, moves, count)
+        moves += count
+    return tally.labels
+
+
+@njit(cache=True, nogil=True)
+def _sift_up(heap, at, key, place_of):
+    i = heap[at]
+    while at > 0 and key[heap[(at - 1) // 2]] > key[i]:
+        heap[at] = heap[(at - 1) // 2]
+        place_of[heap[at]] = at
+        at = (at - 1) // 2
+    heap[at] = i
+    place_of[i] = at
+
+
+@njit(cache=True, nogil=True)
+def _pop(heap, size, key, place_of):
+    """The first of a heap of `size`; the last takes its place."""
+    first = heap[0]
+    i = heap[size - 1]
+    size -= 1
+    at = 0
+    while 2 * at + 1 < size:
+        child = 2 * at + 1
+        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
+            child += 1
+        if key[heap[child]] >= key[i]:
+            break
+        heap[at] = heap[child]
+        place_of[heap[at]] = at
+        at = child
+    heap[at] = i
+    place_of[i] = at
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _build(
+    count,
+    size,
+    heap,
+    place_of,
+    key,
+    starts,
+    neighbour,
+    weight,
+    candidates,
+    gamma,
+    broken,
+    labels,
+):
+    """Give labels to the next `count` blocks of the heap, which has this size."""
+    n, q = gamma.shape
+    for waiting in range(size, size - count, -1):
+        i = _pop(heap, waiting, key, place_of)
+        best = -1
+        for a in range(q):
+            if gamma[i, a] == np.inf:
+                continue
+            if (
+                best < 0
+                or broken[i, a] < broken[i, best]
+                or (broken[i, a] == broken[i, best] and gamma[i, a] < gamma[i, best])
+            ):
+                best = a
+        relabel(i, best, starts, neighbour, weight, candidates, gamma, broken, labels)
+        cluster = cluster_of(candidates, i, best)
+        for position in range(starts[i], starts[i + 1]):
+            j = neighbour[position]
+            if labels[j] >= 0 or weight[position] < np.inf:
+                continue
+            b = place(candidates, j, cluster)
+            if b >= 0 and broken[j, b] == 1 and gamma[j, b] < np.inf:
+                key[j] -= n
+                _sift_up(heap, place_of[j], key, place_of)
+
+
+@njit(cache=True, nogil=True)
+def _mend(starts, neighbour, weight, candidates, gamma, broken, labels, until, moves, count):
+    """Tabu search: of the labels of blocks in broken pairs the one that breaks fewest, then the
+    cheapest; a label that was left is tabu for a while, unless nothing would stay broken."""
+    n, q = gamma.shape
+    state = np.uint64(88172645463325252 + moves)
+    in_conflict = np.empty(n, np.int64)
+    place_of = np.full(n, -1, np.int64)
+    n_conflicts = 0
+    total = 0
+    for i in range(n):
+        if broken[i, labels[i]] > 0:
+            total += broken[i, labels[i]]
+            in_conflict[n_conflicts] = i
+            place_of[i] = n_conflicts
+            n_conflicts += 1
+    total //= 2
+    for move in range(moves, moves + count):
+        if n_conflicts == 0:
+            return
+        best_i, best_a, best_change, best_cost = -1, -1, 0, np.inf
+        for number in range(n_conflicts):
+            i = in_conflict[number]
+            own = labels[i]
+            for a in range(q):
+                if a == own or gamma[i, a] == np.inf:
+                    continue
+                change = broken[i, a] - broken[i, own]
+                if until[i, a] > move and total + change > 0:
+                    continue
+                cost = gamma[i, a] - gamma[i, own]
+                if (
+                    best_i < 0
+                    or change < best_change
+                    or (change == best_change and cost < best_cost)
+                ):
+                    best_i, best_a, best_change, best_cost = i, a, change, cost
+        if best_i < 0:
+            continue
+        i, own = best_i, labels[best_i]
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        until[i, own] = move + 1 + (6 * n_conflicts) // 10 + np.int64(state % np.uint64(10))
+        total += best_change
+        relabel(i, best_a, starts, neighbour, weight, candidates, gamma, broken, labels)
+        for position in range(starts[i] - 1, starts[i + 1]):
+            j = i if position < starts[i] else neighbour[position]
+            conflicting = broken[j, labels[j]] > 0
+            if conflicting and place_of[j] < 0:
+                in_conflict[n_conflicts] = j
+                place_of[j] = n_conflicts
+                n_conflicts += 1
+            elif not conflicting and place_of[j] >= 0:
+                n_conflicts -= 1
+                moved = in_conflict[n_conflicts]
+                in_conflict[place_of[j]] = moved
+                place_of[moved] = place_of[j]
+                place_of[j] = -1

@@ -1,0 +1,282 @@
+"""Descent and tabu search in an assignment programme, from labels that keep its hard pairs.
+
+Single blocks and Kempe chains are moved as long as the objective decreases, and single blocks
+further on by tabu search. The Kempe chain of block i and cluster b holds the blocks of the clusters
+l(i) and b that are linked to i by hard pairs among them; exchanging both clusters on it breaks no
+hard pair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment.potts import Potts
+from heuristics.assignment.reduction import cluster_of, place
+from heuristics.assignment.tally import LOOKS, relabel, tallied, threshold
+from heuristics.time_left import OutOfTime, TimeLeft, endless, go_on, pieces
+
+# Moves of the tabu search over the objective without an improvement, at most: for each block, and
+# in all; and no more than about a second takes.
+PATIENCE_PER_BLOCK, PATIENCE = 100, 20_000
+# A block rests for this share of as many moves as there are blocks: with shorter rests the search
+# stays where it is, and ends a tenth higher on graphs of thousands of soft pairs.
+TENURE = 8
+# Longer Kempe chains are left alone: they turn half of the labelling round, and rarely pay.
+LONGEST_CHAIN = 64
+
+
+def improved(
+    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless, by_tabu: bool = True
+) -> NDArray[np.int64]:
+    """Labels at most as costly, from labels (n,) that keep the hard pairs, by descent and, if
+    wanted, tabu search and descent once more. Repeatable, unless the time cuts in."""
+    descended = _descended(potts, labels, left)
+    if not by_tabu:
+        return descended
+    found = _wandered(potts, descended, left)
+    if np.array_equal(found, descended):
+        return found
+    return _descended(potts, found, left)
+
+
+def _descended(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+    found = labels
+    is_waiting, least = np.ones(potts.n, np.bool_), threshold(potts)
+    # A few chains are looked at for each block.
+    each = 4 * potts.q + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
+    try:
+        go_on(left)
+        tally = tallied(potts, labels, left)
+        found, changed = tally.labels, True
+        while changed:
+            changed = False
+            for first, last in pieces(potts.n, each, left):
+                changed |= _descend(first, last, *tally, is_waiting, least)
+            go_on(left)
+    except OutOfTime:
+        pass  # every move counts by itself
+    return found
+
+
+def _wandered(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+    """The best labels met by the tabu search over the objective."""
+    best, until = labels.copy(), np.zeros(potts.n, np.int64)
+    looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.q  # of one move
+    patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
+    since, moves, excess, least = 0, 0, 0.0, threshold(potts)
+    try:
+        go_on(left)
+        tally = tallied(potts, labels, left)
+    except OutOfTime:
+        return best
+    while since < patience and left() > 0.0:
+        count = min(patience - since, 1 + LOOKS // looks)
+        since, excess = _wander(*tally, best, until, moves, count, since, excess, least)
+        moves += count
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _cheapest_move(i, gamma, broken, labels):
+    """The label of block i, other than its own, that breaks no hard pair and costs least, -1 for
+    none, and the change."""
+    best, least = -1, np.inf
+    for a in range(gamma.shape[1]):
+        if a != labels[i] and broken[i, a] == 0 and gamma[i, a] < least:
+            best, least = a, gamma[i, a]
+    return best, least - gamma[i, labels[i]]
+
+
+@njit(cache=True, nogil=True)
+def _wander(
+    starts,
+    neighbour,
+    weight,
+    candidates,
+    gamma,
+    broken,
+    labels,
+    best,
+    until,
+    moves,
+    count,
+    since,
+    below,
+    threshold,
+):
+    """Tabu search over the objective: `count` times the cheapest move of a block that has not been
+    moved lately, unless it leads below the best so far. `below` is by how much the objective of
+    labels exceeds that of `best`, and `since` how long that is ago; both are returned."""
+    n = len(labels)
+    state = np.uint64(88172645463325252 + moves)
+    target = np.empty(n, np.int64)
+    change = np.empty(n)
+    for i in range(n):
+        target[i], change[i] = _cheapest_move(i, gamma, broken, labels)
+    excess = below
+    for move in range(moves, moves + count):
+        chosen = -1
+        for i in range(n):
+            if (until[i] <= move or excess + change[i] < -threshold) and (
+                chosen < 0 or change[i] < change[chosen]
+            ):
+                chosen = i
+        since += 1
+        if chosen < 0 or target[chosen] < 0:
+            continue
+        state ^= state << np.uint64(13)
+        state ^= state >> np.uint64(7)
+        state ^= state << np.uint64(17)
+        until[chosen] = move + 1 + n // TENURE + np.int64(state % np.uint64(10))
+        excess += change[chosen]
+        relabel(
+            chosen,
+            target[chosen],
+            starts,
+            neighbour,
+            weight,
+            candidates,
+            gamma,
+            broken,
+            labels,
+        )
+        target[chosen], change[chosen] = _cheapest_move(chosen, gamma, broken, labels)
+        for position in range(starts[chosen], starts[chosen + 1]):
+            j = neighbour[position]
+            target[j], change[j] = _cheapest_move(j, gamma, broken, labels)
+        if excess < -threshold:
+            best[:] = labels
+            excess = 0.0
+            since = 0
+    return since, excess
+
+
+@njit(cache=True, nogil=True)
+def _descend(
+    first,
+    last,
+    starts,
+    neighbour,
+    weight,
+    candidates,
+    gamma,
+    broken,
+    labels,
+    is_waiting,
+    threshold,
+):
+    """Go over the blocks from the first to before the last that wait to be looked at; whether any
+    labels were changed."""
+    n, q = gamma.shape
+    stamp = np.full(n, -1, np.int64)
+    chain = np.empty(LONGEST_CHAIN, np.int64)
+    target = np.empty(LONGEST_CHAIN, np.int64)
+    stamped = 0
+    any_changed = False
+    for i in range(first, last):
+        if not is_waiting[i]:
+            continue
+        is_waiting[i] = False
+        own = labels[i]
+        best, least = -1, -threshold
+        for a in range(q):
+            if a != own and broken[i, a] == 0 and gamma[i, a] - gamma[i, own] < least:
+                best, least = a, gamma[i, a] - gamma[i, own]
+        length = 1
+        chain[0], target[0] = i, best
+        for a in range(q):
+            # Some block of a chain that improves gains by itself, soft pairs within aside.
+            if broken[i, a] == 0 or gamma[i, a] >= gamma[i, own]:
+                continue
+            stamped += 1
+            found, change = _chain(
+                i,
+                a,
+                starts,
+                neighbour,
+                weight,
+                candidates,
+                gamma,
+                labels,
+                stamp,
+                stamped,
+                chain,
+                target,
+            )
+            if found and change < least:
+                best, least = a, change
+        if best < 0:
+            continue
+        if broken[i, best] == 0:
+            length, chain[0], target[0] = 1, i, best
+        else:
+            stamped += 1
+            length, _ = _chain(
+                i,
+                best,
+                starts,
+                neighbour,
+                weight,
+                candidates,
+                gamma,
+                labels,
+                stamp,
+                stamped,
+                chain,
+                target,
+            )
+        any_changed = True
+        for number in range(length):
+            j = chain[number]
+            relabel(j, target[number], starts, neighbour, weight, candidates, gamma, broken, labels)
+            is_waiting[j] = True
+            for position in range(starts[j], starts[j + 1]):
+                is_waiting[neighbour[position]] = True
+    return any_changed
+
+
+@njit(cache=True, nogil=True)
+def _chain(
+    i, a, starts, neighbour, weight, candidates, gamma, labels, stamp, stamped, chain, target
+):
+    """Collect the Kempe chain of block i with the cluster of its label a, with the new labels; its
+    length, 0 if it is too long or a block must not have the other cluster, and what exchanging it
+    changes."""
+    here = cluster_of(candidates, i, labels[i])
+    there = cluster_of(candidates, i, a)
+    chain[0], target[0] = i, a
+    stamp[i] = stamped
+    length, first = 1, 0
+    change = 0.0
+    while first < length:
+        j = chain[first]
+        is_here = cluster_of(candidates, j, labels[j]) == here
+        change += gamma[j, target[first]] - gamma[j, labels[j]]
+        first += 1
+        for position in range(starts[j], starts[j + 1]):
+            u = neighbour[position]
+            cluster = cluster_of(candidates, u, labels[u])
+            if (
+                weight[position] < np.inf
+                or stamp[u] == stamped
+                or (cluster != (there if is_here else here))
+            ):
+                continue
+            b = place(candidates, u, here if is_here else there)
+            if b < 0 or gamma[u, b] == np.inf or length == len(chain):
+                return 0, 0.0
+            stamp[u] = stamped
+            chain[length], target[length] = u, b
+            length += 1
+    # Soft pairs within the chain stay as they are, whereas each end saw the other one stand still.
+    for number in range(length):
+        j = chain[number]
+        cluster = cluster_of(candidates, j, labels[j])
+        for position in range(starts[j], starts[j + 1]):
+            u = neighbour[position]
+            if stamp[u] == stamped and weight[position] < np.inf:
+                same = cluster_of(candidates, u, labels[u]) == cluster
+                change += weight[position] if same else -weight[position]
+    return length, change

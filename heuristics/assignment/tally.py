@@ -1,0 +1,108 @@
+"""Labels of an assignment programme, with what each other label of a block would cost."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from heuristics.assignment.potts import Potts
+from heuristics.assignment.reduction import cluster_of, place
+from heuristics.time_left import TimeLeft, endless, pieces
+
+# What the tabu searches look at between two looks at the time, about 0.1 s.
+LOOKS = 10_000_000
+# A share of the costs.
+MINIMUM_IMPROVEMENT = 1e-12
+
+
+class Tally(NamedTuple):
+    """Adjacency lists and candidates, and what the kernels keep up to date.
+
+    gamma : (n, q) what label b of block j costs with its soft pairs, given the labels of the others
+    broken : (n, q) how many hard pairs it breaks
+    labels : (n,), -1 for none yet
+    """
+
+    starts: NDArray[np.int64]
+    neighbour: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    candidates: NDArray[np.int64] | None
+    gamma: NDArray[np.float64]
+    broken: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+    @property
+    def n_broken(self) -> int:
+        """How many blocks are in a broken hard pair."""
+        return int((self.broken[np.arange(len(self.labels)), self.labels] > 0).sum())
+
+
+def unlabelled(potts: Potts) -> Tally:
+    """The tally before any block has a label."""
+    starts, block, pair = potts.neighbours
+    broken = np.zeros(potts.costs.shape, np.int64)
+    labels = np.full(potts.n, -1, np.int64)
+    return Tally(
+        starts, block, potts.weights[pair], potts.candidates, potts.costs.copy(), broken, labels
+    )
+
+
+def tallied(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless) -> Tally:
+    """The tally of a copy of the labels (n,).
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
+    """
+    tally = unlabelled(potts)
+    for first, last in pieces(potts.n, steps_of_relabelling(potts), left):
+        _label(first, last, labels, *tally)
+    return tally
+
+
+def steps_of_relabelling(potts: Potts) -> int:
+    """What giving a label to a block takes, on average."""
+    each = 1 if potts.candidates is None else potts.q
+    return 1 + 2 * len(potts.pairs) // max(1, potts.n) * each
+
+
+def threshold(potts: Potts) -> float:
+    """By how much a move has to improve to count: far above the rounding of its change, so that a
+    descent ends."""
+    finite = np.isfinite(potts.costs)
+    soft = np.abs(potts.weights[np.isfinite(potts.weights)]).sum()
+    return MINIMUM_IMPROVEMENT * float(np.abs(potts.costs[finite]).max() + soft / potts.n)
+
+
+@njit(cache=True, nogil=True)
+def relabel(i, label, starts, neighbour, weight, candidates, gamma, broken, labels):
+    """Give block i a label, and keep the tally up with it."""
+    old = -1 if labels[i] < 0 else cluster_of(candidates, i, labels[i])
+    new = cluster_of(candidates, i, label)
+    labels[i] = label
+    for position in range(starts[i], starts[i + 1]):
+        j = neighbour[position]
+        w = weight[position]
+        if old >= 0:
+            b = place(candidates, j, old)
+            if b >= 0:
+                if w == np.inf:
+                    broken[j, b] -= 1
+                else:
+                    gamma[j, b] -= w
+        b = place(candidates, j, new)
+        if b >= 0:
+            if w == np.inf:
+                broken[j, b] += 1
+            else:
+                gamma[j, b] += w
+
+
+@njit(cache=True, nogil=True)
+def _label(first, last, given, starts, neighbour, weight, candidates, gamma, broken, labels):
+    for i in range(first, last):
+        relabel(i, given[i], starts, neighbour, weight, candidates, gamma, broken, labels)

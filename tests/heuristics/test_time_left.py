@@ -1,0 +1,144 @@
+"""Heuristics can be left at any moment: work is counted in looks at the time, never in seconds."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import heuristics
+from heuristics import MultiStart, MultiStartParameters, time_left
+from heuristics.multi_start import Descent
+from heuristics.registry import METHODS
+from heuristics.result import HeuristicStatus, Stop
+from heuristics.time_left import OutOfTime, at_most, endless, go_on, pieces, stopping
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Instance, contract
+from tests.heuristics.looks import Countdown
+
+# Methods that look at hard constraints only as a price, or not at all.
+SOFT = {"kmeans", "bh-kmeans"}
+# Looks of a run between the first without time left and its end: one where each loop is left.
+LOOKS_TO_LEAVE = 25
+
+
+def overlapping(n, k, n_pairs, seed=0):
+    """Five coordinates, overlapping clusters, constraints that their labels keep."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(k, size=n)
+    points = rng.normal(size=(k, 5))[truth] * 1.5 + rng.normal(size=(n, 5))
+    pairs = rng.integers(n, size=(20 * n_pairs, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    same = truth[pairs[:, 0]] == truth[pairs[:, 1]]
+    return Instance(points, k, pairs[same][:n_pairs], pairs[~same][:n_pairs])
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("allowed", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55])
+def test_a_method_can_be_left_at_every_look(name, allowed, monkeypatch):
+    monkeypatch.setattr(time_left, "WORK", 500)
+    instance = overlapping(120, 6, 60)
+    left = Countdown(allowed)
+    result = heuristics.registry.method(name).run(instance, 1, left.is_over)
+    if left.n_looks <= allowed:
+        assert result.stop is not Stop.INTERRUPTED
+        return
+    assert left.n_looks <= allowed + LOOKS_TO_LEAVE
+    if result.status is HeuristicStatus.NOT_FOUND:
+        assert result.stop in {Stop.INTERRUPTED, Stop.DEAD_END}
+    elif name not in SOFT:
+        assert result.keeps_hard_constraints
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_looks_are_as_many_as_the_work(name, monkeypatch):
+    """The same labels, and one more look in each assignment step at least where it has pieces."""
+    instance = overlapping(150, 8, 40)
+    runs, looks = [], []
+    for work in (10**9, 100):
+        monkeypatch.setattr(time_left, "WORK", work)
+        left = Countdown(np.inf)
+        runs.append(heuristics.registry.method(name).run(instance, 2, left.is_over))
+        looks.append(left.n_looks)
+    assert np.array_equal(runs[0].labels, runs[1].labels)
+    assert looks[1] >= looks[0] + runs[1].n_iterations
+
+
+@pytest.mark.parametrize("allowed", [0, 1, 2, 4, 8, 16, 32, 64, 128])
+def test_the_engine_has_a_clustering_whenever_it_leaves(allowed, monkeypatch):
+    monkeypatch.setattr(time_left, "WORK", 500)
+    contraction = contract(overlapping(120, 6, 60))
+    known = find_feasible(contraction)
+    left = Countdown(allowed)
+    descent = Descent(contraction, MultiStartParameters(), known, left)
+    solution = MultiStart().run(contraction, np.random.default_rng(0), descent=descent)
+    assert left.n_looks > allowed
+    assert left.n_looks <= allowed + LOOKS_TO_LEAVE
+    assert contraction.keeps(solution.labels)
+    assert len(np.unique(solution.labels)) == 6
+    assert solution.cost == contraction.cost(solution.labels)
+    assert (solution.source == "colouring") == np.array_equal(solution.labels, known)
+
+
+def test_each_cheaper_clustering_is_told_and_the_first_after_one_assignment():
+    contraction = contract(overlapping(400, 8, 100))
+    descent = Descent(contraction, MultiStartParameters())
+    told, iterations = [], []
+
+    def found(solution):
+        assert contraction.keeps(solution.labels)
+        assert solution.cost == contraction.cost(solution.labels)
+        told.append(solution)
+        iterations.append(descent.n_iterations)
+
+    best = MultiStart().run(contraction, np.random.default_rng(0), descent=descent, found=found)
+    assert iterations[0] == 1
+    costs = [solution.cost for solution in told]
+    assert costs == sorted(costs, reverse=True)
+    assert len(set(costs)) == len(costs) > 1
+    assert told[-1] is best
+
+
+def test_no_matrix_over_pairs_of_blocks_is_held():
+    """The points, their blocks and the costs of an assignment: 20,000 x 10 numbers are 1.6 MB,
+    20,000 x 20,000 flags 400 MB."""
+    instance = overlapping(20_000, 10, 1_000)
+    one_start = MultiStart(MultiStartParameters(n_starts=1, n_relocations=0))
+    first: list[float] = []
+    tracemalloc.start()
+    contraction = contract(instance)
+    known = find_feasible(contraction)
+    descent = Descent(contraction, one_start.parameters, known)
+    one_start.run(
+        contraction,
+        np.random.default_rng(0),
+        descent=descent,
+        stop=lambda: len(first) > 0,
+        found=lambda solution: first.append(solution.cost),
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert first
+    assert peak < 60e6
+
+
+def test_pieces_make_up_the_whole():
+    for n in (0, 1, 7, 100):
+        for each in (0, 1, 10**6, 10**9):
+            parts = list(pieces(n, each, endless))
+            assert [i for first, last in parts for i in range(first, last)] == list(range(n))
+            assert all(
+                (last - first) * each <= time_left.WORK or last == first + 1
+                for first, last in parts
+            )
+
+
+def test_time_runs_out():
+    with pytest.raises(OutOfTime):
+        go_on(lambda: 0.0)
+    go_on(endless)
+    assert at_most(endless, np.inf)() == np.inf
+    assert at_most(lambda: 1.0, 1e9)() == 1.0
+    assert at_most(endless, 1e-9)() <= 0.0
+    assert stopping(endless, None)() == np.inf
+    assert stopping(endless, lambda: True)() == 0.0
+    assert stopping(lambda: 2.0, lambda: False)() == 2.0
