@@ -21,11 +21,10 @@ from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
-from sdpbb.problem import Contraction, Instance, Partition, contract
+from sdpbb.problem import Instance, Partition
 from sdpbb.problem.instance import check_instance
-from sdpbb.result import Result, SolutionStatus
+from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.tolerances import Tolerances
 from sdpbb.solver import solve
 
 # Seconds between two looks at interrupts while workers are waited for.
@@ -158,9 +157,6 @@ class _Run:
         self._result, self._on_price = result, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
-        contraction = contract(catalogue.instance)
-        assert isinstance(contraction, Contraction)  # there is a clustering
-        self._tolerances = Tolerances.of(parameters.gap, contraction)
         self._free: dict[int, Probe] = {}
         self._solved: dict[int, Solved] = {}
         self._left: list[int] = []
@@ -186,7 +182,7 @@ class _Run:
             partition=self._partition,
             objective=self._upper,
             lower_bound=lower,
-            gap=self._tolerances.relative_gap(lower, self._upper),
+            gap=relative_gap(lower, self._upper),
         )
         unpriced = tuple(self._catalogue.statement(number) for number in self._left)
         interrupted = self._clock.stop.is_set()
