@@ -304,7 +304,7 @@ class _NodeSearch:
             return self._outcome(NodeStatus.UNFINISHED)
         if self._n_heuristics == 0:
             apart = self._apart()
-            if apart is None and before is not None and self._improved_by_heuristic(before, None):
+            if apart is None and before is not None and self._run_heuristic(before, None):
                 apart = self._apart()
             if apart is not None:
                 return apart
@@ -321,7 +321,7 @@ class _NodeSearch:
             stalled = self._progress.stalled
             due = schedule.iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
-                improved = self._improved_by_heuristic(schedule.during, run)
+                improved = self._run_heuristic(schedule.during, run)
                 self._n_heuristics += 1
                 if self._is_closed:
                     return self._outcome(NodeStatus.CLOSED)
@@ -398,9 +398,7 @@ class _NodeSearch:
             self._met = labels
             self._offer(self._bounded, labels, "bounding")
 
-    def _improved_by_heuristic(
-        self, parameters: MultiStartParameters, run: BoundRun[Any] | None
-    ) -> bool:
+    def _run_heuristic(self, parameters: MultiStartParameters, run: BoundRun[Any] | None) -> bool:
         """Look for a better clustering, from the bounding's affinity or k-means++ starts; whether
         one was found."""
         known = self._incumbent.cost
