@@ -102,13 +102,7 @@ def of_search(
         raise AssertionError("the incumbent violates a constraint")
     objective = partition.sum_of_squares(begin.instance.points)
     lower = min(tree.lower, objective)
-    # What the coordinates do not tell is no gap. A certificate asks for more: all of the cost.
-    rounding = partition.rounding(begin.instance.points)
-    room = begin.instance.n_points * rounding
-    strict = begin.parameters.certify
-    is_rounding = objective <= rounding if strict else objective - lower <= room
-    gap = 0.0 if is_rounding else relative_gap(lower, objective)
-    # The search ends where it cannot tell costs from rounding any more, and that is no proof.
+    gap = relative_gap(lower, objective)
     closed = tree.is_closed and gap <= max(begin.parameters.gap, PRECISION)
     limited = Termination.PRECISION if limit is None or tree.is_closed else limit
     return _result(

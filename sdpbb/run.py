@@ -159,7 +159,7 @@ def _search(
     if isinstance(contraction, Infeasibility):
         file.write(_ended(begin, limits, contraction), finished=True)
         return infeasible(contraction, begin, limits.seconds), no_clustering
-    tolerances = Tolerances.of(parameters.gap, contraction)
+    tolerances = Tolerances(parameters.gap)
     search = begin.search(tolerances)
     if search is None and first is not None:
         search = _begun(instance, contraction, first.labels, "start", tolerances)

@@ -87,7 +87,7 @@ def assert_same(one, two):
 
 def test_a_search_is_restored(busy):
     written, read = busy[len(busy) // 2]
-    tolerances = Tolerances(1e-4, 0.0)
+    tolerances = Tolerances(1e-4)
     search = read.search(tolerances)
     assert_same(search.tree.lower, min(node.lower.value for node in written.tree.nodes))
     assert search.tree.upper == written.tree.upper
@@ -129,7 +129,7 @@ def holds(node, labels):
 
 
 def test_nodes_are_counted_once():
-    tree = Tree(Node(), Tolerances(0.0, 0.0))
+    tree = Tree(Node(), Tolerances(0.0))
     search = Search(tree, counted={0, 1, 2})
     checkpoint = Checkpoint(TINY, HASTY).after(search, 0.0)
     assert checkpoint.counted == (0,)
@@ -141,7 +141,7 @@ def test_a_run_without_a_tree(tmp_path):
     write_checkpoint(tmp_path / "run", Checkpoint(TINY, HASTY, 2.5, proof))
     read = read_checkpoint(tmp_path / "run")
     assert (read.seconds, read.infeasibility, read.tree) == (2.5, proof, None)
-    assert read.search(Tolerances(0.0, 0.0)) is None
+    assert read.search(Tolerances(0.0)) is None
     assert read.instance.name == "tiny"
     assert not read.instance.points.flags.writeable
 
@@ -180,7 +180,7 @@ def events():
 @pytest.fixture
 def save(clock, events):
     file = CheckpointFile("run", Checkpoint(TINY, HASTY), lambda: clock.now, events.append)
-    search = Search(Tree(Node(), Tolerances(0.0, 0.0)))
+    search = Search(Tree(Node(), Tolerances(0.0)))
 
     def save(seconds=0.0, finished=False):
         clock.now += seconds

@@ -2,7 +2,8 @@
 
 runner.py, worker.py   cases in processes that may hang or die
 tally.py, outcome.py   what came of them
-exhaustive.py          the truth about small instances, compiled; exact.py, in rational arithmetic
+exhaustive.py          the truth about small instances, compiled; exact.py, in rational arithmetic;
+                       subsets.py, so for 16 points
 shapes.py              random instances of every shape
 judging.py             a result against the truth
 reduction.py           the smallest instance, or file, that still shows what was found
@@ -21,6 +22,7 @@ PARTS = (
     "enumeration",
     "modules",
     "numerics",
+    "distances",
     "readers",
     "parameters",
     "certificates",

@@ -22,6 +22,7 @@ from sdpbb.bounds.bound import (
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.evidence import Cuts, Evidence, Lagrangian, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
@@ -112,7 +113,23 @@ class CertifiedBounding(Generic[Warm]):
 
     def contracted(self, contraction: Contraction) -> Contracted:
         """The points of a contraction, as the checker sees them."""
-        return self._geometry.contracted(contraction.block_of)
+        return self._geometry.contracted(contraction.block_of, _blocks(contraction).component_of)
+
+    def components_apart(
+        self, contraction: Contraction, cutoff: float
+    ) -> tuple[NDArray[np.intp], FixingProof]:
+        """(m,) components of blocks that no cluster is across of a clustering that costs less than
+        cutoff, as far as the checker confirms it, and the pairs that it has to be shown for that.
+        """
+        below = _with_room(cutoff)
+        blocks = _blocks(contraction)
+        far = far_pairs(self.contracted(contraction), below)
+        apart = replace(blocks, adjacency=blocks.adjacency | far).component_of
+        component_of = np.zeros(blocks.m, np.intp) if apart is None else apart
+        across = (component_of[:, None] != component_of) & ~blocks.adjacency
+        first = contraction.representatives
+        none = np.empty((0, 2), np.intp)
+        return component_of, FixingProof(cutoff, none, None, first[_pairs(across)])
 
     def scatter_proof(self, contraction: Contraction) -> BoundProof:
         """The bound that the scatter inside blocks is."""
@@ -229,8 +246,7 @@ class CertifiedRun(Generic[Warm]):
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         """No pairs are proven to be together; sets `fixing_proof` for those that are apart."""
         k, adjacency = self._contraction.k, self._contraction.adjacency
-        # With room for rounding: a pair on the edge might be another one elsewhere.
-        below = cutoff + SLACK * abs(cutoff)
+        below = _with_room(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency
         excluded = np.zeros_like(far)
         evidence = self._evidence if isinstance(self._evidence, Semidefinite) else None
@@ -254,6 +270,16 @@ class CertifiedRun(Generic[Warm]):
 
     def warm_start(self) -> Warm:
         return self._inner.warm_start()
+
+
+def _blocks(contraction: Contraction) -> Blocks:
+    """The blocks of a contraction, as the checker sees them."""
+    return Blocks(contraction.k, contraction.block_of, contraction.adjacency)
+
+
+def _with_room(cutoff: float) -> float:
+    """For rounding: a pair on the edge might be another one elsewhere."""
+    return cutoff + SLACK * abs(cutoff)
 
 
 def _stated(bound: float) -> float:

@@ -78,6 +78,26 @@ class Blocks:
             return f"{self.m} blocks, and there are {self.k} clusters"
         return None
 
+    @cached_property
+    def component_of(self) -> NDArray[np.intp] | None:
+        """(m,) connected components of the pairs of blocks that may share a cluster: no cluster is
+        across two of them. None if there is one. Where m = k, each block is a cluster."""
+        if self.m == self.k:
+            return np.arange(self.m)
+        component_of = np.full(self.m, -1, np.intp)
+        count = 0
+        for block in range(self.m):
+            if component_of[block] >= 0:
+                continue
+            component_of[block] = count
+            waiting = [block]
+            while waiting:
+                found = np.flatnonzero(~self.adjacency[waiting.pop()] & (component_of < 0))
+                component_of[found] = count
+                waiting += found.tolist()
+            count += 1
+        return component_of if count > 1 else None
+
     def linked(self, pairs: NDArray[np.int64]) -> Blocks:
         """Those in which each of the pairs (p, 2) of points shares a cluster besides."""
         return self.changed(pairs, np.empty((0, 2), np.int64))

@@ -63,7 +63,8 @@ def far_pairs(contracted: Contracted, below: float) -> Pairs:
     keeps the blocks together and costs less than `below`, by their distance alone.
 
     A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
-    |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs.
+    |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of different
+    components share no cluster at all, and are among the pairs.
     """
     if np.isnan(below):
         raise Rejected("pairs are excluded below a cost, not below nan")
@@ -77,7 +78,7 @@ def far_pairs(contracted: Contracted, below: float) -> Pairs:
         between = e * (e[i] / (e + e[i])) * squares * accuracy
         far[i] = (inside + between) * (1.0 - gamma(4)) - TINY >= cutoff
     np.fill_diagonal(far, False)
-    return np.asarray(far & far.T)
+    return np.asarray((far & far.T) | contracted.across)
 
 
 def _exclude(N: Matrix, e: NDArray[np.float64], budget: float, apart: Pairs) -> None:

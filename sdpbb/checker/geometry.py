@@ -7,12 +7,17 @@ point by the mean of its cluster: its root is a seminorm of X, so
 
 Bounds are proven for points x^ whose block means are floating-point numbers exactly, and carried
 over to the points x by this.
+
+Where no cluster holds blocks of different components, each component may be moved as a whole: no
+sum of squares is another one then. So each has an origin of its own, near its mean, and coordinates
+are rounded relative to the distances inside of components, however far apart these are.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +32,9 @@ _LARGEST = 1e110
 class Contracted:
     """Blocks of points that every clustering looked at keeps together.
 
-    There are points x^ (n, d) with ||x^ - (x - o)||_F <= error for the points x and a vector o,
-    whose block means are exactly `means` and whose sum of squares inside block b is at least
-    scatter[b]. Blocks are numbered by their first point.
+    There are points x^ (n, d) with ||x^ - (x - o)||_F <= error for the points x and a vector o for
+    each component, whose block means are exactly `means` and whose sum of squares inside block b is
+    at least scatter[b]. Blocks are numbered by their first point.
 
     Attributes
     ----------
@@ -38,6 +43,8 @@ class Contracted:
     means : (m, d)
     scatter : (m,) >= 0, 0 for blocks of one point
     error : >= 0
+    component_of : (m,) none of the clusterings has a cluster with blocks of different components;
+        None for a single one
     """
 
     n: int
@@ -45,11 +52,26 @@ class Contracted:
     means: NDArray[np.float64]
     scatter: NDArray[np.float64]
     error: float
+    component_of: NDArray[np.intp] | None = None
 
     @property
     def m(self) -> int:
         """The number of blocks."""
         return len(self.sizes)
+
+    @cached_property
+    def components(self) -> list[NDArray[np.intp]]:
+        """The blocks of each component."""
+        if self.component_of is None:
+            return [np.arange(self.m)]
+        return _members(self.component_of, self.m)
+
+    @cached_property
+    def across(self) -> NDArray[np.bool_]:
+        """(m, m) pairs of blocks of different components."""
+        if self.component_of is None:
+            return np.zeros((self.m, self.m), np.bool_)
+        return np.asarray(self.component_of[:, None] != self.component_of)
 
     def for_points(self, bound: float) -> float:
         """A bound for the points from a lower bound for x^: max(0, sqrt(bound) - error)^2, rounded
@@ -75,13 +97,9 @@ class Geometry:
     """The points of an instance.
 
     points : (n, d) finite, no coordinate beyond 1e110
-    centred : (n, d) points less a vector o near their mean, rounded
-    residual : (n, d) what the rounding took off: points - o = centred + residual exactly
     """
 
     points: NDArray[np.float64]
-    centred: NDArray[np.float64]
-    residual: NDArray[np.float64]
 
     @classmethod
     def of(cls, points: NDArray[np.float64]) -> Geometry:
@@ -93,25 +111,56 @@ class Geometry:
             )
         if not (np.abs(points) <= _LARGEST).all():  # false for nan
             raise Rejected(f"a coordinate of a point is not a number of at most {_LARGEST:g}")
-        origin = np.ascontiguousarray(np.broadcast_to(points.mean(axis=0), points.shape))
-        return cls(points, *difference_and_error(points, origin))
+        return cls(points)
 
-    def contracted(self, block_of: NDArray[np.intp]) -> Contracted:
+    def centred(
+        self, component_of: NDArray[np.intp] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Points less a vector near the mean of their component, rounded, and what the rounding
+        took off, (n, d) each: their sum is exactly the difference.
+
+        component_of : (n,), or None for a single one
+
+        Differences to one of its points tell where the mean of a component is, relative to the
+        distances inside of it. Where all of its points coincide, it is there exactly.
+        """
+        n = len(self.points)
+        components = [np.arange(n)] if component_of is None else _members(component_of, n)
+        origin = np.empty_like(self.points)
+        for members in components:
+            x = self.points[members]
+            differences = x - x[0]
+            around = differences - differences.mean(axis=0)
+            near = x[np.square(around).sum(axis=1).argmin()]
+            origin[members] = near + (x - near).mean(axis=0)
+        return difference_and_error(self.points, origin)
+
+    def contracted(
+        self, block_of: NDArray[np.intp], component_of: NDArray[np.intp] | None = None
+    ) -> Contracted:
         """The blocks {i : block_of[i] = b}, numbered by their first points; block_of (n,).
+
+        component_of : (m,) of blocks in this order: see `Contracted`
 
         x^ is `centred`, with every block moved as a whole by the rounding of its mean. That mean
         is a correctly rounded sum, divided by the size: off by less than 2.01 u of its value.
         """
         n, d = self.points.shape
         members = _members(block_of, n)
+        of_points = None
+        if component_of is not None:
+            of_points = np.empty(n, np.intp)
+            for component, block in zip(component_of.tolist(), members, strict=True):
+                of_points[block] = component
+        centred, residual = self.centred(of_points)
         sizes = np.array([len(block) for block in members], dtype=np.float64)
         means = np.empty((len(members), d))
         scatter = np.zeros(len(members))
         single = sizes == 1.0
-        means[single] = self.centred[[members[b][0] for b in np.flatnonzero(single)]]
-        moved = [norm_up(self.residual)]
+        means[single] = centred[[members[b][0] for b in np.flatnonzero(single)]]
+        moved = [norm_up(residual)]
         for b in np.flatnonzero(~single):
-            y, size = self.centred[members[b]], float(sizes[b])
+            y, size = centred[members[b]], float(sizes[b])
             if (y == y[0]).all():
                 means[b] = y[0]
                 continue
@@ -123,7 +172,8 @@ class Geometry:
             around = sum_down(squares.tolist()) * (1.0 - gamma(d + 8))
             scatter[b] = max(0.0, down(down(around - up(up(off * off) * size)) - TINY))
         error = norm_up(np.array(moved[1:]))
-        return Contracted(n, sizes, means, scatter, up(moved[0] + error) if moved[0] else error)
+        error = up(moved[0] + error) if moved[0] else error
+        return Contracted(n, sizes, means, scatter, error, component_of)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
         """At least the sum of squares of labels (n,), and nearly equal to it; exactly 0 where the
@@ -133,7 +183,8 @@ class Geometry:
 
     def total(self) -> float:
         """About the sum of squares of all points around their mean."""
-        return float(np.square(self.centred - self.centred.mean(axis=0)).sum())
+        centred = self.centred()[0]
+        return float(np.square(centred - centred.mean(axis=0)).sum())
 
 
 def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:

@@ -22,6 +22,13 @@ becomes one of M with a value below all others, and the vectors D^-1/2 w get one
 
 For k = 2 every block is with exactly one block of a cannot-linked pair, so that Z (1_Q - 1_Q') = 0
 for any two such pairs Q and Q'.
+
+Where blocks are in components that no cluster is across, Z is 0 between two of them, so that S may
+be anything there. It is set to 0, which is best possible: with 0 there, the sum of the k smallest
+eigenvalues of a matrix is never less. So the means of one component do not matter to another, nor
+do the N and the cuts between the two. Z e = 1 holds in each component by itself, so e a' + a e' is
+restricted to pairs inside of components as well: the part of D^-1/2 e in each becomes an
+eigenvector.
 """
 
 from __future__ import annotations
@@ -78,7 +85,7 @@ def dual_bound(
     contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
 ) -> DualBound:
     """The bound for x^, and what comes on top of it; see the module and `semidefinite_bound`."""
-    m, e = contracted.m, contracted.sizes
+    m, e, across = contracted.m, contracted.sizes, contracted.across
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
     if not 1 <= k <= m:
@@ -86,15 +93,19 @@ def dual_bound(
     # In units of a power of 4 nothing overflows, and what underflows is within TINY.
     exponent = _exponent(contracted, evidence)
     c = np.ldexp(contracted.means, -exponent)
-    N = _scaled(_unpacked(evidence.N, adjacency), evidence.unit, exponent)
+    N = _unpacked(evidence.N, adjacency)
+    N[across] = 0.0
+    N = _scaled(N, evidence.unit, exponent)
     checked_cuts(evidence.cuts, k, adjacency)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
     cuts, absolute, count = cut_sums(evidence.cuts, t, m)
     vectors = e[:, None] * c
     G = vectors @ vectors.T
     S = -(np.triu(G) + np.triu(G, 1).T) - N - cuts
-    a, T = _free_terms(S, e, k, adjacency)
+    S[across] = 0.0
+    a, T = _free_terms(S, contracted, k, adjacency)
     ea = np.outer(e, a)
+    ea[across] = 0.0
     S = S + (ea + ea.T) + (T + T.T)
     r = 1.0 / np.sqrt(e)
     scaling = np.outer(r, r)
@@ -106,7 +117,7 @@ def dual_bound(
     lengths = np.sqrt(np.square(vectors).sum(axis=1))
     terms = N + np.abs(ea) + np.abs(ea.T) + np.abs(T) + np.abs(T.T)
     terms = (d + 8.0) * np.outer(lengths, lengths) + (count + 8.0) * absolute + 8.0 * terms
-    terms[adjacency] = 0.0
+    terms[adjacency | across] = 0.0
     # The terms themselves are rounded as well, and gamma_n is a little more than n u.
     inflated = 1.0 + gamma(2.0 * (d + float(count.max())) + 100.0)
     error = norm_up(scaling * terms) * gamma(1.0) * inflated
@@ -131,25 +142,32 @@ def dual_bound(
 
 
 def _free_terms(
-    S: Matrix, e: NDArray[np.float64], k: int, adjacency: NDArray[np.bool_]
+    S: Matrix, contracted: Contracted, k: int, adjacency: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Matrix]:
     """The vector a (m,), and the matrix X (m, m), T = X + X', that are free; for S without them.
 
     With u = sqrt(e / n) and M = D^-1/2 S D^-1/2, e a' + a e' adds u b' + b u' to M, where
     b = sqrt(n) D^-1/2 a, and b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
     It is among the k smallest where it is below all others, as minus their Frobenius norm is.
+    Each component by itself; n are its points then.
     """
-    m, n = len(e), float(e.sum())
-    root = np.sqrt(e)
-    u = root / math.sqrt(n)
+    m, root = contracted.m, np.sqrt(contracted.sizes)
     M = S / np.outer(root, root)
-    Mu = M @ u
-    uMu = float(u @ Mu)
-    outer = np.outer(u, 0.5 * uMu * u - Mu)
-    M += outer + outer.T
+    shifts = np.empty(m)  # M u of each component, less u'M u u / 2
+    unit = np.empty(m)
+    n = np.empty(m)
+    for block in contracted.components:
+        inside = np.ix_(block, block)
+        n[block] = contracted.sizes[block].sum()
+        u = unit[block] = root[block] / np.sqrt(n[block])
+        Mu = M[inside] @ u
+        shifts[block] = Mu - 0.5 * float(u @ Mu) * u
+        outer = np.outer(u, -shifts[block])
+        M[inside] += outer + outer.T
     value = -float(np.linalg.norm(M))
-    a = root * (0.5 * (uMu + value) * u - Mu) / math.sqrt(n)
-    pairs = _disjoint_pairs(adjacency) if k == 2 else []
+    a = root * (0.5 * value * unit - shifts) / np.sqrt(n)
+    one_component = len(contracted.components) == 1
+    pairs = _disjoint_pairs(adjacency) if k == 2 and one_component else []
     if len(pairs) < 2:
         return a, np.zeros((m, m))
     return a, _kernel_terms(M, root, pairs, -value / math.sqrt(max(1, m - len(pairs))))

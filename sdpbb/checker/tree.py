@@ -127,7 +127,7 @@ class _Walk:
     def __init__(self, certificate: Certificate, geometry: Geometry) -> None:
         self._certificate = certificate
         self._geometry = geometry
-        self._contractions: list[tuple[NDArray[np.intp], Contracted]] = []
+        self._contractions: list[tuple[Blocks, Contracted]] = []
 
     def checked(self, task: _Task) -> list[_Task]:
         """What a node refers to, after proving its steps and its end."""
@@ -210,12 +210,20 @@ class _Walk:
         return points
 
     def _contracted(self, blocks: Blocks) -> Contracted:
-        for block_of, contracted in self._contractions:
-            if np.array_equal(block_of, blocks.block_of):
+        for known, contracted in self._contractions:
+            if _have_same_components(known, blocks):
                 return contracted
-        contracted = self._geometry.contracted(blocks.block_of)
-        self._contractions = [(blocks.block_of, contracted), *self._contractions[: _KEPT - 1]]
+        contracted = self._geometry.contracted(blocks.block_of, blocks.component_of)
+        self._contractions = [(blocks, contracted), *self._contractions[: _KEPT - 1]]
         return contracted
+
+
+def _have_same_components(one: Blocks, other: Blocks) -> bool:
+    if not np.array_equal(one.block_of, other.block_of):
+        return False
+    if one.component_of is None or other.component_of is None:
+        return one.component_of is other.component_of
+    return np.array_equal(one.component_of, other.component_of)
 
 
 def _require_rows(stored: StoredArray, most: int, what: str) -> None:

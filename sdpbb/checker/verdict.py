@@ -26,8 +26,8 @@ class Verdict:
     cost : of the certificate's clustering, rounded up; None without one
     lower_bound : on the cost of every clustering, in squared units of the data; None where there is
         none
-    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 where the two are equal, or where
-        all of the cost is rounding of the coordinates; None without a clustering
+    gap : (cost - lower_bound) / cost, rounded up and at most 1; 0 where the two are equal, and
+        nowhere else; None without a clustering
     n_nodes, n_leaves : of the tree, and those of them that are not split
     n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be linked one way
     seconds : that the check took
@@ -66,7 +66,7 @@ class Verdict:
         if self.lower_bound is not None:
             lines.append(f"  lower bound  {_rounded(self.lower_bound, ROUND_FLOOR)}")
         if self.gap is not None:
-            lines.append(f"  gap          {_percent_up(Decimal(self.gap))}{self._why_no_gap()}")
+            lines.append(f"  gap          {_percent_up(Decimal(self.gap))}")
         lines.append(f"  instance     {self.n} points, {self.d} coordinates, k = {self.k}")
         lines.append(
             f"  checked      {_count(self.n_nodes, 'node')} ({_count(self.n_leaves, 'leaf')}), "
@@ -92,11 +92,6 @@ class Verdict:
     def _within(self) -> str:
         """The larger of the tolerance, in the digits it is written in, and the gap."""
         return _percent_up(max(Decimal(repr(self.tolerance)), Decimal(self.gap or 0.0)))
-
-    def _why_no_gap(self) -> str:
-        if self.gap != 0.0 or self.cost is None or self.cost == self.lower_bound:
-            return ""
-        return " (the cost is rounding of the coordinates)"
 
 
 def _rounded(value: float, rounding: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import digests
 from .blocks import Blocks
 from .certificate import Certificate
-from .costs import is_cost, is_optimal, relative_gap, zero
+from .costs import is_cost, is_optimal, relative_gap
 from .geometry import Geometry
 from .nodes import Bound, Fix, Split
 from .rejection import Rejected, at
@@ -59,14 +58,6 @@ def verify(
     return _verdict(certificate, cost, time.monotonic() - started)
 
 
-@dataclass(frozen=True)
-class _Cost:
-    """Of the labels, rounded up, and what of it would be rounding of the coordinates."""
-
-    upper: float
-    rounding: float
-
-
 def _checked_pairs(pairs: ArrayLike, n: int, what: str) -> NDArray[np.int64]:
     numbers = np.asarray(pairs)
     if numbers.size == 0:
@@ -103,16 +94,16 @@ def _check_instance(
             )
 
 
-def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> _Cost | None:
-    """What the labels cost, after checking that they are a clustering of the root."""
+def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> float | None:
+    """What the labels cost, rounded up, after checking that they are a clustering of the root."""
     if certificate.labels is None or certificate.cost is None:
         return None
     with at("labels"):
         labels = certificate.labels.load().astype(np.int64)
         _check_labels(labels, root)
-    cost = _Cost(geometry.cost_at_most(labels), zero(geometry.points, labels))
-    if not is_cost(certificate.cost, cost.upper, cost.rounding):
-        raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {cost.upper!r}")
+    cost = geometry.cost_at_most(labels)
+    if not is_cost(certificate.cost, cost):
+        raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {cost!r}")
     return cost
 
 
@@ -133,27 +124,25 @@ def _check_labels(labels: NDArray[np.int64], root: Blocks) -> None:
         raise Rejected("two points share a cluster that cannot link")
 
 
-def _check_claim(certificate: Certificate, value: float, cost: _Cost | None) -> None:
+def _check_claim(certificate: Certificate, value: float, cost: float | None) -> None:
     stated = math.inf if certificate.lower_bound is None else certificate.lower_bound
     if stated != value:
         raise Rejected(f"lower_bound: states {stated!r}, the root proves {value!r}")
     if cost is None:
         return
-    if value > cost.upper:
-        raise Rejected(f"the lower bound {value!r} is above the cost {cost.upper!r} of the labels")
-    if certificate.status == OPTIMAL and not is_optimal(
-        cost.upper, value, certificate.tolerance, cost.rounding
-    ):
+    if value > cost:
+        raise Rejected(f"the lower bound {value!r} is above the cost {cost!r} of the labels")
+    if certificate.status == OPTIMAL and not is_optimal(cost, value, certificate.tolerance):
         raise Rejected(
-            f"status: optimal to {certificate.tolerance!r}; the cost is {cost.upper!r}, the lower "
+            f"status: optimal to {certificate.tolerance!r}; the cost is {cost!r}, the lower "
             f"bound {value!r}"
         )
 
 
-def _verdict(certificate: Certificate, cost: _Cost | None, seconds: float) -> Verdict:
+def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Verdict:
     lower, gap = certificate.lower_bound, None
     if cost is not None and lower is not None:
-        gap = relative_gap(cost.upper, lower, cost.rounding)
+        gap = relative_gap(cost, lower)
     steps = [step for node in certificate.nodes for step in node.steps]
     return Verdict(
         status=certificate.status,
@@ -161,7 +150,7 @@ def _verdict(certificate: Certificate, cost: _Cost | None, seconds: float) -> Ve
         d=certificate.d,
         k=certificate.k,
         tolerance=certificate.tolerance,
-        cost=None if cost is None else cost.upper,
+        cost=cost,
         lower_bound=lower,
         gap=gap,
         n_nodes=len(certificate.nodes),

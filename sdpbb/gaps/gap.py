@@ -15,12 +15,11 @@ from sdpbb.gaps.labelling import label_numbers, violations
 from sdpbb.gaps.report import GapReport
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import ClusterConstraint, Contraction, Instance, Partition, contract
+from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import is_frame
-from sdpbb.result import Result
+from sdpbb.result import Result, relative_gap
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.tolerances import Tolerances
 from sdpbb.solver import solve
 
 
@@ -129,11 +128,8 @@ def _check_series(frame: Any, labels: Any) -> None:
 
 def _shares(instance: Instance, cost: float, result: Result) -> tuple[float, float]:
     """The gap and the saving of labels that keep the constraints, at this cost."""
-    contraction = contract(instance)
-    assert isinstance(contraction, Contraction)  # the labels keep the constraints
     assert result.lower_bound is not None
     assert result.objective is not None
-    tolerances = Tolerances.of(result.gap_asked, contraction)
     # Bound and objective are at most the cost, but for the rounding of other orders of summation.
-    gap = tolerances.relative_gap(min(result.lower_bound, cost), cost)
-    return gap, tolerances.relative_gap(min(result.objective, cost), cost)
+    gap = relative_gap(min(result.lower_bound, cost), cost)
+    return gap, relative_gap(min(result.objective, cost), cost)

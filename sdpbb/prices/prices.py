@@ -25,10 +25,9 @@ from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.instance import check_instance
-from sdpbb.result import Result, SolutionStatus
+from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.search.branch_and_bound import GRACE
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.workforce import MOST_BLOCKS
 from sdpbb.solver import solve
 
@@ -173,7 +172,6 @@ class _Run:
         self._lower = result.lower_bound
         contraction = contract(catalogue.instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
-        self._tolerances = Tolerances.of(parameters.gap, contraction)
         # Such steps can only be left in processes that can be ended.
         self._has_long_steps = contraction.n_blocks > MOST_BLOCKS
         self._fits = SdpBounding().mebibytes(contraction) <= free_mebibytes()
@@ -206,7 +204,7 @@ class _Run:
             partition=self._partition,
             objective=self._upper,
             lower_bound=lower,
-            gap=self._tolerances.relative_gap(lower, self._upper),
+            gap=relative_gap(lower, self._upper),
         )
         unpriced = tuple(self._catalogue.statement(number) for number in self._left)
         interrupted = self._clock.stop.is_set()

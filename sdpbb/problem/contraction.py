@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
+from sdpbb.problem.coordinates import block_means, block_scatter, centred, pairs_across
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
@@ -39,7 +40,8 @@ class Contraction:
     k : number of clusters
     block_of : (n,) the block of each point; blocks are numbered by their first point
     sizes : (m,) e, number of points, as floats
-    means : (m, r) c, in the coordinates of `Instance.centred`
+    means : (m, r) c, in the coordinates of `Instance.centred`, or with each component around its
+        own mean
     scatter : (m,) w >= 0
     cannot_link : (q, 2) pairs of blocks i < j, sorted, without duplicates. Those that follow from
         constraints on clusters are among them
@@ -70,7 +72,8 @@ class Contraction:
 
     @cached_property
     def total(self) -> float:
-        """The sum of squares of all points around the overall mean (which is the origin)."""
+        """The sum of squares of all points around the origin, which is the overall mean, or that
+        of each component."""
         return float((self.scatter + self.sizes * (self.means**2).sum(axis=1)).sum())
 
     @cached_property
@@ -139,12 +142,16 @@ def contract(
     must_link: Pairs = (),
     cannot_link: Pairs = (),
     blocks: NDArray[np.intp] | None = None,
+    components: NDArray[np.intp] | None = None,
 ) -> Contraction | Infeasibility:
     """Contract an instance with further must-links and cannot-links (the decisions of a node).
 
     blocks : (n,) the block of each point in a contraction of the same instance with fewer
         decisions, or None. Every block of the result is then a union of these (propagation by
         itself would not promise that: it stops after a while).
+    components : (n,) the component of each point, or None: points of different components are
+        cannot-linked, and each component has coordinates around its own mean. Points that
+        must-links join are of one.
 
     Merges the must-link components and whatever the cannot-links force together: both sides of
     every component of the cannot-link graph for k = 2 (PC-SOS-SDP, section 3.1), and for any k
@@ -170,6 +177,8 @@ def contract(
     apart = np.concatenate([instance.cannot_link, _as_pairs(cannot_link)])
     if constrained:
         apart = np.concatenate([apart, instance.compiled_constraints.forbidden])
+    if components is not None:
+        apart = np.concatenate([apart, _pairs_apart(connected_components(n, merged), components)])
     while True:
         block_of = connected_components(n, merged)
         inside = block_of[apart[:, 0]] == block_of[apart[:, 1]]
@@ -193,7 +202,7 @@ def contract(
         merged = np.concatenate([merged, first[forced]])
     if len(first) < k:
         return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS, tuple(first.tolist()))
-    contraction = _aggregate(instance, block_of, pairs)
+    contraction = _aggregate(instance, block_of, pairs, components)
     return replace(contraction, instance=instance) if beyond_pairs else contraction
 
 
@@ -227,21 +236,25 @@ def _pairs_not_allowed(
 
 
 def _aggregate(
-    instance: Instance, block_of: NDArray[np.intp], cannot_link: NDArray[np.intp]
+    instance: Instance,
+    block_of: NDArray[np.intp],
+    cannot_link: NDArray[np.intp],
+    components: NDArray[np.intp] | None,
 ) -> Contraction:
-    points = instance.centred
+    points = instance.centred if components is None else centred(instance.points, components)
     sizes = np.bincount(block_of).astype(np.float64)
-    means = np.zeros((len(sizes), points.shape[1]))
-    np.add.at(means, block_of, points)
-    means /= sizes[:, None]
-    # A second pass takes off the rounding of sums over large blocks.
-    correction = np.zeros_like(means)
-    np.add.at(correction, block_of, points - means[block_of])
-    means += correction / sizes[:, None]
-    squares = ((points - means[block_of]) ** 2).sum(axis=1)
-    scatter = np.bincount(block_of, weights=squares).astype(np.float64)
-    scatter[sizes == 1] = 0.0
+    means = block_means(points, block_of, sizes)
+    scatter = block_scatter(instance.points, block_of)
     return Contraction(instance.k, block_of, sizes, means, scatter, cannot_link)
+
+
+def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Pairs (p, 2) of points that keep blocks of different components apart, and that no clustering
+    keeps where points of a block are of different ones."""
+    first = np.unique(block_of, return_index=True)[1]
+    across = np.flatnonzero(components != components[first[block_of]])
+    inside = np.column_stack([first[block_of[across]], across])
+    return np.concatenate([first[pairs_across(components[first])], inside])
 
 
 def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:

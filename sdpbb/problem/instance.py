@@ -21,6 +21,7 @@ from sdpbb.problem.checks import (
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
+from sdpbb.problem.coordinates import centred
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.pairs import distinct_pairs
 from sdpbb.problem.textfile import FilePath
@@ -212,16 +213,8 @@ class Instance:
 
     @cached_property
     def centred(self) -> NDArray[np.float64]:
-        """The points minus their mean, (n, r): an isometric copy in r = min(n, d) coordinates.
-
-        Sums of squares do not see translations and rotations; inner products of centred points
-        lose the fewest digits, and no method pays for more coordinates than there are points.
-        """
-        centred = self.points - self.points.mean(axis=0)
-        centred -= centred.mean(axis=0)  # the second pass takes off what rounding left
-        if self.n_features > self.n_points:
-            centred = np.asarray(np.linalg.qr(centred.T, mode="r")).T
-        return frozen(np.ascontiguousarray(centred))
+        """The points minus their mean, (n, r): see `sdpbb.problem.coordinates`."""
+        return frozen(centred(self.points))
 
     @property
     def has_soft_constraints(self) -> bool:

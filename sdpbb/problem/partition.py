@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem.cluster_constraints import is_allowed
+from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.problem.instance import Instance
 
@@ -45,25 +47,10 @@ class Partition:
 
     def sum_of_squares(self, points: ArrayLike) -> float:
         """The within-cluster sum of squared Euclidean distances to the cluster means, from the
-        points themselves in two passes."""
+        points themselves: 0 if, and only if, the points of each cluster coincide, and elsewhere
+        with an error relative to the sum itself, wherever the clusters are."""
         points = np.asarray(points, dtype=np.float64)
-        total = 0.0
-        for cluster in range(self.n_clusters):
-            members = points[self.labels == cluster]
-            deviations = members - members.mean(axis=0)
-            # The correction term takes off the rounding error of the mean (two-pass formula).
-            total += float(
-                (deviations**2).sum() - (deviations.sum(axis=0) ** 2).sum() / len(members)
-            )
-        return max(total, 0.0)
-
-    def rounding(self, points: ArrayLike) -> float:
-        """The cost that the rounding of the coordinates alone may have made, about: 16 eps^2 times
-        the sum of the squares |p_i|^2 of all points that share a cluster with others."""
-        points = np.asarray(points, dtype=np.float64)
-        shared = np.bincount(self.labels)[self.labels] > 1
-        eps = float(np.finfo(np.float64).eps)
-        return 16.0 * eps**2 * float((points[shared] ** 2).sum())
+        return math.fsum(sum_of_squares(points[members]) for members in members_of(self.labels))
 
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions, in the instance's own lists, of the must-links and the cannot-links that do

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -27,8 +26,11 @@ from sdpbb.search.workforce import Workforce
 # next one needs. Between two, incumbents are exchanged, limits are kept, the user is told, and
 # the state can be saved. They grow with the run.
 SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
-# Seconds between two looks at the limits while other processes work, and of silence at most.
-LOOK, SILENCE = 0.1, 5.0
+# Seconds between two looks at the limits while other processes work.
+LOOK = 0.1
+# Seconds from one progress report to the next at most, and until the first one; and between reports
+# of new clusterings, which heuristics find many of within a moment.
+SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
 # When the time is over or the user has had enough, work under way in other processes that has not
 # come back after so many seconds is left behind. Most comes back: they know the time limit.
 GRACE = 0.5
@@ -137,13 +139,15 @@ class _Coordinator:
         self._probings: dict[int, Probing] = {}
         self._limit: Termination | None = None
         self._urgent_since: float | None = None
-        self._reported_at = -math.inf
+        self._begun_at = limits.seconds
+        self._reported_at: float | None = None
+        self._is_new_incumbent = search.tree.source == "start" and not search.statistics.n_nodes
         self._n_cuts = 0  # of the node last evaluated
 
     def run(self) -> Termination | None:
         """Until every node is finished or a limit is reached."""
-        if self._tree.source == "start" and not self._statistics.n_nodes:
-            self._report(improved=True)
+        if self._is_new_incumbent:
+            self._report()
         while True:
             self._look_at_limits()
             if self._limit is None:
@@ -255,8 +259,9 @@ class _Coordinator:
 
     def _found(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
         """Told by a task in this process that goes on."""
-        if self._tree.offer(labels, cost, source):
-            self._report(improved=True)
+        self._is_new_incumbent |= self._tree.offer(labels, cost, source)
+        if self._is_new_incumbent and self._seconds_of_silence >= BETWEEN_CLUSTERINGS:
+            self._report()
 
     # -- work that comes back ----------------------------------------------------------------
 
@@ -288,7 +293,7 @@ class _Coordinator:
 
     def _evaluated(self, number: int, outcome: Outcome) -> None:
         tree, statistics = self._tree, self._statistics
-        improved = tree.offer(outcome.labels, outcome.cost, outcome.source)
+        self._is_new_incumbent |= tree.offer(outcome.labels, outcome.cost, outcome.source)
         tree.update(advanced(tree.running(number), outcome))
         statistics.n_iterations += outcome.n_iterations
         statistics.n_fixed += len(outcome.fixings)
@@ -313,7 +318,7 @@ class _Coordinator:
         if status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
             self._count(number)
         self._n_cuts = outcome.n_cuts
-        self._report(improved)
+        self._report()
 
     def _begin_probing(self, number: int, candidates: tuple[Pair, ...]) -> None:
         node = self._tree.running(number)
@@ -348,7 +353,7 @@ class _Coordinator:
             tree.split(number, pair, together, apart)
         else:
             self._split_with_proof(number, probing, pair, together, apart)
-        self._report(improved=False)
+        self._report()
 
     def _split_with_proof(
         self,
@@ -415,10 +420,17 @@ class _Coordinator:
 
     def _report_now_and_then(self) -> None:
         """Tell that the run goes on, where nothing else does."""
-        if self._limits.seconds >= self._reported_at + SILENCE:
-            self._report(improved=False)
+        first = self._reported_at is None
+        if self._seconds_of_silence >= (FIRST_REPORT if first else SILENCE):
+            self._report()
 
-    def _report(self, improved: bool) -> None:
+    @property
+    def _seconds_of_silence(self) -> float:
+        """Since the last report, or since the search was begun."""
+        last = self._begun_at if self._reported_at is None else self._reported_at
+        return self._limits.seconds - last
+
+    def _report(self) -> None:
         tree = self._tree
         self._reported_at = self._limits.seconds
         self._observer(
@@ -430,6 +442,7 @@ class _Coordinator:
                 upper=tree.upper,
                 gap=tree.gap,
                 n_cuts=self._n_cuts,
-                source=tree.source if improved else "",
+                source=tree.source if self._is_new_incumbent else "",
             )
         )
+        self._is_new_incumbent = False

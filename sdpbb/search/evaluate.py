@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, SafeBound
 from sdpbb.bounds.certified import BoundProof, CertifiedBounding, CertifiedRun, proof_of
 from sdpbb.bounds.colgen.safe_bound import scatter_bound
+from sdpbb.bounds.distance import components_apart
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem.coordinates import block_means, centred, held_apart
 from sdpbb.search.branching import most_undecided_pairs
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeStatus, Outcome, Pair
 from sdpbb.search.parameters import SearchParameters
@@ -71,6 +73,12 @@ class Allowance:
 ENDLESS = Allowance()
 # Of the time that is left to a run, the part that heuristics may take before the first bound.
 BEFORE_SHARE = 0.25
+# Components are moved where the sum of squares of all points around their means is so many times
+# smaller then: an outlier some times farther away than others are takes no digits worth the while,
+# and what the bounding has come to is lost.
+WORTH_MOVING = 16.0
+# Clusters across components that are this many lengths apart cost at least eight squared lengths.
+APART = 4.0
 # The bound of a node that holds none.
 NO_CLUSTERING = SafeBound(math.inf)
 
@@ -151,7 +159,8 @@ def evaluate(
             return Outcome(NodeStatus.UNFINISHED, node.lower, state=node.state)
         feasible = found
     search = _NodeSearch(node, Incumbent(upper), context, decided, bounded, feasible, clock)
-    known = feasible if bounded is decided and decided.keeps(feasible) else None
+    same = bounded.n_blocks == decided.n_blocks
+    known = feasible if same and bounded.keeps(feasible) else None
     only = only_clustering(bounded, known)
     return search.run() if only is None else search.closed_by(only)
 
@@ -161,13 +170,31 @@ def _contractions(node: Node, instance: Instance) -> tuple[Contraction, Contract
     its fixings too, which is bounded; None if there is no clustering.
 
     The first does without fixings: these make so many cannot-links that finding clusterings becomes
-    hard, and there may be none that keeps them.
+    hard, and there may be none that keeps them. Components that are fixed are held apart by one
+    more coordinate there, as heuristics go by distances.
     """
     bounded = _bounded_contraction(node, instance)
     if bounded is None or not len(node.fixings):
         return None if bounded is None else (bounded, bounded)
     decided = contract(instance, node.must_link, node.cannot_link)
-    return None if isinstance(decided, Infeasibility) else (decided, bounded)
+    if isinstance(decided, Infeasibility):
+        return None
+    if (components := node.fixings.components) is not None:
+        decided = _in_components(decided, instance, components, math.sqrt(node.fixings.below))
+    return decided, bounded
+
+
+def _in_components(
+    decided: Contraction, instance: Instance, components: NDArray[np.intp], length: float
+) -> Contraction:
+    """The same with each of the components (n,) around its own mean, and these so far apart that a
+    clustering which joins two costs more than length^2. As it is where a block is across two."""
+    of_blocks = components[decided.representatives]
+    if not np.array_equal(decided.lift(of_blocks), components):
+        return decided
+    points = centred(instance.points, components)
+    means = block_means(points, decided.block_of, decided.sizes)
+    return replace(decided, means=held_apart(means, of_blocks, APART * length))
 
 
 def _bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
@@ -175,7 +202,7 @@ def _bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
     fixed = node.fixings
     must_link = np.concatenate([_array(node.must_link), fixed.must_link])
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
-    bounded = contract(instance, must_link, cannot_link, node.blocks)
+    bounded = contract(instance, must_link, cannot_link, node.blocks, fixed.components)
     return None if isinstance(bounded, Infeasibility) else bounded
 
 
@@ -238,9 +265,8 @@ def only_clustering(
 
 
 def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> SafeBound:
-    """The sum of squares of labels of the points, less what rounding can have added to it: pairwise
-    sums of squares lose a small multiple of eps and of the logarithm of their number, relative to
-    themselves."""
+    """The sum of squares of labels of the points, less what rounding can have added to it (see
+    `sdpbb.problem.coordinates.sum_of_squares`)."""
     eps = float(np.finfo(np.float64).eps)
     terms = 16.0 + float(np.log2(points.size))
     return SafeBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))
@@ -273,15 +299,13 @@ class _NodeSearch:
         self._proof: BoundProof | None = None
         self._progress = BoundProgress(node.lower, False, 0, 0)
         self._iterations_before = 0
-        self._offer(decided, feasible, decided.cost(feasible), "colouring")
+        self._met: NDArray[np.intp] | None = None  # in bounding, and offered
+        self._offer(decided, feasible, "colouring")
 
     def closed_by(self, labels: NDArray[np.intp]) -> Outcome:
         """The blocks have a clustering that costs as much as all others."""
-        # The same sums as those of its bound: sums over centred blocks are rounded differently,
-        # and where costs are small beside distances they differ by more than a gap.
         lifted = self._bounded.lift(labels)
-        cost = Partition(lifted).sum_of_squares(self._context.instance.points)
-        self._offer(self._bounded, labels, cost, "colouring")
+        self._offer(self._bounded, labels, "colouring")
         if isinstance(self._context.bounding, CertifiedBounding):
             self._raise_to_scatter()
         else:
@@ -308,8 +332,11 @@ class _NodeSearch:
         if self._clock.is_urgent():
             return self._outcome(NodeStatus.UNFINISHED)
         if self._n_heuristics == 0:
-            if before is not None:
-                self._run_heuristic(before, None)
+            apart = self._apart()
+            if apart is None and before is not None and self._run_heuristic(before, None):
+                apart = self._apart()
+            if apart is not None:
+                return apart
             self._n_heuristics = 1
         if not self._clock.bounds:
             self._raise_to_scatter()
@@ -328,10 +355,12 @@ class _NodeSearch:
             stalled = self._progress.stalled
             due = schedule.iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
-                self._run_heuristic(schedule.during, run)
+                improved = self._run_heuristic(schedule.during, run)
                 self._n_heuristics += 1
                 if self._is_closed:
                     return self._outcome(NodeStatus.CLOSED)
+                if improved and (apart := self._apart()) is not None:
+                    return apart
             if stalled:
                 return self._leave(run)
             if self._clock.is_over():
@@ -364,29 +393,50 @@ class _NodeSearch:
     def _is_closed(self) -> bool:
         return self._context.tolerances.closes(self._lower, self._incumbent.cost)
 
-    def _offer(
-        self, contraction: Contraction, labels: NDArray[np.intp], cost: float, source: str
-    ) -> None:
+    def _apart(self) -> Outcome | None:
+        """What distances alone fix, if components are found that are to be moved: each to its own
+        mean, so that numbers lose no digits to what is far away. None if there are none, or if that
+        hardly makes anything smaller."""
+        cutoff, bounding, bounded = self._cutoff, self._context.bounding, self._bounded
+        if not math.isfinite(cutoff):
+            return None
+        points, proof = self._context.instance.points, None
+        if isinstance(bounding, CertifiedBounding):
+            component_of, proof = bounding.components_apart(bounded, cutoff)
+        else:
+            component_of = components_apart(bounded, points, cutoff)
+        components = bounded.lift(component_of)
+        fixings = Fixings(components=components, below=cutoff)
+        if fixings.n_components <= self._node.fixings.n_components:
+            return None
+        if WORTH_MOVING * Partition(components).sum_of_squares(points) > bounded.total:
+            return None
+        return self._outcome(NodeStatus.FIXED, fixings=fixings, fixing_proof=proof)
+
+    def _offer(self, contraction: Contraction, labels: NDArray[np.intp], source: str) -> None:
         """Take labels of the blocks with k clusters that keep the must-links and cannot-links, if
         they keep the constraints on clusters too and are better than the incumbent."""
-        improves = self._context.tolerances.improves
-        if improves(cost, self._incumbent.cost) and contraction.keeps(labels):
-            lifted = contraction.lift(labels)
-            # As it will be reported: sums over blocks are rounded differently.
-            cost = Partition(lifted).sum_of_squares(self._context.instance.points)
-            if improves(cost, self._incumbent.cost):
-                self._incumbent = Incumbent(cost, lifted, source)
-                self._clock.found(lifted, cost, source)
+        lifted = contraction.lift(labels)
+        # As it will be reported: sums over blocks may be of other coordinates.
+        cost = Partition(lifted).sum_of_squares(self._context.instance.points)
+        improves = self._context.tolerances.improves(cost, self._incumbent.cost)
+        if improves and contraction.keeps(labels):
+            self._incumbent = Incumbent(cost, lifted, source)
+            self._clock.found(lifted, cost, source)
 
     def _offer_of_bounding(self, run: BoundRun[Any]) -> None:
         """Take the clustering that bounding has met, if it is one and better than the incumbent."""
         labels = run.clustering()
         if labels is None or len(np.unique(labels)) != self._bounded.k:
             return
-        self._offer(self._bounded, labels, self._bounded.cost(labels), "bounding")
+        if self._met is None or not np.array_equal(labels, self._met):
+            self._met = labels
+            self._offer(self._bounded, labels, "bounding")
 
-    def _run_heuristic(self, parameters: MultiStartParameters, run: BoundRun[Any] | None) -> None:
-        """Look for a better clustering, from the bounding's affinity or k-means++ starts."""
+    def _run_heuristic(self, parameters: MultiStartParameters, run: BoundRun[Any] | None) -> bool:
+        """Look for a better clustering, from the bounding's affinity or k-means++ starts; whether
+        one was found."""
+        known = self._incumbent.cost
         affinity = None if run is None else self._affinity(run)
         if self._descent is None:
             self._descent = Descent(
@@ -397,9 +447,15 @@ class _NodeSearch:
         # Where time is limited, most of what is left at the root is for its bound.
         share = BEFORE_SHARE if run is None and not self._context.is_without_bound else 1.0
         found = MultiStart(parameters).run(
-            self._decided, rng, affinity, self._descent, lambda: self._clock.has_used(share)
+            self._decided,
+            rng,
+            affinity,
+            self._descent,
+            lambda: self._clock.has_used(share),
+            lambda better: self._offer(self._decided, better.labels, better.source),
         )
-        self._offer(self._decided, found.labels, found.cost, found.source)
+        self._offer(self._decided, found.labels, found.source)
+        return self._incumbent.cost < known
 
     def _affinity(self, run: BoundRun[Any]) -> NDArray[np.float64]:
         """Of the blocks that clusterings are looked for in."""

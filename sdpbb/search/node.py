@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.certified import BoundProof, FixingProof
+from sdpbb.problem.graph import by_first_occurrence
 
 Pair = tuple[int, int]
 
@@ -23,21 +24,38 @@ def _no_pairs() -> NDArray[np.intp]:
 @dataclass(frozen=True, eq=False)
 class Fixings:
     """Pairs of points, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering of a
-    node that costs less than `below`."""
+    node that costs less than `below`; and numbers (n,) of components that no cluster of such a
+    clustering is across, or None for a single one."""
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     below: float = math.inf
+    components: NDArray[np.intp] | None = None
+
+    @property
+    def n_components(self) -> int:
+        return 1 if self.components is None else int(self.components.max()) + 1
 
     def __len__(self) -> int:
-        return len(self.must_link) + len(self.cannot_link)
+        """The number of pairs, and of components but the first."""
+        return len(self.must_link) + len(self.cannot_link) + self.n_components - 1
 
     def __add__(self, other: Fixings) -> Fixings:
         return Fixings(
             np.concatenate([self.must_link, other.must_link]),
             np.concatenate([self.cannot_link, other.cannot_link]),
             min(self.below, other.below),
+            _refined(self.components, other.components),
         )
+
+
+def _refined(
+    one: NDArray[np.intp] | None, other: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """(n,) components that are inside of a component of both."""
+    if one is None or other is None:
+        return other if one is None else one
+    return by_first_occurrence(one * (int(other.max()) + 1) + other)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.result import relative_gap
 from sdpbb.search.events import Branched, Child, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, Outcome, Pair
 from sdpbb.search.tolerances import Tolerances
@@ -110,7 +112,7 @@ class Tree:
     @property
     def gap(self) -> float:
         """Between the global bound and the incumbent, relative to the incumbent; inf without."""
-        return self.tolerances.relative_gap(self.lower, self.upper)
+        return relative_gap(self.lower, self.upper)
 
     @property
     def is_closed(self) -> bool:
@@ -230,9 +232,17 @@ def advanced(node: Node, outcome: Outcome) -> Node:
         blocks=node.blocks if outcome.blocks is None else outcome.blocks,
         feasible=node.feasible if outcome.feasible is None else outcome.feasible,
         lower=max(node.lower, outcome.lower),
-        warm_start=node.warm_start if outcome.warm_start is None else outcome.warm_start,
+        warm_start=_warm_start(node, outcome),
         state=outcome.state,
     )
+
+
+def _warm_start(node: Node, outcome: Outcome) -> Any:
+    """What is next bounded from: the outcome's, or else the node's, unless components have been
+    moved since. Dual values in other coordinates, which may be far larger, are of no use."""
+    if outcome.warm_start is None and outcome.fixings.components is None:
+        return node.warm_start
+    return outcome.warm_start
 
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:

@@ -86,7 +86,10 @@ class Builder:
 
     def fixes(self, node: dict[str, Any], blocks: Blocks) -> tuple[Blocks, list[float]]:
         """Two bounds, pairs that are far or excluded, and pairs that are refuted."""
-        first, contracted = first_points(blocks), self.geometry.contracted(blocks.block_of)
+        first, contracted = (
+            first_points(blocks),
+            self.geometry.contracted(blocks.block_of, blocks.component_of),
+        )
         evidence = some_evidence(blocks)
         stored = self.stored(evidence)
         stated = semidefinite_bound(contracted, blocks.k, blocks.adjacency, evidence)
@@ -152,7 +155,7 @@ class Builder:
             node["end"] = {"infeasible": {"kind": "conflict"}}
             return np.inf
         if blocks.m == blocks.k:
-            stated = scatter_bound(self.geometry.contracted(blocks.block_of))
+            stated = scatter_bound(self.geometry.contracted(blocks.block_of, blocks.component_of))
             node["steps"].append({"bound": stated, "evidence": {"kind": "scatter"}})
             node["end"] = {"open": True}
             return stated

@@ -28,12 +28,16 @@ def costs_of_blocks(contracted: Contracted, block_of: np.ndarray, labels: np.nda
     return cost + sum(map(Fraction, contracted.scatter.tolist()))
 
 
-def assert_points_exist(geometry: Geometry, block_of: np.ndarray) -> None:
+def assert_points_exist(
+    geometry: Geometry, block_of: np.ndarray, component_of: np.ndarray | None = None
+) -> None:
     """What `Contracted` says: x^ are the centred points, with every block moved to its mean."""
-    contracted = geometry.contracted(block_of)
-    y, r = exact(geometry.centred), exact(geometry.residual)
+    contracted = geometry.contracted(block_of, component_of)
+    of_points = None if component_of is None else component_of[block_of]
+    y, r = map(exact, geometry.centred(of_points))
     origin = exact(geometry.points) - y - r
-    assert (origin == origin[0]).all()
+    for members in map(np.concatenate, members_by_component(block_of, component_of)):
+        assert (origin[members] == origin[members[0]]).all()
     distance = Fraction()
     for b, mean in enumerate(exact(contracted.means)):
         block = block_of == b
@@ -41,6 +45,16 @@ def assert_points_exist(geometry: Geometry, block_of: np.ndarray) -> None:
         distance += ((moved - y[block] - r[block]) ** 2).sum()
         assert Fraction(contracted.scatter[b]) <= ((moved - mean) ** 2).sum()
     assert distance <= Fraction(contracted.error) ** 2
+
+
+def members_by_component(
+    block_of: np.ndarray, component_of: np.ndarray | None
+) -> list[list[np.ndarray]]:
+    """The points of the blocks of each component."""
+    blocks = [np.flatnonzero(block_of == b) for b in range(block_of.max() + 1)]
+    if component_of is None:
+        return [blocks]
+    return [[blocks[b] for b in np.flatnonzero(component_of == c)] for c in set(component_of)]
 
 
 def exact(values: np.ndarray) -> np.ndarray:
@@ -64,12 +78,35 @@ def test_there_are_such_points_for_large_blocks(seed, offset):
 
 @given(seeds)
 def test_there_are_such_points_where_only_means_are_rounded(seed):
-    """The origin is 0, and no difference is rounded."""
-    half = np.random.default_rng(seed).normal(size=(4, 2))
+    """Of whole numbers around 0 no difference is rounded."""
+    half = np.random.default_rng(seed).integers(-(2**20), 2**20, (4, 2)).astype(float)
     points = np.stack([half, -half], axis=1).reshape(8, 2)
     geometry = Geometry.of(points)
-    assert not geometry.residual.any()
+    assert not geometry.centred()[1].any()
     assert_points_exist(geometry, np.array([0, 1, 0, 1, 0, 1, 2, 2]))
+
+
+@given(seeds, st.sampled_from([1.0, 1e8, 1e16]))
+def test_components_are_rounded_by_what_is_inside_of_them(seed, far):
+    """They have origins of their own: where components are does not matter to the error."""
+    rng = np.random.default_rng(seed)
+    block_of = np.sort(np.concatenate([np.arange(6), rng.integers(0, 6, 6)]))
+    component_of = rng.permutation(np.arange(6) % 3)
+    points = rng.normal(size=(12, 2)) + far * rng.normal(size=(6, 2))[component_of[block_of]]
+    geometry = Geometry.of(points)
+    assert_points_exist(geometry, block_of, component_of)
+    widest = max(
+        np.ptp(points[np.concatenate(blocks)], axis=0).max()
+        for blocks in members_by_component(block_of, component_of)
+    )
+    assert geometry.contracted(block_of, component_of).error <= 1e-14 * widest
+
+
+def test_components_whose_points_coincide_are_exact():
+    points = np.array([[0.1, 1e20], [0.1, 1e20], [3e15, 7.0], [3e15, 7.0], [0.3, 0.1]])
+    contracted = Geometry.of(points).contracted(np.arange(5), np.array([0, 0, 1, 1, 2]))
+    assert contracted.error == 0.0
+    assert not contracted.means.any()
 
 
 @given(seeds, scales, offsets)

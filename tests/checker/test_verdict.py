@@ -48,12 +48,6 @@ def test_the_larger_of_gap_and_tolerance_is_told(gap, tolerance, says):
     assert f"within a gap of {says}\n" in str(verdict)
 
 
-def test_no_gap_is_explained():
-    verdict = replace(VERDICT, cost=1e-30, lower_bound=0.0, gap=0.0)
-    assert told(verdict, "gap") == "0% (the cost is rounding of the coordinates)"
-    assert told(replace(verdict, lower_bound=1e-30), "gap") == "0%"
-
-
 def test_a_tolerance_of_ones_own():
     assert VERDICT.judged(1e-5).status == "feasible"
     assert VERDICT.judged(1e-4).status == "optimal"

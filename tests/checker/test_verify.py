@@ -481,17 +481,26 @@ def test_a_far_point_by_itself_makes_nothing_optimal():
     assert "gap          100%\n" in str(verdict)
 
 
-def test_a_cost_that_is_rounding_is_optimal():
-    rounding = certified([[1e17], [1e17 + 16], [0.0]], 2, [0, 0, 1])
-    verdict = rounding.verified()
-    assert (verdict.status, verdict.gap) == ("optimal", 0.0)
-    assert verdict.cost >= 128.0
-    assert "the cost is rounding of the coordinates" in str(verdict)
-    rounding.document["cost"] = 0.0
-    assert rounding.verified().gap == 0.0
-    more = certified([[1e17], [1e17 + 1600], [0.0]], 2, [0, 0, 1])
+@pytest.mark.parametrize(("far", "step"), [(2.0**51, 1.0), (1e10, 1e-6), (1e17, 16.0)])
+def test_no_size_of_other_coordinates_makes_a_cost_optimal(far, step):
+    """The best clustering costs a quarter of this one, wherever the two points are that it has in
+    a cluster of their own."""
+    points = [[far], [far], [0.0], [step], [2 * step], [3 * step]]
+    wrong = certified(points, 3, [0, 0, 1, 2, 1, 2])
+    with pytest.raises(Rejected, match=r"status: optimal to 0\.0001; the cost is "):
+        wrong.verified()
+
+
+def test_a_cost_of_0_is_that_of_points_that_coincide():
+    equal = certified([[1e17], [1e17], [0.0]], 2, [0, 0, 1])
+    verdict = equal.verified()
+    assert (verdict.status, verdict.gap, verdict.cost) == ("optimal", 0.0, 0.0)
+    next_to_equal = certified([[1e17], [1e17 + 16], [0.0]], 2, [0, 0, 1])
     with pytest.raises(Rejected, match="status: optimal"):
-        more.verified()
+        next_to_equal.verified()
+    next_to_equal.document["cost"] = 0.0
+    with pytest.raises(Rejected, match=r"cost: states 0\.0, the labels cost 128"):
+        next_to_equal.verified()
 
 
 def test_a_tolerance_of_all_of_the_cost_is_none():

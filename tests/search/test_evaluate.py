@@ -29,7 +29,7 @@ def context() -> EvaluationContext:
         instance=instance,
         bounding=SdpBounding(SdpParameters(max_iterations=20)),
         search=SearchParameters(),
-        tolerances=Tolerances.of(1e-9, contract(instance)),
+        tolerances=Tolerances(1e-9),
         seed=0,
     )
 
@@ -116,7 +116,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
         instance=instance,
         bounding=SdpBounding(),
         search=SearchParameters(heuristics=HeuristicSchedule(before=long)),
-        tolerances=Tolerances.of(1e-9, contract(instance)),
+        tolerances=Tolerances(1e-9),
         seed=0,
     )
     allowance = Allowance(left=1e4, cancelled=lambda: len(seconds) == 2)
@@ -149,7 +149,7 @@ def test_where_an_evaluation_is_left_has_no_influence():
         instance=instance,
         bounding=SdpBounding(SdpParameters(root=Patience(120, 0.5))),
         search=SearchParameters(),
-        tolerances=Tolerances.of(1e-9, contract(instance)),
+        tolerances=Tolerances(1e-9),
         seed=0,
     )
     one = whole(Node(), context)

@@ -266,7 +266,7 @@ def test_where_a_clustering_comes_from_bounding(monkeypatch):
 
 
 def context_of(instance: Instance, bounding) -> EvaluationContext:
-    tolerances = Tolerances.of(1e-9, contract(instance))
+    tolerances = Tolerances(1e-9)
     return EvaluationContext(instance, bounding, SEARCH, tolerances, 0)
 
 

@@ -45,7 +45,7 @@ CLOSED, INFEASIBLE_NODE, OPEN = NodeEnd.CLOSED, NodeEnd.INFEASIBLE, NodeEnd.OPEN
 
 @pytest.fixture
 def tree() -> Tree:
-    tree = Tree(Node(), Tolerances(gap=0.1, zero=0.0))
+    tree = Tree(Node(), Tolerances(gap=0.1))
     tree.offer(np.array([0, 1]), 100.0, "given")
     return tree
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from attacks.certificate_mutations import damaged, mutations
 from attacks.exhaustive import best_clustering
-from attacks.judging import BOUND, zero_of
+from attacks.judging import BOUND
 from attacks.outcome import Found, Kind, Outcome
 from attacks.random_parameters import code_of
 from attacks.shapes import Case, random_case
@@ -111,11 +111,10 @@ def _judge(given: Case, verdict: Any, least: float | Fraction | None, about: str
         return
     if verdict.status == "infeasible":
         raise Found("accepted as infeasible, but a clustering keeps the links", about)
-    allowed = Fraction(least) * (1 + Fraction(BOUND)) + Fraction(zero_of(given))
+    allowed = Fraction(least) * (1 + Fraction(BOUND))
     if math.isnan(verdict.lower_bound) or Fraction(verdict.lower_bound) > allowed:
         shown = f"# {verdict.lower_bound!r} > {float(least)!r}"
         raise Found("a bound above the optimum is accepted", f"{about}\n{shown}")
-    if verdict.cost is not None and Fraction(verdict.cost) + Fraction(zero_of(given)) < Fraction(
-        least
-    ) * (1 - Fraction(BOUND)):
+    lowest = Fraction(least) * (1 - Fraction(BOUND))
+    if verdict.cost is not None and Fraction(verdict.cost) < lowest:
         raise Found("a cost below the optimum is accepted", about)

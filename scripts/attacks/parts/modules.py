@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attacks.judging import BOUND, check_labels, zero_of
+from attacks.judging import BOUND, check_labels
 from attacks.outcome import Found, Kind, Outcome
 from attacks.parts import enumeration
 from attacks.shapes import Case, random_case
@@ -63,21 +63,20 @@ def agreed(given: Case, results: dict[str, Result]) -> Kind:
     for result in results.values():
         if result.partition is not None:
             check_labels(given, result)
-    zero = zero_of(given)
     for one, other in combinations(results, 2):
-        _compare(one, results[one], other, results[other], zero)
-        _compare(other, results[other], one, results[one], zero)
+        _compare(one, results[one], other, results[other])
+        _compare(other, results[other], one, results[one])
     for kind in (Kind.OPTIMAL, Kind.INFEASIBLE, Kind.FEASIBLE):
         if kind in kinds:
             return kind
     return Kind.UNKNOWN
 
 
-def _compare(one: str, result: Result, other: str, against: Result, zero: float) -> None:
+def _compare(one: str, result: Result, other: str, against: Result) -> None:
     """Whether the bound of one is at most the clustering of the other."""
     if result.lower_bound is None or against.objective is None:
         return
-    if result.lower_bound > against.objective * (1.0 + BOUND) + zero:
+    if result.lower_bound > against.objective * (1.0 + BOUND):
         raise Found(
             f"the bound of {one} is above a clustering of {other}",
             f"# {result.lower_bound!r} > {against.objective!r}",

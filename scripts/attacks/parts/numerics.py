@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attacks.exact import Exact, best_cost
-from attacks.judging import BOUND, COST, judge, zero_of
+from attacks.judging import BOUND, COST, judge
 from attacks.outcome import Found, Kind, Outcome
 from attacks.parts import enumeration
 from attacks.random_parameters import code_of
@@ -206,12 +206,11 @@ def _compare(
     # difference to the points is at most one of these.
     size = np.maximum(np.abs(copy.points), np.abs(given.points) * scale)
     rounding = 2.0 * EPS * float(np.linalg.norm(size)) if name != "in another order" else 0.0
-    zero = zero_of(copy) + zero_of(given) * scale**2
 
     def above(lower: float | None, upper: float | None) -> bool:
         if lower is None or upper is None:
             return False
-        return lower > (math.sqrt(upper) + rounding) ** 2 * (1.0 + BOUND + COST) + zero
+        return lower > (math.sqrt(upper) + rounding) ** 2 * (1.0 + BOUND + COST)
 
     def times(value: float | None) -> float | None:
         return None if value is None else value * scale**2

@@ -184,9 +184,10 @@ def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
     data is that far apart; outliers are.
     """
     e, c = contraction.sizes, contraction.means
-    # Means are known to a few units in their last places, sums over r terms to r more.
+    # Means are known to a few units in the last places of their block's coordinates, and sums over
+    # r terms to r more.
     known = 1.0 - 4.0 * (c.shape[1] + 16) * _EPS
-    length = np.linalg.norm(c, axis=1)
+    length = np.sqrt((c**2).sum(axis=1) + contraction.scatter / e)
     scatter = float(contraction.scatter.sum())
     # Sums inside of blocks have as many terms as the block has points.
     own = scatter * (known - float(contraction.sizes.max()) * _EPS)

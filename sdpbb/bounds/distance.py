@@ -1,0 +1,93 @@
+"""What distances alone say of clusterings that are cheap enough: which blocks share no cluster."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Contraction
+from sdpbb.problem.coordinates import offsets
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def components_apart(
+    contraction: Contraction, points: NDArray[np.float64], cutoff: float
+) -> NDArray[np.intp]:
+    """(m,) numbers 0, 1, ... of components of blocks, by their first blocks: no clustering that
+    costs less than cutoff has a cluster with blocks of two of them.
+
+    They are the connected components of the pairs that are not cannot-linked, and not too far apart
+    for such a clustering: a cluster that holds i and j costs at least as much as the two of them,
+    and so a clustering at least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the scatter inside all
+    blocks.
+
+    points : (n, d) of the instance. Distances are computed from differences of these, with errors
+        relative to themselves, wherever the points are
+
+    Takes time in proportion to m d where the first blocks are near all others, to m^2 d at worst,
+    and no memory to speak of.
+    """
+    m = contraction.n_blocks
+    component_of = np.full(m, -1, np.intp)
+    if not math.isfinite(cutoff):
+        return np.zeros(m, np.intp)
+    distance = _Distances(contraction, points)
+    starts, neighbours = _adjacent(contraction)
+    left = np.arange(m)
+    count = 0
+    while len(left):
+        waiting = [int(left[0])]
+        component_of[waiting] = count
+        left = left[1:]
+        while waiting and len(left):
+            i = waiting.pop()
+            near = distance.least_cost(i, left) <= cutoff
+            near &= ~np.isin(left, neighbours[starts[i] : starts[i + 1]])
+            found = left[near]
+            component_of[found] = count
+            waiting += found.tolist()
+            left = left[~near]
+        count += 1
+    return component_of
+
+
+class _Distances:
+    """Block means as a point each, and what they are away from it."""
+
+    def __init__(self, contraction: Contraction, points: NDArray[np.float64]) -> None:
+        self._points = points[contraction.representatives]
+        self._sizes = contraction.sizes
+        self._away, self._spread = None, np.zeros(contraction.n_blocks)
+        if contraction.n_blocks < contraction.n_points:
+            away, self._away = offsets(points, contraction.block_of)
+            lengths = np.linalg.norm(away, axis=1)
+            np.maximum.at(self._spread, contraction.block_of, lengths)
+        # Sums inside of blocks have as many terms as the block has points.
+        terms = float(contraction.sizes.max()) + 4.0 * (points.shape[1] + 16)
+        self._inside = math.fsum(contraction.scatter) * (1.0 - terms * _EPS)
+
+    def least_cost(self, i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What a clustering costs at least that has i in a cluster with each of the others."""
+        e, size = self._sizes[others], self._sizes[i]
+        difference = self._points[others] - self._points[i]
+        if self._away is not None:
+            difference += self._away[others] - self._away[i]
+        # Means are known to a few units in the last place of the differences inside of their
+        # blocks, and sums inside of large blocks lose more.
+        terms = 4.0 * (difference.shape[1] + 16)
+        lost = (terms + size + e) * (self._spread[others] + self._spread[i])
+        lengths = np.linalg.norm(difference, axis=1) * (1.0 - terms * _EPS)
+        lengths = np.maximum(lengths - _EPS * lost, 0.0)
+        between = e * size / (e + size) * np.square(lengths)
+        return np.asarray((self._inside + between) * (1.0 - terms * _EPS))
+
+
+def _adjacent(contraction: Contraction) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which blocks each is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
+    pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
+    counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return starts, pairs[np.argsort(pairs[:, 0], kind="stable"), 1]

@@ -1,0 +1,120 @@
+"""Coordinates of points and blocks that keep the digits of what happens inside of components.
+
+Sums of squares do not see translations, and where no cluster is across two components, each of
+these may be moved by itself: no sum of squares that counts is another one then. What is given are
+numbers, exactly; the difference of two is rounded relative to itself. So differences to a point of
+the component come first, and all that is computed of them has errors relative to the distances
+inside of it, however far it is from the origin and from other components.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem.graph import distinct_edges
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+
+def centred(points: Reals, component_of: Integers | None = None) -> Reals:
+    """(n, r) the points, each component around its own mean: an isometric copy of each in
+    r = min(n, d) coordinates. Exactly 0 where all points of a component coincide.
+
+    component_of : (n,) numbers of components, or None for a single one
+
+    Inner products of centred points lose the fewest digits, and no method pays for more coordinates
+    than there are points.
+    """
+    n, d = points.shape
+    moved = np.empty_like(points)
+    for members in members_of(np.zeros(n, np.intp) if component_of is None else component_of):
+        moved[members] = _around_mean(points[members])
+    if d > n:
+        moved = np.asarray(np.linalg.qr(moved.T, mode="r")).T
+    return np.ascontiguousarray(moved)
+
+
+def _around_mean(points: Reals) -> Reals:
+    differences = points - central(points)
+    differences -= differences.mean(axis=0)
+    differences -= differences.mean(axis=0)  # the second pass takes off what rounding left
+    return differences
+
+
+def central(points: Reals) -> Reals:
+    """(d,) one of the points (s, d), about the nearest to their mean."""
+    differences = points - points[0]
+    around = differences - differences.mean(axis=0)
+    return np.asarray(points[np.square(around).sum(axis=1).argmin()])
+
+
+def sum_of_squares(points: Reals) -> float:
+    """Of points (s, d), around their mean: 0 if, and only if, they coincide, and elsewhere off by a
+    few units in the last place times the logarithm of s d, relatively.
+
+    The mean is at most as far from its nearest point as from the others on average, so that the sum
+    of the squared differences to that is at most twice this one.
+    """
+    differences = points - central(points)
+    deviations = differences - differences.mean(axis=0)
+    # The correction term takes off the rounding error of the mean (two-pass formula).
+    correction = np.square(deviations.sum(axis=0)).sum() / len(points)
+    return float(np.square(deviations).sum() - correction)
+
+
+def offsets(points: Reals, block_of: Integers) -> tuple[Reals, Reals]:
+    """(n, d) what each point is away from the first of its block, and (m, d) the means of these."""
+    first = np.unique(block_of, return_index=True)[1]
+    away = points - points[first[block_of]]
+    sizes = np.bincount(block_of).astype(np.float64)
+    return away, block_means(away, block_of, sizes)
+
+
+def block_means(values: Reals, block_of: Integers, sizes: Reals) -> Reals:
+    """(m, r) the means over blocks of values (n, r)."""
+    means = np.zeros((len(sizes), values.shape[1]))
+    np.add.at(means, block_of, values)
+    means /= sizes[:, None]
+    # A second pass takes off the rounding of sums over large blocks.
+    correction = np.zeros_like(means)
+    np.add.at(correction, block_of, values - means[block_of])
+    means += correction / sizes[:, None]
+    return means
+
+
+def block_scatter(points: Reals, block_of: Integers) -> Reals:
+    """(m,) the sum of squares inside each block: 0 where its points coincide, and nowhere else."""
+    shared = np.flatnonzero(np.bincount(block_of)[block_of] > 1)
+    scatter = np.zeros(int(block_of.max()) + 1)
+    if len(shared):
+        blocks, inside = np.unique(block_of[shared], return_inverse=True)
+        away, means = offsets(points[shared], inside)
+        squares = np.square(away - means[inside]).sum(axis=1)
+        scatter[blocks] = np.bincount(inside, weights=squares)
+    return scatter
+
+
+def held_apart(means: Reals, component_of: Integers, distance: float) -> Reals:
+    """(m, r + 1) block means (m, r) with one more coordinate, by which components are at least this
+    distance apart: for methods that look at distances only."""
+    position = component_of - 0.5 * component_of.max()
+    return np.column_stack([means, distance * position])
+
+
+def pairs_across(component_of: Integers) -> Integers:
+    """(p, 2) all pairs i < j of different components (m,)."""
+    pairs = [np.empty((0, 2), np.intp)]
+    everything = np.arange(len(component_of))
+    for members in members_of(component_of)[:-1]:
+        others = everything[component_of > component_of[members[0]]]
+        pairs.append(np.stack(np.meshgrid(members, others), axis=-1).reshape(-1, 2))
+    return distinct_edges(np.concatenate(pairs))
+
+
+def members_of(component_of: Integers) -> list[Integers]:
+    """The members of each component, in the order of their numbers."""
+    order = np.argsort(component_of, kind="stable")
+    counts = np.unique(component_of, return_counts=True)[1]
+    return np.split(order, np.cumsum(counts)[:-1])

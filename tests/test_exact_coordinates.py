@@ -1,0 +1,128 @@
+"""Coordinates are exact numbers: no size of other ones makes a cost count as nothing."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdpbb import Instance, SolverParameters, solve, verify_certificate
+from sdpbb.problem import Partition
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
+
+from attacks.exact import Exact, best_cost
+from attacks.parts.distances import SOLVED, random_ratios
+from attacks.subsets import least_cost
+
+BOUNDINGS = ("sdp", "colgen", "hybrid")
+
+
+@pytest.mark.parametrize("bounding", BOUNDINGS)
+@pytest.mark.parametrize("gap", [1e-4, 1e-9])
+def test_a_far_block_excuses_no_cost(bounding, gap):
+    near = np.array([7, 9, 8, 5, 9, 9, 9, 0, 4, 6, 2, 3.0])[:, None]
+    instance = Instance(np.r_[[[2.0**51]] * 2, near], 5, must_link=[(0, 1)])
+    result = solve(instance, SolverParameters(gap=gap, bounding=bounding))
+    assert result.status.value == "optimal"
+    assert result.objective == pytest.approx(4.8, rel=gap)
+
+
+@pytest.mark.parametrize(("far", "step"), [(2.0**51, 1.0), (1e10, 1e-6), (1e16, 1e-9)])
+@pytest.mark.parametrize("bounding", BOUNDINGS)
+def test_a_far_pair_certifies_nothing_wrong(bounding, far, step, tmp_path):
+    instance = Instance([[far], [far], [0.0], [step], [2 * step], [3 * step]], 3)
+    parameters = SolverParameters(gap=1e-9, bounding=bounding)
+    path = tmp_path / "proof"
+    result = solve(instance, parameters, start=[0, 0, 1, 2, 1, 2], certificate=path)
+    verdict = verify_certificate(path, instance)
+    assert result.status.value == verdict.status == "optimal"
+    assert result.objective == pytest.approx(step**2, rel=1e-9)
+    assert verdict.cost == pytest.approx(step**2, rel=1e-9)
+
+
+@pytest.mark.parametrize("exponent", [2, 4, 6, 9, 15])
+@pytest.mark.parametrize("k", [3, 5])
+def test_outliers_close_as_other_data_do(exponent, k, tmp_path):
+    rng = np.random.default_rng(exponent)
+    points = rng.normal(size=(30, 2))
+    points[:3] += 10.0**exponent * rng.normal(size=(3, 2))
+    parameters = SolverParameters(gap=1e-9, bounding="sdp" if k == 5 else "hybrid")
+    result = solve(Instance(points, k), parameters, certificate=tmp_path / "proof")
+    assert result.status.value == "optimal"
+    assert verify_certificate(tmp_path / "proof", Instance(points, k)).status == "optimal"
+
+
+@pytest.mark.parametrize("far", [1e3, 1e16])
+def test_clusters_of_equal_points_cost_exactly_nothing(far, tmp_path):
+    points = np.repeat([[0.1, far], [0.3, 0.7], [far, 0.3]], [4, 2, 3], axis=0)
+    for k in range(3, 10):
+        path = tmp_path / f"{k}"
+        result = solve(Instance(points, k), SolverParameters(gap=1e-9), certificate=path)
+        assert (result.status.value, result.objective, result.gap) == ("optimal", 0.0, 0.0)
+        verdict = verify_certificate(path, Instance(points, k))
+        assert (verdict.status, verdict.cost, verdict.gap) == ("optimal", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 6])
+def test_a_must_link_between_far_groups_is_most_of_the_cost(k):
+    """The gap is relative to all of the cost, which is that of the link."""
+    points = np.array([[0.0], [1.0], [3.0], [1e13], [1e13 + 1], [1e13 + 4]])
+    for links in ([(0, 3)], [(0, 3), (1, 4)]):
+        if len(points) - len(links) < k:
+            continue
+        instance = Instance(points, k, must_link=links)
+        result = solve(instance, SolverParameters(gap=1e-9))
+        exact = Exact.of(instance.points)
+        least = best_cost(exact, k, instance.must_link, instance.cannot_link)
+        assert result.status.value == "optimal"
+        assert result.objective == pytest.approx(float(least), rel=2e-9)
+        assert result.lower_bound <= float(least) * (1 + 1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(BOUNDINGS), st.booleans())
+def test_far_groups_are_solved_to_the_truth(tmp_path_factory, seed, bounding, certify):
+    case, ratio = random_ratios(np.random.default_rng(seed))
+    path = tmp_path_factory.mktemp("far") / "proof" if certify else None
+    parameters = SolverParameters(gap=1e-6, bounding=bounding, time_limit=30.0)
+    result = solve(case.instance(), parameters, certificate=path)
+    exact = Exact.of(case.points)
+    cost = None if result.partition is None else exact.cost_of(result.partition.labels)
+    least = least_cost(exact, case.k, case.must_link, case.cannot_link, cost)
+    if least is None:
+        assert result.status.value == "infeasible"
+        return
+    assert result.lower_bound <= float(least) * (1 + 1e-12)
+    assert result.objective == pytest.approx(float(cost), rel=1e-12, abs=0.0)
+    assert result.status.value == "optimal" or ratio > SOLVED
+    assert result.status.value != "optimal" or cost - least <= cost * 1e-6
+    if path is not None:
+        assert verify_certificate(path, case.instance()).status == result.status.value
+
+
+@given(st.integers(0, 2**32))
+def test_costs_are_relative_to_themselves(seed):
+    rng = np.random.default_rng(seed)
+    case, _ = random_ratios(rng)
+    labels = rng.integers(0, case.k, case.n)
+    exact = float(Exact.of(case.points).cost_of(labels))
+    cost = Partition(labels).sum_of_squares(case.points)
+    assert cost == pytest.approx(exact, rel=1e-13, abs=0.0)
+
+
+def test_references_agree():
+    rng = np.random.default_rng(0)
+    n_compared = 0
+    while n_compared < 40:
+        case, _ = random_ratios(rng)
+        if case.n > 7:
+            continue
+        exact = Exact.of(case.points)
+        links = case.must_link, case.cannot_link
+        least = best_cost(exact, case.k, *links)
+        assert least_cost(exact, case.k, *links) == least
+        assert least_cost(exact, case.k, *links, least) == least
+        n_compared += 1
