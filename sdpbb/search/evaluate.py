@@ -178,6 +178,8 @@ def _in_components(
 def _bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
     """The second of `_contractions`; None if there is no clustering."""
     fixed = node.fixings
+    if fixed.n_components > instance.k:
+        return None
     must_link = np.concatenate([_array(node.must_link), fixed.must_link])
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
     bounded = contract(instance, must_link, cannot_link, node.blocks, fixed.components)
@@ -438,6 +440,8 @@ class _NodeSearch:
         candidates = most_undecided_pairs(
             self._bounded, run.affinity(), search.branching.n_candidates
         )
+        if not candidates:  # more than k blocks, and each two of them are cannot-linked
+            return self._outcome(NodeStatus.INFEASIBLE)
         return self._outcome(
             NodeStatus.BRANCH,
             warm_start=warm_start,
