@@ -82,6 +82,20 @@ def test_a_must_link_between_far_groups_is_most_of_the_cost(k):
         assert result.lower_bound <= float(least) * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("bounding", BOUNDINGS)
+@pytest.mark.parametrize("certify", [False, True])
+def test_more_components_than_clusters_are_none_that_is_better(bounding, certify, tmp_path):
+    """Any two of the points cost more than the best clustering less its gap."""
+    points = 7.0 ** np.arange(16)[:, None]
+    instance = Instance(points, 15)
+    parameters = SolverParameters(gap=1e-9, bounding=bounding)
+    path = tmp_path / "proof" if certify else None
+    result = solve(instance, parameters, start=[0, 0, *range(1, 15)], certificate=path)
+    assert (result.status.value, result.objective) == ("optimal", 18.0)
+    if path is not None:
+        assert verify_certificate(path, instance).status == "optimal"
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(BOUNDINGS), st.booleans())
 def test_far_groups_are_solved_to_the_truth(tmp_path_factory, seed, bounding, certify):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,15 @@ from sdpbb.problem.coordinates import offsets
 _EPS = float(np.finfo(np.float64).eps)
 
 
+def _never() -> bool:
+    return False
+
+
 def components_apart(
-    contraction: Contraction, points: NDArray[np.float64], cutoff: float
+    contraction: Contraction,
+    points: NDArray[np.float64],
+    cutoff: float,
+    stop: Callable[[], bool] = _never,
 ) -> NDArray[np.intp]:
     """(m,) numbers 0, 1, ... of components of blocks, by their first blocks: no clustering that
     costs less than cutoff has a cluster with blocks of two of them.
@@ -26,6 +34,7 @@ def components_apart(
 
     points : (n, d) of the instance. Distances are computed from differences of these, with errors
         relative to themselves, wherever the points are
+    stop : asked after each block; when true, all blocks are one component, which says nothing
 
     Takes time in proportion to m d where the first blocks are near all others, to m^2 d at worst,
     and no memory to speak of.
@@ -43,6 +52,8 @@ def components_apart(
         component_of[waiting] = count
         left = left[1:]
         while waiting and len(left):
+            if stop():
+                return np.zeros(m, np.intp)
             i = waiting.pop()
             near = distance.least_cost(i, left) <= cutoff
             near &= ~np.isin(left, neighbours[starts[i] : starts[i + 1]])

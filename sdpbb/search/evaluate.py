@@ -200,6 +200,8 @@ def _in_components(
 def _bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
     """The second of `_contractions`; None if there is no clustering."""
     fixed = node.fixings
+    if fixed.n_components > instance.k:
+        return None
     must_link = np.concatenate([_array(node.must_link), fixed.must_link])
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
     bounded = contract(instance, must_link, cannot_link, node.blocks, fixed.components)
@@ -398,20 +400,27 @@ class _NodeSearch:
         mean, so that numbers lose no digits to what is far away. None if there are none, or if that
         hardly makes anything smaller."""
         cutoff, bounding, bounded = self._cutoff, self._context.bounding, self._bounded
-        if not math.isfinite(cutoff):
+        if not math.isfinite(cutoff) or self._context.is_without_bound:
             return None
         points, proof = self._context.instance.points, None
+        component_of = components_apart(bounded, points, cutoff, self._clock.is_urgent)
+        fixings = Fixings(components=bounded.lift(component_of), below=cutoff)
+        if not self._are_worth_moving(fixings):
+            return None
         if isinstance(bounding, CertifiedBounding):
             component_of, proof = bounding.components_apart(bounded, cutoff)
-        else:
-            component_of = components_apart(bounded, points, cutoff)
-        components = bounded.lift(component_of)
-        fixings = Fixings(components=components, below=cutoff)
-        if fixings.n_components <= self._node.fixings.n_components:
-            return None
-        if WORTH_MOVING * Partition(components).sum_of_squares(points) > bounded.total:
-            return None
+            fixings = Fixings(components=bounded.lift(component_of), below=cutoff)
+            if not self._are_worth_moving(fixings):
+                return None
         return self._outcome(NodeStatus.FIXED, fixings=fixings, fixing_proof=proof)
+
+    def _are_worth_moving(self, fixings: Fixings) -> bool:
+        """Whether there are more components than before, and sums get smaller by moving them."""
+        components = fixings.components
+        if components is None or fixings.n_components <= self._node.fixings.n_components:
+            return False
+        moved = Partition(components).sum_of_squares(self._context.instance.points)
+        return WORTH_MOVING * moved <= self._bounded.total
 
     def _offer(self, contraction: Contraction, labels: NDArray[np.intp], source: str) -> None:
         """Take labels of the blocks with k clusters that keep the must-links and cannot-links, if
@@ -480,6 +489,8 @@ class _NodeSearch:
         candidates = most_undecided_pairs(
             self._bounded, run.affinity(), search.branching.n_candidates
         )
+        if not candidates:  # more than k blocks, and each two of them are cannot-linked
+            return self._outcome(NodeStatus.INFEASIBLE)
         return self._outcome(
             NodeStatus.BRANCH,
             warm_start=warm_start,
