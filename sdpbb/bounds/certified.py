@@ -14,7 +14,15 @@ from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, Pairs, SafeBou
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.checker.evidence import Cuts, Evidence, Lagrangian, Semidefinite
+from sdpbb.checker.evidence import (
+    Cuts,
+    Enumerated,
+    Evidence,
+    Lagrangian,
+    Pentagons,
+    Semidefinite,
+)
+from sdpbb.checker.enumeration import enumeration_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound
@@ -62,6 +70,7 @@ class FixingProof:
 
 
 Warm = TypeVar("Warm")
+Argument = DualPoint | Lagrangian | Enumerated
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +86,14 @@ class CertifiedState:
     best: SafeBound
     evidence: Evidence | None
     claimed: SafeBound
-    argument: DualPoint | Lagrangian | None
+    argument: Argument | None
     checked_at: int
 
 
-STATE_TYPES = (CertifiedState, BoundProof, FixingProof, Semidefinite, Lagrangian, Cuts)
+STATE_TYPES = (
+    *(CertifiedState, BoundProof, FixingProof),
+    *(Semidefinite, Lagrangian, Enumerated, Cuts, Pentagons),
+)
 
 
 class CertifiedBounding(Generic[Warm]):
@@ -139,7 +151,7 @@ class CertifiedRun(Generic[Warm]):
         self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
         self._claimed = SafeBound(0.0)
-        self._argument: DualPoint | Lagrangian | None = None
+        self._argument: Argument | None = None
         self._checked_at = 0
         self.fixing_proof: FixingProof | None = None
 
@@ -173,17 +185,20 @@ class CertifiedRun(Generic[Warm]):
             return progress
         if progress.bound > self._claimed:
             self._claimed, self._argument = progress.bound, self._inner.argument()
-        closes = self._claimed.value >= cutoff
+        closes, stalled = self._claimed.value >= cutoff, progress.stalled
         due = progress.n_iterations >= CHECK_GROWTH * self._checked_at
         if self._argument is not None and (closes or due or progress.stalled):
             self._checked_at = progress.n_iterations
             self._check(self._argument, cutoff)
+            # What was enumerated is not by another step, as the dual values of a method are.
+            is_last = isinstance(self._argument, Enumerated) and self._best.value < cutoff
+            stalled |= closes and is_last
             self._argument = None
-        return BoundProgress(self._best, progress.stalled, progress.n_cuts, progress.n_iterations)
+        return BoundProgress(self._best, stalled, progress.n_cuts, progress.n_iterations)
 
-    def _check(self, argument: DualPoint | Lagrangian, cutoff: float) -> None:
+    def _check(self, argument: Argument, cutoff: float) -> None:
         """Have the checker judge what the best bound is proven by."""
-        if isinstance(argument, Lagrangian):
+        if isinstance(argument, Lagrangian | Enumerated):
             self._try(argument)
             return
         for precision in (np.float32, np.float64):
@@ -204,6 +219,8 @@ class CertifiedRun(Generic[Warm]):
         if isinstance(evidence, Lagrangian):
             # Elsewhere the search may take some more nodes, and must end there as well.
             return lagrangian_bound(self._contracted, k, adjacency, evidence, MAX_NODES // 2)
+        if isinstance(evidence, Enumerated):
+            return enumeration_bound(self._contracted, k, adjacency, evidence, 0.5)
         return semidefinite_bound(self._contracted, k, adjacency, evidence)
 
     def argument(self) -> Evidence | None:

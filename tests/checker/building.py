@@ -11,7 +11,7 @@ from sdpbb.checker import digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack
-from sdpbb.checker.evidence import Cuts, Lagrangian, Semidefinite
+from sdpbb.checker.evidence import Cuts, Lagrangian, Pentagons, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound
@@ -143,6 +143,9 @@ class Builder:
             "star_blocks": self.ref(cuts.star_blocks),
             "cliques": self.ref(cuts.cliques),
             "complements": self.ref(cuts.complements),
+            "pentagons": self.ref(cuts.pentagons.cycles),
+            "estimate_start": self.ref(cuts.pentagons.start),
+            "estimates": self.ref(cuts.pentagons.estimates),
             "multipliers": self.ref(evidence.multipliers),
         }
 
@@ -208,6 +211,11 @@ def some_evidence(blocks: Blocks) -> Semidefinite:
         np.array([0, m - 1, m - 1], np.int32),
         np.arange(k + 1, dtype=np.int32)[None] % m,
         np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3),
+        Pentagons(
+            np.array([[0, 1 % m, 0, m - 1, m - 1]], np.int32),
+            np.array([0, 2], np.int64),
+            np.array([[0, m - 1, 1], [16, 0, 1]], np.int32),
+        ),
     )
     N = np.full(m * (m + 1) // 2, 0.25, np.float32)
     return Semidefinite(0.5, N, cuts, np.full(len(cuts), 0.125))

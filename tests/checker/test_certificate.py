@@ -209,7 +209,7 @@ def test_evidence_of_another_size_is_refused_before_it_is_loaded():
     with pytest.raises(Rejected, match="5 prices; expected one for each of 4 blocks"):
         prices.source.load(4)
     fewer = replace(bound.source.multipliers, shape=(0,), compressed=memoryview(b""))
-    with pytest.raises(Rejected, match=r"2 cuts, but multipliers of shape \(0,\)"):
+    with pytest.raises(Rejected, match=r"3 cuts, but multipliers of shape \(0,\)"):
         replace(bound.source, multipliers=fewer).load(5)
     many = replace(bound.source.cliques, shape=(64 * 100_025 // 4, 4), compressed=memoryview(b""))
     with pytest.raises(Rejected, match="the cuts have more than 6401600 entries"):
