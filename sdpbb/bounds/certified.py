@@ -14,6 +14,7 @@ from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, Pairs, SafeBou
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.checker.enumeration import enumeration_bound
 from sdpbb.checker.evidence import (
     Cuts,
     Enumerated,
@@ -22,7 +23,6 @@ from sdpbb.checker.evidence import (
     Pentagons,
     Semidefinite,
 )
-from sdpbb.checker.enumeration import enumeration_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound

@@ -27,8 +27,8 @@ and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative 
 
 Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
 rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
-them, as none of its terms is larger than that of its block. Distances are rounded outwards, and with them l
-and u.
+them, as none of its terms is larger than that of its block. Distances are rounded outwards, and
+with them l and u.
 """
 
 from __future__ import annotations

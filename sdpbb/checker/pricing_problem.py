@@ -57,7 +57,7 @@ class PricingProblem:
         exponent: int,
         slack: float = 0.0,
     ) -> PricingProblem:
-        """With the means (m, d) multiplied by 2^exponent; profits and slack are so by its square."""
+        """With the means (m, d) multiplied by 2^exponent; profits and slack by its square."""
         d = means.shape[1]
         reach = np.sqrt((profits + slack) / sizes) * (1.0 + SLACK)
         squares = np.zeros((len(sizes), len(sizes)))
@@ -106,8 +106,8 @@ class PricingProblem:
 
 
 def in_order(problem: PricingProblem) -> tuple[PricingProblem, Integers]:
-    """The same, and the block at each place: first the block that can share a set with the fewest, then of the others that which
-    can with the fewest of them, and so on."""
+    """The same, and the block at each place: first that which can share a set with the fewest, then
+    of the others that which can with the fewest of them, and so on."""
     degree = problem.together.sum(axis=1)
     order = []
     for _ in range(problem.m):
