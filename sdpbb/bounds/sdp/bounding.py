@@ -123,6 +123,7 @@ class SdpRun:
         self._is_child = is_child
         self._patience = parameters.child if is_child else parameters.root
         self._history: list[tuple[int, float]] = []
+        self._evaluated: DualPoint | None = None
 
     @property
     def n_iterations(self) -> int:
@@ -152,7 +153,8 @@ class SdpRun:
             if admm.n_iterations % p.bound_period == 0:
                 break
             self._separate_if_due()
-        self._best = max(self._best, safe_bound(self._relaxation, admm.dual_point()))
+        self._evaluated = admm.dual_point()
+        self._best = max(self._best, safe_bound(self._relaxation, self._evaluated))
         self._history.append((admm.n_iterations, self._best.value))
         self._separate_if_due()
         return BoundProgress(
@@ -193,8 +195,9 @@ class SdpRun:
         return self._admm.dual_point()
 
     def argument(self) -> DualPoint:
-        """The bound is evaluated at the end of a step, at the last iterate."""
-        return self._admm.dual_point()
+        """The dual values that the bound was evaluated at in the last step."""
+        assert self._evaluated is not None
+        return self._evaluated
 
     def warm_start(self) -> SdpWarmStart:
         """The last iterate."""
