@@ -245,12 +245,15 @@ class CertifiedRun(Generic[Warm]):
         argument = self._argument
         if argument is None:
             return self.proof()
-        if isinstance(argument, DualPoint):
-            argument = semidefinite_evidence(self._relaxation, argument)
-        bound = self._confirmed(argument, PROVISIONAL_SHARE)
+        evidence = (
+            semidefinite_evidence(self._relaxation, argument)
+            if isinstance(argument, DualPoint)
+            else argument
+        )
+        bound = self._confirmed(evidence, PROVISIONAL_SHARE)
         if bound <= self._best.value:
             return self.proof()
-        return BoundProof(self._contraction.block_of, bound, argument)
+        return BoundProof(self._contraction.block_of, bound, evidence)
 
     def argument(self) -> Evidence | None:
         """What the checker has confirmed."""

@@ -48,8 +48,8 @@ def checked_cuts(cuts: Cuts, k: int, sizes: Floats, adjacency: NDArray[np.bool_]
     m = len(adjacency)
     start, pentagons = cuts.star_start, cuts.pentagons
     families = (start, cuts.star_blocks, cuts.cliques, cuts.complements)
-    families += (pentagons.cycles, pentagons.start, pentagons.estimates)
-    require_moderate(m, *(array.shape for array in families))
+    estimated = (pentagons.cycles, pentagons.start, pentagons.estimates)
+    require_moderate(m, *(array.shape for array in (*families, *estimated)))
     if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
         raise Rejected("the starts of stars are no list of whole numbers that begins with 0")
     within = (start >= 0).all() and (start <= cuts.star_blocks.size).all()

@@ -127,8 +127,10 @@ class Reader:
             raise Rejected(
                 "evidence: expected the kind semidefinite, lagrangian, enumerated or scatter"
             )
-        names = ("N", "star_start", "star_blocks", "cliques", "complements")
-        names += ("pentagons", "estimate_start", "estimates", "multipliers")
+        names = (
+            *("N", "star_start", "star_blocks", "cliques", "complements"),
+            *("pentagons", "estimate_start", "estimates", "multipliers"),
+        )
         _, unit, *found = fields.entries(value, "kind", "unit", *names)
         types = (_REALS, ("<i8",), *[("<i4",)] * 4, ("<i8",), ("<i4",), _REALS)
         widths = (None, None, None, self.k + 1, 3, 5, None, 3, None)

@@ -48,9 +48,11 @@ class EnumeratedSource:
     def load(self, m: int) -> Enumerated:
         """For m blocks; `Rejected`, before anything is taken from the file, if it is not."""
         if not self.prices.shape == self.share_prices.shape == (m,):
-            raise Rejected(f"prices of other shapes; expected one for each of {m} blocks")
+            numbers = f"{self.prices.shape[0]} and {self.share_prices.shape[0]}"
+            raise Rejected(f"prices of {numbers}; expected one for each of {m} blocks")
         if self.triples.shape[0] > MAX_TRIPLES or self.triples.shape[:1] != self.penalties.shape:
-            raise Rejected(f"triples; expected at most {MAX_TRIPLES}, and a penalty for each")
+            numbers = f"{self.triples.shape[0]} triples, {self.penalties.shape[0]} penalties"
+            raise Rejected(f"{numbers}; expected as many, at most {MAX_TRIPLES}")
         arrays = (self.share_prices, self.triples, self.penalties)
         loaded = (array.load() for array in arrays)
         return Enumerated(self.below, self.prices.load(), self.least, *loaded)
@@ -99,8 +101,8 @@ class SemidefiniteSource:
         if self.N.shape != (entries,):
             raise Rejected(f"N should be {entries} numbers, not of shape {self.N.shape}")
         families = (self.star_start, self.star_blocks, self.cliques, self.complements)
-        families += (self.pentagons, self.estimate_start, self.estimates)
-        require_moderate(m, *(array.shape for array in families))
+        estimated = (self.pentagons, self.estimate_start, self.estimates)
+        require_moderate(m, *(array.shape for array in (*families, *estimated)))
         rows = (self.star_start, self.cliques, self.complements, self.pentagons)
         number = sum(array.shape[0] for array in rows) - 1
         if self.multipliers.shape != (number,):

@@ -53,7 +53,7 @@ def require_no_partition(
     members: Marks,
     below: float,
     prices: Reals,
-    triples: Integers,
+    triples: NDArray[np.integer],
     penalties: Reals,
     max_nodes: int,
 ) -> None:

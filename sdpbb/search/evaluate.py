@@ -56,7 +56,7 @@ class Allowance:
 
 ENDLESS = Allowance()
 # What is not proven in the end is checked when iterations have grown by this factor.
-PROVISIONAL_GROWTH = 1.5
+PROVISIONAL_GROWTH = 2.0
 # The bound of a node that holds none.
 NO_CLUSTERING = SafeBound(math.inf)
 

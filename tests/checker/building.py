@@ -11,7 +11,8 @@ from sdpbb.checker import digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack
-from sdpbb.checker.evidence import Cuts, Lagrangian, Pentagons, Semidefinite
+from sdpbb.checker.enumeration import enumeration_bound
+from sdpbb.checker.evidence import Cuts, Enumerated, Lagrangian, Pentagons, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound
@@ -92,6 +93,7 @@ class Builder:
         stated = semidefinite_bound(contracted, blocks.k, blocks.adjacency, evidence)
         node["steps"].append({"bound": stated, "evidence": stored})
         node["steps"].append(self.prices(blocks, contracted))
+        node["steps"].append(self.enumerated(blocks, contracted))
         far = np.argwhere(np.triu(far_pairs(contracted, self.below)))
         excluded = np.argwhere(
             np.triu(excluded_pairs(contracted, blocks.k, blocks.adjacency, evidence, self.below))
@@ -130,6 +132,26 @@ class Builder:
                 "kind": "lagrangian",
                 "prices": self.ref(prices),
                 "least": evidence.least,
+            },
+        }
+
+    def enumerated(self, blocks: Blocks, contracted: Contracted) -> dict[str, Any]:
+        """At prices of nothing, so that all clusters are looked at."""
+        m, below = blocks.m, 0.9 * self.below
+        some = min(m // 3, 1)
+        triples = np.arange(3 * some, dtype=np.int32).reshape(-1, 3)
+        prices, penalties = np.full(m, 0.125 * below), np.full(some, 0.0625 * below)
+        evidence = Enumerated(below, prices, -below * m, prices.copy(), triples, penalties)
+        return {
+            "bound": enumeration_bound(contracted, blocks.k, blocks.adjacency, evidence),
+            "evidence": {
+                "kind": "enumerated",
+                "below": below,
+                "prices": self.ref(evidence.prices),
+                "least": evidence.least,
+                "share_prices": self.ref(evidence.share_prices),
+                "triples": self.ref(triples),
+                "penalties": self.ref(penalties),
             },
         }
 

@@ -271,6 +271,7 @@ class _Search:
             # Below 2^53, so that the product is exact.
             value = self.target if self.is_finished else min(self.lower, self.target)
             bound = min(value * self._unit, self._cutoff)
+        priced = self._best.penalties > 0
         return Partitioning(
             labels=self.labels,
             bound=SafeBound(bound),
@@ -278,9 +279,9 @@ class _Search:
             remaining=self.position,
             n_cuts=self.n_cuts,
             n_nodes=self._n_nodes,
-            prices=self._best.prices * self._unit,
-            triples=self._best.triples[self._best.penalties > 0].astype(np.int32),
-            penalties=self._best.penalties[self._best.penalties > 0] * self._unit,
+            prices=(self._best.prices * self._unit).astype(np.float64),
+            triples=self._best.triples[priced].astype(np.int32),
+            penalties=(self._best.penalties[priced] * self._unit).astype(np.float64),
         )
 
     def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:
