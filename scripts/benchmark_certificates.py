@@ -6,8 +6,8 @@ thread, and the certificate is checked in another one that imports NumPy alone (
 sdpbb.checker`). The seconds of a run are those of `sdpbb.solve`, after a small instance that loads
 the kernels; runs that are short are repeated, and the shortest of each kind counts. Both kinds are
 compared by the seconds of the processor (`plain_cpu`, `cpu`), which other work on the machine
-changes little. The seconds of checking are the checker's own, from the opened file to the verdict, and
-`program` those of the whole program, the start of Python and the reading of the data included.
+changes little. The seconds of checking are the checker's own, from the opened file to the verdict,
+and `program` those of the whole program, the start of Python and the reading of the data included.
 
 Rows are appended to the CSV file one by one, and sets that are there already are skipped.
 --report writes the tables of all rows in --out.
