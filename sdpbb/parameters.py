@@ -120,21 +120,15 @@ class SolverParameters:
             object.__setattr__(self, name, value)
 
     def for_certificates(self) -> SolverParameters:
-        """The same for a run that is certified: without what the checker does not know.
+        """The same for a run that is certified.
 
         Raises
         ------
         ParameterError
             If the gap is too small.
         """
-        sdp, colgen = self.sdp, self.colgen
-        separation = replace(sdp.separation, pentagons=0)
-        return replace(
-            self,
-            certify=True,
-            sdp=replace(sdp, separation=separation, together_candidates=0),
-            colgen=replace(colgen, enumeration=replace(colgen.enumeration, is_wanted=False)),
-        )
+        # Pairs that are proven to share a cluster by another run leave no dual values behind.
+        return replace(self, certify=True, sdp=replace(self.sdp, together_candidates=0))
 
     def to_dict(self) -> dict[str, Any]:
         """Nested plain values."""

@@ -58,8 +58,7 @@ def solve(
     start : labels (n,) of a clustering that keeps the constraints, to begin with; integers, in any
         numbering
     certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
-        package's engine. Bounds then count as far as the checker confirms them; pentagon cuts and
-        the enumeration of clusters, which it does not know, are not used
+        package's engine. Bounds then count as far as the checker confirms them
 
     Returns
     -------

@@ -230,7 +230,7 @@ def test_files_that_cannot_be_read_or_written(run, files, tmp_path):
     code, _, err = run(points, "--data", points)
     assert (code, err) == (
         ExitCode.REJECTED,
-        f"{points}: rejected: the file does not begin with 'sdpbb-certificate 1'\n",
+        f"{points}: rejected: the file does not begin with 'sdpbb-certificate 2'\n",
     )
 
 

@@ -23,7 +23,15 @@ from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.evidence import Cuts, Evidence, Lagrangian, Semidefinite
+from sdpbb.checker.enumeration import enumeration_bound
+from sdpbb.checker.evidence import (
+    Cuts,
+    Enumerated,
+    Evidence,
+    Lagrangian,
+    Pentagons,
+    Semidefinite,
+)
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound
@@ -37,8 +45,9 @@ from sdpbb.problem import Contraction
 SLACK = 1e-10
 # What is stated of a bound is less than what is proven here by this part (see `_stated`).
 STATED_ROUNDING = 1e-11
-# A bound that does not close its node is checked when iterations have grown by this factor.
-CHECK_GROWTH = 1.25
+# Elsewhere a search may take some more nodes, and must end there as well; and a bound that does not
+# close its node is worth less of them.
+SHARE, PROVISIONAL_SHARE = 0.5, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +80,7 @@ class FixingProof:
 
 
 Warm = TypeVar("Warm")
+Argument = DualPoint | Lagrangian | Enumerated
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,18 +89,19 @@ class CertifiedState:
 
     best, evidence : the best bound that was confirmed, and by what
     claimed, argument : the best one of the run itself, and by what; None once that was checked
-    checked_at : iterations when something was checked last
     """
 
     inner: Any
     best: SafeBound
     evidence: Evidence | None
     claimed: SafeBound
-    argument: DualPoint | Lagrangian | None
-    checked_at: int
+    argument: Argument | None
 
 
-STATE_TYPES = (CertifiedState, BoundProof, FixingProof, Semidefinite, Lagrangian, Cuts)
+STATE_TYPES = (
+    *(CertifiedState, BoundProof, FixingProof),
+    *(Semidefinite, Lagrangian, Enumerated, Cuts, Pentagons),
+)
 
 
 class CertifiedBounding(Generic[Warm]):
@@ -111,9 +122,18 @@ class CertifiedBounding(Generic[Warm]):
     def _geometry(self) -> Geometry:
         return Geometry.of(self._points)
 
+    @cached_property
+    def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:
+        """What was contracted last: a node is left and resumed."""
+        return []
+
     def contracted(self, contraction: Contraction) -> Contracted:
         """The points of a contraction, as the checker sees them."""
-        return self._geometry.contracted(contraction.block_of, _blocks(contraction).component_of)
+        block_of, component_of = contraction.block_of, _blocks(contraction).component_of
+        key = block_of if component_of is None else np.stack([block_of, component_of[block_of]])
+        if not (self._last and np.array_equal(self._last[0][0], key)):
+            self._last[:] = [(key, self._geometry.contracted(block_of, component_of))]
+        return self._last[0][1]
 
     def components_apart(
         self, contraction: Contraction, cutoff: float
@@ -168,8 +188,7 @@ class CertifiedRun(Generic[Warm]):
         self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
         self._claimed = SafeBound(0.0)
-        self._argument: DualPoint | Lagrangian | None = None
-        self._checked_at = 0
+        self._argument: Argument | None = None
         self.fixing_proof: FixingProof | None = None
 
     def state(self) -> CertifiedState:
@@ -179,13 +198,12 @@ class CertifiedRun(Generic[Warm]):
             self._evidence,
             self._claimed,
             self._argument,
-            self._checked_at,
         )
 
     def restore(self, state: CertifiedState) -> None:
         """Go on from the state of a run on the same contraction."""
-        self._best, self._evidence, self._claimed = state.best, state.evidence, state.claimed
-        self._argument, self._checked_at = state.argument, state.checked_at
+        self._best, self._evidence = state.best, state.evidence
+        self._claimed, self._argument = state.claimed, state.argument
 
     @property
     def n_iterations(self) -> int:
@@ -196,23 +214,33 @@ class CertifiedRun(Generic[Warm]):
         return Relaxation.of(self._contraction)
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
-        """A step of the inner run; its bound as far as it is confirmed."""
+        """A step of the inner run; its bound as far as it is confirmed. What does not close the
+        node is checked in the end, as checking takes as long as many iterations."""
         progress = self._inner.advance(cutoff + SLACK * abs(cutoff), seconds_left)
         if progress.bound.value == np.inf:  # the constraints alone say so
             return progress
         if progress.bound > self._claimed:
-            self._claimed, self._argument = progress.bound, self._inner.argument()
-        closes = self._claimed.value >= cutoff
-        due = progress.n_iterations >= CHECK_GROWTH * self._checked_at
-        if self._argument is not None and (closes or due or progress.stalled or progress.is_cut):
-            self._checked_at = progress.n_iterations
+            self._claim(progress.bound, cutoff)
+        closes, stalled = self._claimed.value >= cutoff, progress.stalled
+        if self._argument is not None and (closes or stalled):
             self._check(self._argument, cutoff)
+            # What was enumerated is not by another step, as the dual values of a method are.
+            is_last = isinstance(self._argument, Enumerated) and self._best.value < cutoff
+            stalled |= closes and is_last
             self._argument = None
-        return replace(progress, bound=self._best)
+        return replace(progress, bound=self._best, stalled=stalled)
 
-    def _check(self, argument: DualPoint | Lagrangian, cutoff: float) -> None:
+    def _claim(self, bound: SafeBound, cutoff: float) -> None:
+        """Take the best bound of the run itself, and what it is proven by."""
+        argument = self._inner.argument()
+        if isinstance(self._argument, DualPoint) and not isinstance(argument, DualPoint):
+            # Which the checker confirms, as it may not what comes after it.
+            self._check(self._argument, cutoff)
+        self._claimed, self._argument = bound, argument
+
+    def _check(self, argument: Argument, cutoff: float) -> None:
         """Have the checker judge what the best bound is proven by."""
-        if isinstance(argument, Lagrangian):
+        if isinstance(argument, Lagrangian | Enumerated):
             self._try(argument)
             return
         for precision in (np.float32, np.float64):
@@ -221,19 +249,41 @@ class CertifiedRun(Generic[Warm]):
                 return
 
     def _try(self, evidence: Evidence) -> None:
-        """Take evidence, unless the checker rejects it: it gives up pricing earlier than the run,
-        and numbers may be beyond its range."""
-        with suppress(Rejected):
-            bound = _stated(self._proven(evidence))
-            if bound > self._best.value:
-                self._best, self._evidence = SafeBound(bound), evidence
+        """Take evidence if it proves more than the last."""
+        bound = self._confirmed(evidence, SHARE)
+        if bound > self._best.value:
+            self._best, self._evidence = SafeBound(bound), evidence
 
-    def _proven(self, evidence: Evidence) -> float:
-        k, adjacency = self._contraction.k, self._contraction.adjacency
-        if isinstance(evidence, Lagrangian):
-            # Elsewhere the search may take some more nodes, and must end there as well.
-            return lagrangian_bound(self._contracted, k, adjacency, evidence, MAX_NODES // 2)
-        return semidefinite_bound(self._contracted, k, adjacency, evidence)
+    def _confirmed(self, evidence: Evidence, share: float) -> float:
+        """What is proven by evidence, with this share of the checker's limits; 0 if the checker
+        rejects it: it gives up searches earlier than the run, and numbers may be beyond its range.
+        """
+        contracted, k = self._contracted, self._contraction.k
+        adjacency = self._contraction.adjacency
+        with suppress(Rejected), np.errstate(all="ignore"):
+            if isinstance(evidence, Lagrangian):
+                nodes = int(share * MAX_NODES)
+                return _stated(lagrangian_bound(contracted, k, adjacency, evidence, nodes))
+            if isinstance(evidence, Enumerated):
+                return _stated(enumeration_bound(contracted, k, adjacency, evidence, share))
+            return _stated(semidefinite_bound(contracted, k, adjacency, evidence))
+        return 0.0
+
+    def provisional(self) -> BoundProof:
+        """Of the best bound so far, as far as the checker confirms it with little work; changes
+        nothing."""
+        argument = self._argument
+        if argument is None:
+            return self.proof()
+        evidence = (
+            semidefinite_evidence(self._relaxation, argument)
+            if isinstance(argument, DualPoint)
+            else argument
+        )
+        bound = self._confirmed(evidence, PROVISIONAL_SHARE)
+        if bound <= self._best.value:
+            return self.proof()
+        return BoundProof(self._contraction.block_of, bound, evidence)
 
     def argument(self) -> Evidence | None:
         """What the checker has confirmed."""
@@ -245,6 +295,9 @@ class CertifiedRun(Generic[Warm]):
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         """No pairs are proven to be together; sets `fixing_proof` for those that are apart."""
+        if self._argument is not None:
+            self._check(self._argument, cutoff)
+            self._argument = None
         k, adjacency = self._contraction.k, self._contraction.adjacency
         below = _with_room(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency

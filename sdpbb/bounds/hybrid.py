@@ -267,7 +267,9 @@ class HybridRun:
         return None if self._enumeration is None else self._enumeration.labels
 
     def argument(self) -> Any:
-        """Of the part that has taken the last step; enumerations have none."""
+        """Of the part whose bound is the best, or that has taken the last step."""
+        if self._enumeration is not None and self._enumeration.bound >= self._bound:
+            return self._enumeration.proof
         return self._sdp.argument() if self._columns is None else self._columns.argument()
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:

@@ -12,7 +12,7 @@ from sdpbb.bounds.certified import BoundProof
 from sdpbb.certificates.pruning import proves, values
 from sdpbb.certificates.replay import infeasibility, propagated
 from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.evidence import Evidence, Lagrangian
+from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian
 from sdpbb.search.proof import FixingStep, ProofNode, SearchProof
 
 
@@ -135,6 +135,16 @@ class NodeTable:
         add = self._arrays.add
         if isinstance(evidence, Lagrangian):
             return {"kind": "lagrangian", "prices": add(evidence.prices), "least": evidence.least}
+        if isinstance(evidence, Enumerated):
+            return {
+                "kind": "enumerated",
+                "below": evidence.below,
+                "prices": add(evidence.prices),
+                "least": evidence.least,
+                "share_prices": add(evidence.share_prices),
+                "triples": add(evidence.triples),
+                "penalties": add(evidence.penalties),
+            }
         cuts = evidence.cuts
         return {
             "kind": "semidefinite",
@@ -144,6 +154,9 @@ class NodeTable:
             "star_blocks": add(cuts.star_blocks),
             "cliques": add(cuts.cliques),
             "complements": add(cuts.complements),
+            "pentagons": add(cuts.pentagons.cycles),
+            "estimate_start": add(cuts.pentagons.start),
+            "estimates": add(cuts.pentagons.estimates),
             "multipliers": add(evidence.multipliers),
         }
 

@@ -1,6 +1,6 @@
 """The file of a certificate: a JSON document and the arrays it refers to.
 
-    sdpbb-certificate 1\\n
+    sdpbb-certificate 2\\n
     <decimal length of the document in bytes>\\n
     <the document: a JSON object, UTF-8>
     <the arrays, one after the other, each compressed by zlib>
@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +26,17 @@ from numpy.typing import NDArray
 
 from .rejection import Rejected
 
-MAGIC = b"sdpbb-certificate 1\n"
+_FORMAT = 2
+MAGIC = b"sdpbb-certificate %d\n" % _FORMAT
 DTYPES = ("<f8", "<f4", "<i8", "<i4", "|u1")
 # What all arrays together may occupy. A sound certificate of more would be of millions of nodes.
 MAX_BYTES = 8 * 2**30
 # A byte of zlib's stands for at most 1032 (https://zlib.net/zlib_tech.html); some for the ends.
 _MAX_RATIO = 1032
 _DIGEST = 32
+# Of zlib: files are a few per cent larger than at the next levels, and written in a third of the
+# time.
+_LEVEL = 1
 # Of a whole number: of the length of the document, of anything in it.
 _MAX_DIGITS, _MAX_DIGITS_WITHIN = 15, 20
 # What an array may have of rows or columns.
@@ -99,7 +104,7 @@ def pack(document: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
         dtype = array.dtype.newbyteorder("<").str
         if dtype not in DTYPES:
             raise ValueError(f"arrays[{position}]: {array.dtype}; expected one of {DTYPES}")
-        content = zlib.compress(np.ascontiguousarray(array, dtype=dtype).tobytes())
+        content = zlib.compress(np.ascontiguousarray(array, dtype=dtype).tobytes(), _LEVEL)
         compressed.append(content)
         table.append([dtype, list(array.shape), len(content)])
     text = json.dumps(
@@ -123,7 +128,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     """
     content = memoryview(data)
     if bytes(content[: len(MAGIC)]) != MAGIC:
-        raise Rejected(f"the file does not begin with {MAGIC.decode().strip()!r}")
+        raise Rejected(_other_format(bytes(content[:40])))
     if len(content) < len(MAGIC) + _DIGEST:
         raise Rejected("the file is cut off")
     content, digest = content[:-_DIGEST], bytes(content[-_DIGEST:])
@@ -133,6 +138,17 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
     document = _parsed(bytes(content[start : start + length]))
     stored = _stored(document.pop("arrays", None), content[start + length :])
     return document, Arrays(stored)
+
+
+def _other_format(head: bytes) -> str:
+    """Why a file with these first bytes is none that can be read."""
+    other = re.match(rb"sdpbb-certificate (\d{1,9})\n", head)
+    if other is None:
+        return f"the file does not begin with {MAGIC.decode().strip()!r}"
+    return (
+        f"the file is a certificate of format {int(other[1])}; expected format {_FORMAT}: the "
+        "sdpbb that wrote it can check it, or the run has to be repeated"
+    )
 
 
 def _document_place(content: memoryview) -> tuple[int, int]:

@@ -7,6 +7,8 @@ For a vector y of whole numbers, one per block, and any clustering, with y(C) th
 where no summand is negative, as y(C) is a whole number. Stars are half of this for y = 1_T - 1_i,
 cliques for y = 1_Q: there the y(C) of k clusters add up to k + 1, so that one is at least 2 and the
 sum at least 2 / |C| >= 2 / (n - k + 1). Blocks may occur more than once in T and Q, and i in T.
+
+Pentagons are another matter: see `pentagons`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import down, sum_down
 from .evidence import Cuts
+from .pentagons import checked_pentagons, pentagon_terms
 from .rejection import Rejected
 
 Floats = NDArray[np.float64]
@@ -39,13 +42,14 @@ def require_moderate(m: int, *shapes: tuple[int, ...]) -> None:
         raise Rejected(f"the cuts have more than {most} entries")
 
 
-def checked_cuts(cuts: Cuts, k: int, adjacency: NDArray[np.bool_]) -> None:
-    """`Rejected` unless every cut is a valid inequality for k clusters of len(adjacency) blocks
-    with these cannot-links."""
+def checked_cuts(cuts: Cuts, k: int, sizes: Floats, adjacency: NDArray[np.bool_]) -> None:
+    """`Rejected` unless every cut is a valid inequality for k clusters of blocks of these sizes
+    (m,) with these cannot-links."""
     m = len(adjacency)
-    start = cuts.star_start
+    start, pentagons = cuts.star_start, cuts.pentagons
     families = (start, cuts.star_blocks, cuts.cliques, cuts.complements)
-    require_moderate(m, *(array.shape for array in families))
+    estimated = (pentagons.cycles, pentagons.start, pentagons.estimates)
+    require_moderate(m, *(array.shape for array in (*families, *estimated)))
     if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
         raise Rejected("the starts of stars are no list of whole numbers that begins with 0")
     within = (start >= 0).all() and (start <= cuts.star_blocks.size).all()
@@ -67,20 +71,26 @@ def checked_cuts(cuts: Cuts, k: int, adjacency: NDArray[np.bool_]) -> None:
         _, j, h = cuts.complements.T
         if k != 2 or not adjacency[j, h].all():
             raise Rejected("a complement cut needs two clusters, and a cannot-linked pair")
+    checked_pentagons(pentagons, sizes)
 
 
 def right_hand_side(cuts: Cuts, t: Floats, n: int, k: int) -> float:
     """At most the sum of multipliers times right-hand sides."""
     stars = len(cuts.star_start) - 1
-    return down(sum_down(t[stars : stars + len(cuts.cliques)].tolist()) / (n - k + 1))
+    cliques = down(sum_down(t[stars : stars + len(cuts.cliques)].tolist()) / (n - k + 1))
+    pentagons = t[len(t) - len(cuts.pentagons) :]
+    return sum_down([cliques, *(-2.0 * pentagons).tolist()])
 
 
-def cut_sums(cuts: Cuts, t: Floats, m: int) -> tuple[Floats, Floats, Floats]:
+def cut_sums(
+    cuts: Cuts, t: Floats, sizes: Floats, adjacency: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
     """(m, m) sum of t_c B_c, rounded; the sums of the absolute values of its terms; their numbers.
 
-    Every term is exact; an entry of s terms is off by at most gamma_s times that of the second.
+    Every term is rounded once at most; an entry of s terms is off by at most gamma_(s + 1) times
+    that of the second.
     """
-    stars = len(cuts.star_start) - 1
+    m, stars = len(sizes), len(cuts.star_start) - 1
     cliques = stars + len(cuts.cliques)
     sums = _Sums(m)
     lengths = np.diff(cuts.star_start)
@@ -99,10 +109,15 @@ def cut_sums(cuts: Cuts, t: Floats, m: int) -> tuple[Floats, Floats, Floats]:
         weights = t[stars + first : stars + first + len(blocks)]
         sums.add_products(blocks, np.ones(blocks.shape[1]), weights)
     i, j, h = cuts.complements.T
-    weights = t[cliques:]
+    complements = cliques + len(cuts.complements)
+    weights = t[cliques:complements]
     sums.add(i, i, -weights)
     for other in (j, h):
         sums.add(i, other, np.where(i == other, weights, 0.5 * weights))
+    if len(cuts.pentagons):
+        owner, i, j, coefficients = pentagon_terms(cuts.pentagons, sizes, adjacency)
+        weights = t[complements:][owner] * coefficients
+        sums.add(i, j, np.where(i == j, weights, 0.5 * weights))
     return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]
 
 

@@ -16,6 +16,7 @@ from .nodes import (
     CONFLICT,
     TOGETHER,
     Bound,
+    EnumeratedSource,
     Fix,
     Infeasible,
     LagrangianSource,
@@ -120,14 +121,33 @@ class Reader:
         if kind == "lagrangian":
             _, prices, least = fields.entries(value, "kind", "prices", "least")
             return LagrangianSource(take(prices, "prices", ("<f8",)), fields.number(least, "least"))
+        if kind == "enumerated":
+            return self._enumerated(value)
         if kind != "semidefinite":
-            raise Rejected("evidence: expected the kind semidefinite, lagrangian or scatter")
-        names = ("N", "star_start", "star_blocks", "cliques", "complements", "multipliers")
+            raise Rejected(
+                "evidence: expected the kind semidefinite, lagrangian, enumerated or scatter"
+            )
+        names = (
+            *("N", "star_start", "star_blocks", "cliques", "complements"),
+            *("pentagons", "estimate_start", "estimates", "multipliers"),
+        )
         _, unit, *found = fields.entries(value, "kind", "unit", *names)
-        types = (_REALS, ("<i8",), ("<i4",), ("<i4",), ("<i4",), _REALS)
-        widths = (None, None, None, self.k + 1, 3, None)
+        types = (_REALS, ("<i8",), *[("<i4",)] * 4, ("<i8",), ("<i4",), _REALS)
+        widths = (None, None, None, self.k + 1, 3, 5, None, 3, None)
         stored = map(take, found, names, types, widths)
         return SemidefiniteSource(fields.number(unit, "unit"), *stored)
+
+    def _enumerated(self, value: Any) -> EnumeratedSource:
+        names = ("below", "prices", "least", "share_prices", "triples", "penalties")
+        _, below, prices, least, *shares = fields.entries(value, "kind", *names)
+        take = self.references.take
+        types, widths = (("<f8",), ("<i4",), ("<f8",)), (None, 3, None)
+        return EnumeratedSource(
+            fields.number(below, "below"),
+            take(prices, "prices", ("<f8",)),
+            fields.number(least, "least"),
+            *map(take, shares, names[3:], types, widths),
+        )
 
     def _end(self, value: Any) -> Open | Split | Infeasible:
         if not isinstance(value, dict):

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pentagons:
+    """Inequalities that compare clusters (see `pentagons`).
+
+    Attributes
+    ----------
+    cycles : (number, 5) the blocks of each, in a circle
+    start : (number + 1,) those of pentagon c are estimates[start[c] : start[c + 1]]
+    estimates : (number of estimates, 3) place, block s, points: place 3 a + w is of the edge from
+        block a of the circle to the next one, and 15 + 3 a + w of the chord from it to the next but
+        one; w says which is the block c, the first, the second or s. On chords it is not s, and the
+        estimate is Z_cs
+    """
+
+    cycles: NDArray[np.int32]
+    start: NDArray[np.int64]
+    estimates: NDArray[np.int32]
+
+    @classmethod
+    def none(cls) -> Pentagons:
+        return cls(np.empty((0, 5), np.int32), np.zeros(1, np.int64), np.empty((0, 3), np.int32))
+
+    def __len__(self) -> int:
+        return len(self.cycles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +44,13 @@ class Cuts:
     star       Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0
     clique     sum of Z_ij over i < j in Q >= 1 / (n - k + 1), |Q| = k + 1
     complement Z_ij + Z_ih - Z_ii >= 0 where k = 2 and j, h are cannot-linked
+    pentagon   see `Pentagons`
 
     T and Q are lists in which blocks may occur more than once, i among them: of a leaves in the
     cluster of i, 1 - a + a (a - 1) / 2 >= 0 for every integer a; of k + 1 blocks, two share one
     of k clusters, which has at most n - k + 1 points.
 
-    Multipliers are in the order stars, cliques, complements.
+    Multipliers are in the order stars, cliques, complements, pentagons.
 
     Attributes
     ----------
@@ -38,9 +65,18 @@ class Cuts:
     star_blocks: NDArray[np.int32]
     cliques: NDArray[np.int32]
     complements: NDArray[np.int32]
+    pentagons: Pentagons = field(default_factory=Pentagons.none)
+
+    @classmethod
+    def of_pentagons(cls, pentagons: Pentagons, k: int) -> Cuts:
+        """No others."""
+        none = np.empty(0, np.int32)
+        start, cliques = np.zeros(1, np.int64), none.reshape(0, k + 1)
+        return cls(start, none, cliques, none.reshape(0, 3), pentagons)
 
     def __len__(self) -> int:
-        return len(self.star_start) - 1 + len(self.cliques) + len(self.complements)
+        others = len(self.cliques) + len(self.complements) + len(self.pentagons)
+        return len(self.star_start) - 1 + others
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,4 +107,22 @@ class Lagrangian:
     least: float
 
 
-Evidence = Semidefinite | Lagrangian
+@dataclass(frozen=True, eq=False)
+class Enumerated:
+    """That no clusters of low value at some prices are a cheap clustering, by looking at all.
+
+    below : no clustering costs less
+    prices, least : as of a `Lagrangian`; least at most 0
+    share_prices, triples, penalties : (m,), (c, 3), (c,) >= 0: prices and penalties at which few
+        of these clusters are left (see `partitions`), in squared units of the data
+    """
+
+    below: float
+    prices: NDArray[np.float64]
+    least: float
+    share_prices: NDArray[np.float64]
+    triples: NDArray[np.int32]
+    penalties: NDArray[np.float64]
+
+
+Evidence = Semidefinite | Lagrangian | Enumerated

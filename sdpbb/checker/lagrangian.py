@@ -44,15 +44,27 @@ def lagrangian_bound(
         If the evidence is of the wrong shape or holds no numbers, if a cluster is worth less, or if
         the search does not end in time.
     """
+    prices, least = checked_prices(contracted, k, adjacency, evidence.prices, evidence.least)
+    proven = proven_least(contracted, adjacency, prices, least, max_nodes)
+    return contracted.for_points(sum_down([*prices.tolist(), *[proven] * k]))
+
+
+def checked_prices(
+    contracted: Contracted,
+    k: int,
+    adjacency: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    value: float,
+) -> tuple[NDArray[np.float64], float]:
+    """Prices of the blocks, and a value; `Rejected` if they do not fit or are no numbers."""
     m = contracted.m
-    prices, least = np.asarray(evidence.prices), float(evidence.least)
+    prices, value = np.asarray(prices), float(value)
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
     if not 1 <= k <= m:
         raise Rejected(f"{k} clusters of {m} blocks")
     if prices.shape != (m,) or prices.dtype != np.float64:
         raise Rejected(f"prices should be {m} float64, not {prices.dtype} of shape {prices.shape}")
-    if not (np.abs([*prices, least]) <= _LARGEST).all():  # false for nan
-        raise Rejected(f"a price, or the least value, is not a number of at most {_LARGEST:g}")
-    proven = proven_least(contracted, adjacency, prices, least, max_nodes)
-    return contracted.for_points(sum_down([*prices.tolist(), *[proven] * k]))
+    if not (np.abs([*prices, value]) <= _LARGEST).all():  # false for nan
+        raise Rejected(f"a price, or a value, is not a number of at most {_LARGEST:g}")
+    return prices, value

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from .container import StoredArray
 from .cuts import require_moderate
-from .evidence import Cuts, Lagrangian, Semidefinite
+from .evidence import Cuts, Enumerated, Lagrangian, Pentagons, Semidefinite
 from .rejection import Rejected
 
+# What evidence may have of sets of three blocks.
+MAX_TRIPLES = 2_000
 CONFLICT, CLIQUE, COLOURING = "conflict", "clique", "colouring"
 TOGETHER, APART = "together", "apart"
 
@@ -33,6 +35,30 @@ class LagrangianSource:
 
 
 @dataclass(frozen=True)
+class EnumeratedSource:
+    """An `Enumerated` whose arrays are still in the file."""
+
+    below: float
+    prices: StoredArray
+    least: float
+    share_prices: StoredArray
+    triples: StoredArray
+    penalties: StoredArray
+
+    def load(self, m: int) -> Enumerated:
+        """For m blocks; `Rejected`, before anything is taken from the file, if it is not."""
+        if not self.prices.shape == self.share_prices.shape == (m,):
+            numbers = f"{self.prices.shape[0]} and {self.share_prices.shape[0]}"
+            raise Rejected(f"prices of {numbers}; expected one for each of {m} blocks")
+        if self.triples.shape[0] > MAX_TRIPLES or self.triples.shape[:1] != self.penalties.shape:
+            numbers = f"{self.triples.shape[0]} triples, {self.penalties.shape[0]} penalties"
+            raise Rejected(f"{numbers}; expected as many, at most {MAX_TRIPLES}")
+        arrays = (self.share_prices, self.triples, self.penalties)
+        loaded = (array.load() for array in arrays)
+        return Enumerated(self.below, self.prices.load(), self.least, *loaded)
+
+
+@dataclass(frozen=True)
 class SemidefiniteSource:
     """A `Semidefinite` whose arrays are still in the file."""
 
@@ -42,6 +68,9 @@ class SemidefiniteSource:
     star_blocks: StoredArray
     cliques: StoredArray
     complements: StoredArray
+    pentagons: StoredArray
+    estimate_start: StoredArray
+    estimates: StoredArray
     multipliers: StoredArray
 
     def load(self, m: int) -> Semidefinite:
@@ -57,22 +86,30 @@ class SemidefiniteSource:
             blocks,
             self.cliques.load(),
             self.complements.load(),
+            self._pentagons(),
         )
         return Semidefinite(self.unit, self.N.load(), cuts, self.multipliers.load())
+
+    def _pentagons(self) -> Pentagons:
+        start, estimates = self.estimate_start.load(), self.estimates.load()
+        if start.size and not (start.min() >= 0 and start.max() <= len(estimates)):
+            raise Rejected(f"estimate_start: expected numbers in 0..{len(estimates)}")
+        return Pentagons(self.pentagons.load(), start, estimates)
 
     def _check_sizes(self, m: int) -> None:
         entries = m * (m + 1) // 2
         if self.N.shape != (entries,):
             raise Rejected(f"N should be {entries} numbers, not of shape {self.N.shape}")
         families = (self.star_start, self.star_blocks, self.cliques, self.complements)
-        require_moderate(m, *(array.shape for array in families))
-        stars, cliques = self.star_start.shape[0] - 1, self.cliques.shape[0]
-        number = stars + cliques + self.complements.shape[0]
+        estimated = (self.pentagons, self.estimate_start, self.estimates)
+        require_moderate(m, *(array.shape for array in (*families, *estimated)))
+        rows = (self.star_start, self.cliques, self.complements, self.pentagons)
+        number = sum(array.shape[0] for array in rows) - 1
         if self.multipliers.shape != (number,):
             raise Rejected(f"{number} cuts, but multipliers of shape {self.multipliers.shape}")
 
 
-Source = ScatterSource | LagrangianSource | SemidefiniteSource
+Source = ScatterSource | LagrangianSource | EnumeratedSource | SemidefiniteSource
 
 
 @dataclass(frozen=True)

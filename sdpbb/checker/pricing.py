@@ -1,4 +1,5 @@
-"""Proves that no cluster is worth less, at given prices, than is stated.
+"""Proves that no cluster is worth less, at given prices, than is stated; and finds all that are
+worth less than another number.
 
 With block sizes e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
 without a cannot-linked pair is worth
@@ -26,6 +27,14 @@ So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i /
 sqrt(a_j / e_j) or more apart are not both in X. `pricing_search` looks for X: for each block i, for
 the X whose first block is i in an order of the blocks in which few are near each block later on.
 
+All sets that are below another number t + slack, where no set is below t, are found by the same
+rules, which hold for each such X by the same arguments, but for less: leaving i out of X, putting j
+in, or in the place of others, gives a set of at least t, and so changes f by more than -slack.
+
+    (in)   e_i |c_i - y|^2 < (a_i + slack) (1 - e_i / E);  a_i > -slack, if i is all of X, too
+    (out)  e_j |c_j - y|^2 > (a_j - slack) (1 + e_j / E)
+    (swap) q_j(y) > sum of q_i(y) - slack
+
 Near the first block of X are all its blocks: sums over the blocks of a node are at most the largest
 of the sums over what is near a block, and that is what the margin is in proportion to.
 
@@ -45,8 +54,8 @@ from numpy.typing import NDArray
 
 from .arithmetic import down, up
 from .geometry import Contracted
-from .pricing_problem import PricingProblem, in_order
-from .pricing_search import search
+from .pricing_problem import Marks, PricingProblem, in_order
+from .pricing_search import search, sets_below
 from .rejection import Rejected
 
 MAX_NODES = 1_000_000
@@ -103,6 +112,58 @@ def proven_least(
     )
     margin = _MARGIN * problem.error * problem.largest_sum()
     target = down(least - up(math.ldexp(margin, -2 * exponent)))
-    if not search(in_order(problem), math.ldexp(target, 2 * exponent), max_nodes):
+    if not search(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
         raise Rejected(f"a cluster is worth less than {least!r}")
     return target
+
+
+def clusters_below(
+    contracted: Contracted,
+    adjacency: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    least: float,
+    value: float,
+    max_nodes: int,
+    max_clusters: int,
+) -> Marks:
+    """(t, m) all non-empty sets X of blocks without a cannot-linked pair that have c(X) - prices(X)
+    < value, for the points x^ of `Contracted`; and some that are worth hardly more.
+
+    Parameters
+    ----------
+    adjacency : (m, m) symmetric, the cannot-linked pairs
+    prices : (m,) of any sign, at most 1e250 in absolute value
+    least : at most 0; no set is worth less, not even where the next numbers above p_i - w_i are the
+        profits, as `proven_least` proves it
+    value : finite
+
+    Raises
+    ------
+    Rejected
+        If these are more than `max_clusters`, or the search takes more than `max_nodes` nodes.
+    """
+    m = contracted.m
+    if value <= least:
+        return np.zeros((0, m), bool)
+    slack = up(value - least)
+    profits = prices - contracted.scatter
+    raised = np.where(profits == 0.0, 0.0, np.nextafter(profits, np.inf))
+    kept = np.flatnonzero(raised > -slack)
+    if len(kept) == 0:
+        return np.zeros((0, m), bool)
+    total = math.fsum(np.abs(raised[kept])) + len(kept) * slack
+    exponent = -(math.frexp(total)[1] // 2)
+    scaled = np.ldexp(raised[kept], 2 * exponent)
+    problem = PricingProblem.of(
+        contracted.sizes[kept],
+        contracted.means[kept],
+        np.where(scaled > 0.0, np.maximum(scaled, _LEAST_PROFIT), scaled),
+        adjacency[np.ix_(kept, kept)],
+        exponent,
+        up(math.ldexp(slack, 2 * exponent) + m * _LEAST_PROFIT),
+    )
+    order = in_order(problem)
+    found = sets_below(order[0], up(math.ldexp(value, 2 * exponent)), max_nodes, max_clusters)
+    members = np.zeros((len(found), m), bool)
+    members[:, kept[order[1]]] = found
+    return members

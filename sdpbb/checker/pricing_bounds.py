@@ -26,9 +26,9 @@ about the distances. Squared distances from z are, by those of the means,
 and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
 
 Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
-rest of a value by (2 s + 30) u times the sum of a over the blocks chosen and open, s of them, as
-none of its terms is larger than the a of its block. Distances are rounded outwards, and with them l
-and u.
+rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
+them, as none of its terms is larger than that of its block. Distances are rounded outwards, and
+with them l and u.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Bounds(NamedTuple):
 
     value : (s,) lower bound, rounding accounted for
     weight : (s,) W
-    scale : (s,) W v and the sum of a of blocks chosen and open: what errors are in proportion to
+    scale : (s,) W v and the sum of |a| + slack of blocks chosen and open: what errors are in
+        proportion to
     nearest, farthest : (s, c) bounds on |c_j - z|^2
     is_first : (s, c) whether an open block is the one of its clique that has a slope
     slope, constant : (s, c) b and g of its clique
@@ -120,18 +121,19 @@ def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
     """By the rules (in), (out) and (swap)."""
     problem = scope.problem
     e, a, error = problem.sizes, problem.profits, problem.error
+    most_in, least_out = a + problem.slack, a - problem.slack
     chosen, still, watched, low, high = nodes
     share = e / (((chosen | still) @ e)[:, None] * (1.0 + error))  # at most e / e(X), for i in X
     squares = e * np.square(low)
-    outside = (low > 0.0) & (squares >= a * (1.0 - share) * (1.0 + SLACK))
+    outside = (low > 0.0) & (squares >= most_in * (1.0 - share) * (1.0 + SLACK))
     left = ~some(chosen & outside)
     still = still & ~outside
     most = e * np.square(high)
-    wanted = watched & (most < a * (1.0 + share) * (1.0 - SLACK))
+    wanted = watched & (most < least_out * (1.0 + share) * (1.0 - SLACK))
     nodes = Nodes(chosen, still, watched, low, high)
     if scope.has_links.any():
         lost = np.where(chosen | still, np.maximum(a - squares, _LEAST_LOSS), 0.0) @ scope.linked
-        gain = a - most
+        gain = least_out - most
         worth = gain > lost * (1.0 + error)
         wanted = np.where(lost > 0.0, watched & worth, wanted)
         must = still & worth & scope.has_links
@@ -176,7 +178,7 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     weight = weights.sum(axis=1)
     around = (weights @ scope.problem.squares) / weight[:, None]
     half = 0.5 * (weights * around).sum(axis=1) / weight
-    scale = weight * half + (nodes.chosen | nodes.open) @ a
+    scale = weight * half + (nodes.chosen | nodes.open) @ scope.problem.terms
     value = weight * half - share @ a + added - error * scale
     difference, rounding = around - half[:, None], error * (around + half[:, None])
     return Bounds(

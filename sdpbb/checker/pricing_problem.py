@@ -22,11 +22,12 @@ FAR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class PricingProblem:
-    """Blocks of sizes e, means c and profits a > 0, of which sets X of least value are looked for
-    (`pricing`), in units in which the profits add up to less than 3.
+    """Blocks of sizes e, means c and profits a > -slack, of which sets X of low value are looked
+    for (`pricing`), in units in which the a + slack add up to less than 3.
 
     sizes, profits : (m,), as they are: of other profits, these are at least as large
-    reach : (m,) at least sqrt(a_i / e_i), within which the mean of X is for i in X
+    slack : >= 0, how far above the least value X may be
+    reach : (m,) at least sqrt((a_i + slack) / e_i), within which the mean of X is for i in X
     squares : (m, m) squared distances of the means, off by gamma_(d+4) of that, or FAR if that is
         less: blocks of a node are all near one, so that theirs are below 65
     near : (m, m) pairs that the distance does not keep from being in X together; not i with i
@@ -38,6 +39,7 @@ class PricingProblem:
 
     sizes: Reals
     profits: Reals
+    slack: float
     reach: Reals
     squares: Reals
     near: Marks
@@ -53,10 +55,11 @@ class PricingProblem:
         profits: Reals,
         linked: Marks,
         exponent: int,
+        slack: float = 0.0,
     ) -> PricingProblem:
-        """With the means (m, d) multiplied by 2^exponent; the profits are so by its square."""
+        """With the means (m, d) multiplied by 2^exponent; profits and slack by its square."""
         d = means.shape[1]
-        reach = np.sqrt(profits / sizes) * (1.0 + SLACK)
+        reach = np.sqrt((profits + slack) / sizes) * (1.0 + SLACK)
         squares = np.zeros((len(sizes), len(sizes)))
         with np.errstate(over="ignore"):  # what is infinite is not near
             for x in means.T:
@@ -70,12 +73,17 @@ class PricingProblem:
         squares = np.minimum(squares, FAR)
         most = 1 + int(near.sum(axis=1).max())
         error = gamma(4.0 * most + d + 100.0)
-        return cls(sizes, profits, reach, squares, near, linked, together, error)
+        return cls(sizes, profits, slack, reach, squares, near, linked, together, error)
 
     @property
     def m(self) -> int:
         """The number of blocks."""
         return len(self.sizes)
+
+    @property
+    def terms(self) -> Reals:
+        """(m,) what no term of a sum over blocks is larger than for its block: |a| + slack."""
+        return np.abs(self.profits) + self.slack
 
     def largest_sum(self) -> float:
         """About the largest sum of profits of a block and of what is near it."""
@@ -87,6 +95,7 @@ class PricingProblem:
         return PricingProblem(
             self.sizes[blocks],
             self.profits[blocks],
+            self.slack,
             self.reach[blocks],
             self.squares[pairs],
             self.near[pairs],
@@ -96,9 +105,9 @@ class PricingProblem:
         )
 
 
-def in_order(problem: PricingProblem) -> PricingProblem:
-    """The same, first the block that can share a set with the fewest, then of the others that which
-    can with the fewest of them, and so on."""
+def in_order(problem: PricingProblem) -> tuple[PricingProblem, Integers]:
+    """The same, and the block at each place: first that which can share a set with the fewest, then
+    of the others that which can with the fewest of them, and so on."""
     degree = problem.together.sum(axis=1)
     order = []
     for _ in range(problem.m):
@@ -106,4 +115,5 @@ def in_order(problem: PricingProblem) -> PricingProblem:
         order.append(block)
         degree -= problem.together[block]
         degree[block] = 2 * problem.m
-    return problem.select(np.array(order, dtype=np.intp))
+    places = np.array(order, dtype=np.intp)
+    return problem.select(places), places

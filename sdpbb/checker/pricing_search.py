@@ -3,10 +3,12 @@ once; see `pricing` and `pricing_bounds`."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .pricing_bounds import Bounds, Nodes, bounded, fixed, taken
-from .pricing_problem import SLACK, Integers, PricingProblem
+from .pricing_problem import SLACK, Integers, Marks, PricingProblem
 from .pricing_scope import Scope, some
 from .rejection import Rejected
 
@@ -16,14 +18,38 @@ _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 
 
 def search(problem: PricingProblem, target: float, max_nodes: int) -> bool:
-    """Whether no non-empty set X of blocks without a cannot-linked pair has f(X) < target <= 0.
-    False where one has, or has a value so close to the target that rounding does not say.
+    """Whether no non-empty set X of blocks without a cannot-linked pair has f(X) < target <= 0,
+    where the slack of the problem is 0. False where one has, or has a value so close to the target
+    that rounding does not say.
 
     Raises
     ------
     Rejected
         After so many nodes.
     """
+    return next(_sets_below(problem, target, max_nodes), None) is None
+
+
+def sets_below(problem: PricingProblem, target: float, max_nodes: int, max_sets: int) -> Marks:
+    """(t, m) all non-empty sets X of blocks without a cannot-linked pair that have f(X) < target,
+    where no set has f(X) < target - the slack of the problem; and some that are close to it.
+
+    Raises
+    ------
+    Rejected
+        After so many nodes, or sets.
+    """
+    found, count = [np.zeros((0, problem.m), bool)], 0
+    for sets in _sets_below(problem, target, max_nodes):
+        found.append(sets)
+        count += len(sets)
+        if count > max_sets:
+            raise Rejected(f"more than {max_sets} clusters are worth less than a limit")
+    return np.concatenate(found)
+
+
+def _sets_below(problem: PricingProblem, target: float, max_nodes: int) -> Iterator[Marks]:
+    """Some of them at a time, (s, m), s >= 1."""
     left = max_nodes
     for start in range(0, problem.m, _GROUP):
         stack = [_roots(problem, np.arange(start, min(start + _GROUP, problem.m)))]
@@ -38,15 +64,17 @@ def search(problem: PricingProblem, target: float, max_nodes: int) -> bool:
             nodes, bounds = remaining
             nodes, possible, changed = fixed(scope, nodes, bounds, target)
             incomplete = some(nodes.open)
-            if not (incomplete | changed).all():
-                return False
+            rows = possible & ~(incomplete | changed)
+            if rows.any():
+                sets = np.zeros((int(rows.sum()), problem.m), bool)
+                sets[:, scope.blocks] = nodes.chosen[rows]
+                yield sets
             rows = possible & incomplete
             if rows.any():
                 stack.append((scope, _children(scope, taken(nodes, rows), taken(bounds, rows))))
-            rows = possible > incomplete
+            rows = possible & changed & ~incomplete
             if rows.any():
                 stack.append((scope, taken(nodes, rows)))
-    return True
 
 
 def _roots(problem: PricingProblem, first: Integers) -> tuple[Scope, Nodes]:

@@ -96,9 +96,9 @@ def dual_bound(
     N = _unpacked(evidence.N, adjacency)
     N[across] = 0.0
     N = _scaled(N, evidence.unit, exponent)
-    checked_cuts(evidence.cuts, k, adjacency)
+    checked_cuts(evidence.cuts, k, e, adjacency)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
-    cuts, absolute, count = cut_sums(evidence.cuts, t, m)
+    cuts, absolute, count = cut_sums(evidence.cuts, t, e, adjacency)
     vectors = e[:, None] * c
     G = vectors @ vectors.T
     S = -(np.triu(G) + np.triu(G, 1).T) - N - cuts
@@ -111,8 +111,8 @@ def dual_bound(
     scaling = np.outer(r, r)
     M = scaling * S
 
-    # Terms of G are off by gamma_(d+2), of the cuts by as many u as there are, of the rest by 2 u;
-    # four additions follow. Errors where Z is 0 are of no consequence.
+    # Terms of G are off by gamma_(d+2), of the cuts by as many u as there are and one, of the rest
+    # by 2 u; four additions follow. Errors where Z is 0 are of no consequence.
     d = c.shape[1]
     lengths = np.sqrt(np.square(vectors).sum(axis=1))
     terms = N + np.abs(ea) + np.abs(ea.T) + np.abs(T) + np.abs(T.T)

@@ -13,6 +13,7 @@ from .blocks import Blocks
 from .certificate import Certificate
 from .colouring import is_colourable
 from .container import StoredArray
+from .enumeration import enumeration_bound
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
 from .lagrangian import lagrangian_bound
@@ -23,6 +24,7 @@ from .nodes import (
     CONFLICT,
     TOGETHER,
     Bound,
+    EnumeratedSource,
     Fix,
     Infeasible,
     LagrangianSource,
@@ -171,6 +173,8 @@ class _Walk:
             return scatter_bound(contracted)
         if isinstance(source, LagrangianSource):
             return lagrangian_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
+        if isinstance(source, EnumeratedSource):
+            return enumeration_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
         return semidefinite_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
 
     def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:

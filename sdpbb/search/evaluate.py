@@ -79,6 +79,8 @@ BEFORE_SHARE = 0.25
 WORTH_MOVING = 16.0
 # Clusters across components that are this many lengths apart cost at least eight squared lengths.
 APART = 4.0
+# What is not proven in the end is checked when iterations have grown by this factor.
+PROVISIONAL_GROWTH = 2.0
 # The bound of a node that holds none.
 NO_CLUSTERING = SafeBound(math.inf)
 
@@ -237,7 +239,11 @@ def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
         bound = max(bound, child.proven(progress.bound))
         if context.tolerances.closes(bound, upper):
             break
-    return Probe(bound, run.n_iterations, proof_of(run))
+    if isinstance(run, CertifiedRun):
+        proof = run.provisional()
+        bound = max(bound, child.proven(SafeBound(proof.bound)))
+        return Probe(bound, run.n_iterations, proof)
+    return Probe(bound, run.n_iterations)
 
 
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
@@ -367,7 +373,17 @@ class _NodeSearch:
                 return self._leave(run)
             if self._clock.is_over():
                 break
+        self._take_provisional(run)
         return self._outcome(NodeStatus.UNFINISHED)
+
+    def _take_provisional(self, run: BoundRun[Any]) -> None:
+        """Take what is confirmed of a bound that has not closed the node, if this evaluation has
+        done a good part of what it took: the checker needs some time as well."""
+        enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
+        is_last = self._progress.is_cut or self._clock.is_urgent()
+        if isinstance(run, CertifiedRun) and (enough or is_last):
+            self._proof = run.provisional()
+            self._raise_to(SafeBound(self._proof.bound))
 
     def _begin(self) -> BoundRun[Any]:
         bounding, state = self._context.bounding, self._node.state

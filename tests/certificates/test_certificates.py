@@ -201,6 +201,54 @@ def test_infeasible_instances_leave_the_reason(tmp_path, k, must_link, cannot_li
     assert verdict.lower_bound is None
 
 
+def grid_instance() -> sdpbb.Instance:
+    """One where no relaxation is tight."""
+    return sdpbb.Instance(np.array([(i, j) for i in range(7) for j in range(6)], float), 5)
+
+
+def evidence_in(path) -> tuple[list[dict], container.Arrays]:
+    document, arrays = container.unpack(path.read_bytes())
+    steps = [step for node in document["nodes"] for step in node["steps"] if "bound" in step]
+    return [step["evidence"] for step in steps], arrays
+
+
+@pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
+def test_clusters_that_were_enumerated_are_a_proof(tmp_path, bounding):
+    instance = grid_instance()
+    path = tmp_path / "proof"
+    result = sdpbb.solve(instance, SolverParameters(bounding=bounding), certificate=path)
+    assert result.statistics.n_nodes == 1
+    found, _ = evidence_in(path)
+    assert [evidence["kind"] for evidence in found] == ["enumerated"]
+    assert verdict_of(path, instance).status == "optimal"
+
+
+def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
+    monkeypatch.setattr("sdpbb.checker.enumeration.MAX_PARTITION_NODES", 4)
+    path = tmp_path / "proof"
+    result = sdpbb.solve(grid_instance(), certificate=path)
+    assert result.status.value == "optimal"
+    assert result.statistics.n_nodes > 1
+    assert verdict_of(path, grid_instance()).status == "optimal"
+
+
+def test_pentagons_are_a_proof(tmp_path):
+    """Of clusters that overlap, with pairs that are decided in children."""
+    sdp = replace(SdpParameters(), pentagons_after=0, max_iterations=200)
+    sdp = replace(sdp, separation=replace(sdp.separation, pentagon_tolerance=0.0))
+    count = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        instance = sdpbb.Instance(rng.normal(size=(24, 2)), 4, [], [(0, 1), (2, 3)])
+        path = tmp_path / "proof"
+        parameters = SolverParameters(bounding="sdp", sdp=sdp, gap=1e-7)
+        sdpbb.solve(instance, parameters, certificate=path)
+        found, arrays = evidence_in(path)
+        count += sum(len(arrays[e["pentagons"]]) for e in found if e["kind"] == "semidefinite")
+        assert verdict_of(path, instance).status == "optimal"
+    assert count > 0
+
+
 def test_what_cannot_be_certified_is_refused(tmp_path):
     instance = branching_instance()
     proof = tmp_path / "proof"

@@ -11,7 +11,8 @@ from sdpbb.checker import digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack
-from sdpbb.checker.evidence import Cuts, Lagrangian, Semidefinite
+from sdpbb.checker.enumeration import enumeration_bound
+from sdpbb.checker.evidence import Cuts, Enumerated, Lagrangian, Pentagons, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound
@@ -95,6 +96,7 @@ class Builder:
         stated = semidefinite_bound(contracted, blocks.k, blocks.adjacency, evidence)
         node["steps"].append({"bound": stated, "evidence": stored})
         node["steps"].append(self.prices(blocks, contracted))
+        node["steps"].append(self.enumerated(blocks, contracted))
         far = np.argwhere(np.triu(far_pairs(contracted, self.below)))
         excluded = np.argwhere(
             np.triu(excluded_pairs(contracted, blocks.k, blocks.adjacency, evidence, self.below))
@@ -136,6 +138,26 @@ class Builder:
             },
         }
 
+    def enumerated(self, blocks: Blocks, contracted: Contracted) -> dict[str, Any]:
+        """At prices of nothing, so that all clusters are looked at."""
+        m, below = blocks.m, 0.9 * self.below
+        some = min(m // 3, 1)
+        triples = np.arange(3 * some, dtype=np.int32).reshape(-1, 3)
+        prices, penalties = np.full(m, 0.125 * below), np.full(some, 0.0625 * below)
+        evidence = Enumerated(below, prices, -below * m, prices.copy(), triples, penalties)
+        return {
+            "bound": enumeration_bound(contracted, blocks.k, blocks.adjacency, evidence),
+            "evidence": {
+                "kind": "enumerated",
+                "below": below,
+                "prices": self.ref(evidence.prices),
+                "least": evidence.least,
+                "share_prices": self.ref(evidence.share_prices),
+                "triples": self.ref(triples),
+                "penalties": self.ref(penalties),
+            },
+        }
+
     def stored(self, evidence: Semidefinite) -> dict[str, Any]:
         cuts = evidence.cuts
         return {
@@ -146,6 +168,9 @@ class Builder:
             "star_blocks": self.ref(cuts.star_blocks),
             "cliques": self.ref(cuts.cliques),
             "complements": self.ref(cuts.complements),
+            "pentagons": self.ref(cuts.pentagons.cycles),
+            "estimate_start": self.ref(cuts.pentagons.start),
+            "estimates": self.ref(cuts.pentagons.estimates),
             "multipliers": self.ref(evidence.multipliers),
         }
 
@@ -211,6 +236,11 @@ def some_evidence(blocks: Blocks) -> Semidefinite:
         np.array([0, m - 1, m - 1], np.int32),
         np.arange(k + 1, dtype=np.int32)[None] % m,
         np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3),
+        Pentagons(
+            np.array([[0, 1 % m, 0, m - 1, m - 1]], np.int32),
+            np.array([0, 2], np.int64),
+            np.array([[0, m - 1, 1], [16, 0, 1]], np.int32),
+        ),
     )
     N = np.full(m * (m + 1) // 2, 0.25, np.float32)
     return Semidefinite(0.5, N, cuts, np.full(len(cuts), 0.125))

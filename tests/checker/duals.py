@@ -7,7 +7,7 @@ import numpy as np
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.checker.evidence import Cuts, Semidefinite
+from sdpbb.checker.evidence import Cuts, Pentagons, Semidefinite
 from sdpbb.problem import Contraction
 from tests.checker.exact import Problem
 
@@ -25,7 +25,7 @@ def zero_evidence(m: int, k: int, unit: float = 1.0) -> Semidefinite:
     return Semidefinite(unit, np.zeros(m * (m + 1) // 2), no_cuts(k), np.zeros(0))
 
 
-def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray) -> Cuts:
+def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray, sizes: np.ndarray) -> Cuts:
     """Of all families, with blocks that repeat."""
     m = len(adjacency)
     stars = [rng.integers(m, size=int(rng.integers(2, 7))) for _ in range(rng.integers(0, 6))]
@@ -36,7 +36,23 @@ def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray) -> Cuts
         np.concatenate([*stars, np.empty(0)]).astype(np.int32),
         rng.integers(m, size=(int(rng.integers(0, 4)), k + 1)).astype(np.int32),
         np.column_stack([rng.integers(m, size=len(pairs)), pairs]).astype(np.int32),
+        random_pentagons(rng, sizes),
     )
+
+
+def random_pentagons(rng: np.random.Generator, sizes: np.ndarray) -> Pentagons:
+    """Up to three, with random estimates for some of the points of all blocks."""
+    cycles = rng.integers(len(sizes), size=(int(rng.integers(0, 4)), 5))
+    start, estimates = [0], []
+    for _ in cycles:
+        for pair in range(10):
+            for s, size in enumerate(sizes.astype(int).tolist()):
+                parts = rng.multinomial(size, np.full(4, 0.25))[: 3 if pair < 5 else 2]
+                parts = parts * (rng.random() < 0.7)
+                estimates += [(3 * pair + w, s, part) for w, part in enumerate(parts) if part]
+        start.append(len(estimates))
+    rows = np.array(estimates, np.int32).reshape(-1, 3)
+    return Pentagons(cycles.astype(np.int32), np.array(start, np.int64), rows)
 
 
 def random_evidence(
@@ -48,7 +64,7 @@ def random_evidence(
     N = rng.exponential(spread, len(upper[0])) * (rng.random(len(upper[0])) < rng.random())
     free = problem.adjacency[upper]
     N[free] = rng.normal(size=free.sum()) * spread
-    cuts = random_cuts(rng, problem.k, problem.adjacency)
+    cuts = random_cuts(rng, problem.k, problem.adjacency, problem.contracted.sizes)
     t = rng.exponential(spread, len(cuts))
     dtype = rng.choice([np.float32, np.float64])
     unit = float(2.0 ** np.round(2.0 * np.log2(scale)))

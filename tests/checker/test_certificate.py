@@ -26,13 +26,15 @@ def test_values_are_those_of_the_document():
     certificate = read(SOUND.document)
     assert (certificate.n, certificate.d, certificate.k) == (6, 2, 3)
     assert certificate.labels.load().tolist() == SOUND.arrays[LABELS].tolist()
-    bound, prices, fixed, refuted = certificate.nodes[0].steps[:4]
+    bound, prices, clusters, fixed, refuted = certificate.nodes[0].steps[:5]
     assert isinstance(bound, Bound)
     assert isinstance(bound.source, SemidefiniteSource)
     evidence = bound.source.load(5)
     assert evidence.N.dtype == np.float32
     assert evidence.cuts.cliques.shape == (1, 4)
     assert prices.source.load(5).prices.tolist() == [0.125] * 5
+    assert evidence.cuts.pentagons.estimates.shape == (2, 3)
+    assert clusters.source.load(5).triples.tolist() == [[0, 1, 2]]
     assert isinstance(fixed, Fix)
     assert fixed.below == SOUND.document["cost"]
     assert refuted.refuted
@@ -201,15 +203,20 @@ def test_messages_hold_no_huge_numbers():
 
 def test_evidence_of_another_size_is_refused_before_it_is_loaded():
     certificate = read(SOUND.document)
-    bound, prices = certificate.nodes[0].steps[:2]
+    bound, prices, clusters = certificate.nodes[0].steps[:3]
     unreadable = replace(bound.source.N, compressed=memoryview(b""))
     source = replace(bound.source, N=unreadable)
     with pytest.raises(Rejected, match=r"N should be 10 numbers, not of shape \(15,\)"):
         source.load(4)
     with pytest.raises(Rejected, match="5 prices; expected one for each of 4 blocks"):
         prices.source.load(4)
+    with pytest.raises(Rejected, match="prices of 5 and 5; expected one for each of 4 blocks"):
+        clusters.source.load(4)
+    fewer = replace(clusters.source.penalties, shape=(0,), compressed=memoryview(b""))
+    with pytest.raises(Rejected, match="1 triples, 0 penalties; expected as many, at most 2000"):
+        replace(clusters.source, penalties=fewer).load(5)
     fewer = replace(bound.source.multipliers, shape=(0,), compressed=memoryview(b""))
-    with pytest.raises(Rejected, match=r"2 cuts, but multipliers of shape \(0,\)"):
+    with pytest.raises(Rejected, match=r"3 cuts, but multipliers of shape \(0,\)"):
         replace(bound.source, multipliers=fewer).load(5)
     many = replace(bound.source.cliques, shape=(64 * 100_025 // 4, 4), compressed=memoryview(b""))
     with pytest.raises(Rejected, match="the cuts have more than 6401600 entries"):

@@ -74,7 +74,7 @@ def with_document(text: bytes, payload: bytes = b"") -> bytes:
 SOUND = pack({"x": 1}, ARRAYS)
 LENGTH = len(zlib.compress(ARRAYS[0].tobytes()))
 WRONG = {
-    "begin": (b"sdpbb-certificate 2\n" + SOUND[20:], "does not begin with"),
+    "begin": (b"sdpbb-certificates 2\n" + SOUND[20:], "does not begin with"),
     "empty": (b"", "does not begin with"),
     "cut off": (MAGIC, "cut off"),
     "damaged": (SOUND[:-40] + b"y" + SOUND[-39:], "damaged"),
@@ -172,3 +172,9 @@ def test_digests_are_of_the_bytes_that_are_stated():
     assert digests.of_points([[-0.0, 1.0], [2.0, 3.0]]) == points
     pairs = hashlib.sha256(struct.pack("<4q", 0, 2, 1, 3)).hexdigest()
     assert digests.of_pairs([(3, 1), (0, 2)]) == pairs
+
+
+def test_another_format_is_told():
+    data = b"sdpbb-certificate 1" + pack({"n": 1}, [])[len(MAGIC) - 1 :]
+    with pytest.raises(Rejected, match="a certificate of format 1; expected format 2: the sdpbb"):
+        unpack(data)

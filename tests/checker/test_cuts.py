@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sdpbb.bounds.sdp.cuts import CutSet
 from sdpbb.checker import cuts as module
 from sdpbb.checker.cuts import checked_cuts, cut_sums, require_moderate, right_hand_side
-from sdpbb.checker.evidence import Cuts
+from sdpbb.checker.evidence import Cuts, Pentagons
 from sdpbb.checker.rejection import Rejected
 from tests.checker.duals import no_cuts, random_cuts
 from tests.checker.exact import random_problem
@@ -18,7 +18,9 @@ from tests.enumeration import clustering_matrix
 seeds = st.integers(0, 10**6)
 
 
-def by_definition(cuts: Cuts, Z: np.ndarray) -> list[float]:
+def by_definition(
+    cuts: Cuts, Z: np.ndarray, sizes: np.ndarray, adjacency: np.ndarray
+) -> list[float]:
     """The left-hand sides at Z, term by term as `Cuts` writes them."""
     values = []
     for c in range(len(cuts.star_start) - 1):
@@ -28,22 +30,53 @@ def by_definition(cuts: Cuts, Z: np.ndarray) -> list[float]:
     for Q in cuts.cliques.tolist():
         values.append(sum(Z[Q[a], Q[b]] for b in range(len(Q)) for a in range(b)))
     values += [Z[i, j] + Z[i, h] - Z[i, i] for i, j, h in cuts.complements.tolist()]
+    values += [pentagon(cuts.pentagons, c, Z, sizes, adjacency) for c in range(len(cuts.pentagons))]
     return values
+
+
+def pentagon(
+    pentagons: Pentagons, c: int, Z: np.ndarray, sizes: np.ndarray, adjacency: np.ndarray
+) -> float:
+    """The upper estimates of the chords less the lower ones of the edges, block by block."""
+    v = pentagons.cycles[c].tolist()
+    value = 0.0
+    for pair in range(10):
+        p, q = v[pair % 5], v[(pair % 5 + (1 if pair < 5 else 2)) % 5]
+        for s in range(len(sizes)):
+            z, points = 0.0, 0
+            for place, block, count in pentagons.estimates[
+                pentagons.start[c] : pentagons.start[c + 1]
+            ].tolist():
+                if place // 3 != pair or block != s:
+                    continue
+                points += count
+                three = [p, q, s]
+                o = three.pop(place % 3)
+                a, b = three
+                lower = Z[o, a] + Z[o, b] - Z[o, o]
+                z += count * (lower if pair < 5 else Z[o, s])
+            if pair < 5:
+                value -= z
+            elif not (adjacency[p, q] or adjacency[p, s] or adjacency[q, s]):
+                value += z + (sizes[s] - points) * Z[p, q]
+    return value
 
 
 @given(seeds)
 def test_every_cut_holds_at_every_clustering(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, k=int(rng.choice([1, 2, 3])), n_min=3)
-    cuts = random_cuts(rng, problem.k, problem.adjacency)
-    checked_cuts(cuts, problem.k, problem.adjacency)
+    cuts = random_cuts(rng, problem.k, problem.adjacency, problem.contracted.sizes)
+    checked_cuts(cuts, problem.k, problem.contracted.sizes, problem.adjacency)
     n, k = len(problem.points), problem.k
     cliques = slice(len(cuts.star_start) - 1, len(cuts.star_start) - 1 + len(cuts.cliques))
     first = np.unique(problem.block_of, return_index=True)[1]
     for labels in problem.labels[:50]:
         Z = clustering_matrix(labels, np.ones(n))[np.ix_(first, first)]
-        values = np.array(by_definition(cuts, Z))
-        assert (values >= -1e-12).all()
+        values = np.array(by_definition(cuts, Z, problem.contracted.sizes, problem.adjacency))
+        others = slice(0, len(cuts) - len(cuts.pentagons))
+        assert (values[others] >= -1e-12).all()
+        assert (values >= -2.0 - 1e-12).all()
         assert (values[cliques] >= 1.0 / (n - k + 1) - 1e-12).all()
 
 
@@ -51,18 +84,19 @@ def test_every_cut_holds_at_every_clustering(seed):
 def test_the_sum_is_the_one_of_the_definition(seed, at_once):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, k=int(rng.choice([2, 3])), n_min=3)
-    m = len(problem.adjacency)
-    cuts = random_cuts(rng, problem.k, problem.adjacency)
+    m, sizes = len(problem.adjacency), problem.contracted.sizes
+    cuts = random_cuts(rng, problem.k, problem.adjacency, sizes)
     t = rng.exponential(size=len(cuts))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_TERMS_AT_ONCE", at_once)
-        total, absolute, count = cut_sums(cuts, t, m)
+        total, absolute, count = cut_sums(cuts, t, sizes, problem.adjacency)
     assert all((A == A.T).all() for A in (total, absolute, count))
     assert ((count == 0.0) == (absolute == 0.0)).all()
     assert (np.abs(total) <= absolute * (1 + 1e-14)).all()
     Z = rng.normal(size=(m, m))
     Z = Z + Z.T
-    expected = float(t @ np.array(by_definition(cuts, Z))) if len(t) else 0.0
+    values = by_definition(cuts, Z, sizes, problem.adjacency)
+    expected = float(t @ np.array(values)) if len(t) else 0.0
     np.testing.assert_allclose((total * Z).sum(), expected, atol=1e-11)
 
 
@@ -79,7 +113,7 @@ def test_sums_agree_with_the_cuts_of_the_solver():
     theirs = stars + CutSet.cliques(cliques, n, k) + CutSet.complements(complements)
     ours = Cuts(np.arange(21) * 5, np.concatenate(trees).astype(np.int32), cliques, complements)
     t = rng.exponential(size=30)
-    total, _, _ = cut_sums(ours, t, m)
+    total, _, _ = cut_sums(ours, t, np.ones(m), np.zeros((m, m), bool))
     for _ in range(5):
         Z = rng.normal(size=(m, m))
         Z = Z + Z.T
@@ -121,43 +155,43 @@ INT8, INT4 = np.int64, np.int32
 def test_what_is_no_cut_is_rejected(changes, why):
     adjacency = np.zeros((5, 5), dtype=bool)
     adjacency[0, 1] = adjacency[1, 0] = True
-    checked_cuts(no_cuts(2), 2, adjacency)
+    checked_cuts(no_cuts(2), 2, np.ones(5), adjacency)
     with pytest.raises(Rejected, match=why):
-        checked_cuts(replace(no_cuts(2), **changes), 2, adjacency)
+        checked_cuts(replace(no_cuts(2), **changes), 2, np.ones(5), adjacency)
 
 
 def test_complements_are_for_two_clusters():
     adjacency = ~np.eye(3, dtype=bool)
     complements = np.array([[2, 0, 1]], INT4)
-    checked_cuts(replace(no_cuts(2), complements=complements), 2, adjacency)
+    checked_cuts(replace(no_cuts(2), complements=complements), 2, np.ones(3), adjacency)
     with pytest.raises(Rejected, match="two clusters"):
-        checked_cuts(replace(no_cuts(3), complements=complements), 3, adjacency)
+        checked_cuts(replace(no_cuts(3), complements=complements), 3, np.ones(3), adjacency)
 
 
 def test_stars_that_would_take_all_memory_are_refused():
     blocks = np.zeros(2**12 + 1, np.int32)
     cuts = replace(no_cuts(2), star_start=np.array([0, len(blocks)]), star_blocks=blocks)
     with pytest.raises(Rejected, match="more than 4096 blocks"):
-        checked_cuts(cuts, 2, np.zeros((3, 3), bool))
+        checked_cuts(cuts, 2, np.ones(3), np.zeros((3, 3), bool))
 
 
 def test_cuts_that_would_take_long_are_refused():
     start = np.arange(10) * 2**12
     cuts = replace(no_cuts(2), star_start=start, star_blocks=np.zeros(start[-1], np.int32))
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
-        checked_cuts(cuts, 2, np.zeros((3, 3), bool))
+        checked_cuts(cuts, 2, np.ones(3), np.zeros((3, 3), bool))
     few = replace(cuts, star_start=start[:9], star_blocks=np.zeros(start[8], np.int32))
-    checked_cuts(few, 2, np.zeros((3, 3), bool))
+    checked_cuts(few, 2, np.ones(3), np.zeros((3, 3), bool))
     wide = np.zeros((400, 601), np.int32)
     with pytest.raises(Rejected, match="more than 134217728 pairs of blocks"):
-        checked_cuts(replace(no_cuts(600), cliques=wide), 600, np.zeros((3, 3), bool))
+        checked_cuts(replace(no_cuts(600), cliques=wide), 600, np.ones(3), np.zeros((3, 3), bool))
 
 
 def test_cuts_that_would_take_much_memory_are_refused():
     wide = np.zeros((64 * 100_009 // 3 + 1, 3), np.int32)
     with pytest.raises(Rejected, match="the cuts have more than 6400576 entries"):
-        checked_cuts(replace(no_cuts(2), cliques=wide), 2, np.zeros((3, 3), bool))
-    checked_cuts(replace(no_cuts(2), cliques=wide[1:]), 2, np.zeros((3, 3), bool))
+        checked_cuts(replace(no_cuts(2), cliques=wide), 2, np.ones(3), np.zeros((3, 3), bool))
+    checked_cuts(replace(no_cuts(2), cliques=wide[2:]), 2, np.ones(3), np.zeros((3, 3), bool))
     require_moderate(2**13, (2**24,))
     with pytest.raises(Rejected, match="the cuts have more than 16777216 entries"):
         require_moderate(2**13, (2**23, 2), (1,))

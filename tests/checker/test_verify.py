@@ -65,8 +65,8 @@ def test_refuted_pairs_are_used():
     certificate = built(Instance(points, 3), fixing=True)
     steps = certificate.document["nodes"][0]["steps"]
     assert "bound" in steps[0]
-    assert len(certificate.arrays[steps[2]["fix"]["far"]]) > 0
-    assert len(steps[3]["fix"]["refuted"]) > 0
+    assert len(certificate.arrays[steps[3]["fix"]["far"]]) > 0
+    assert len(steps[4]["fix"]["refuted"]) > 0
     assert certificate.verified().n_fixings > 0
 
 
@@ -537,6 +537,9 @@ BOMBS = {
                 "star_blocks": 2,
                 "cliques": 3,
                 "complements": 4,
+                "pentagons": 6,
+                "estimate_start": 7,
+                "estimates": 8,
                 "multipliers": 5,
             },
         },
@@ -547,6 +550,9 @@ BOMBS = {
             bomb([0, 4]),
             bomb([0, 3]),
             bomb([0], "<f8"),
+            bomb([0, 5]),
+            bomb([1], "<i8"),
+            bomb([0, 3]),
         ],
         r"N should be 21 numbers, not of shape \(4194304,\)",
     ),
@@ -554,6 +560,22 @@ BOMBS = {
         {"bound": 0.0, "evidence": {"kind": "lagrangian", "prices": 0, "least": 0.0}},
         [bomb([2**22], "<f8")],
         "4194304 prices; expected one for each of 6 blocks",
+    ),
+    "triples": (
+        {
+            "bound": 0.0,
+            "evidence": {
+                "kind": "enumerated",
+                "below": 1.0,
+                "prices": 0,
+                "least": 0.0,
+                "share_prices": 0,
+                "triples": 1,
+                "penalties": 2,
+            },
+        },
+        [bomb([6], "<f8"), bomb([2**21, 3]), bomb([2**21], "<f8")],
+        "2097152 triples, 2097152 penalties; expected as many, at most 2000",
     ),
 }
 

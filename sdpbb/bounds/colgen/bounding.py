@@ -29,7 +29,7 @@ from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
 from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.evidence import Lagrangian
+from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
 
 
@@ -241,8 +241,15 @@ class ColgenRun:
         assert self._generation is not None
         return self._generation.warm_start()
 
-    def argument(self) -> Lagrangian | None:
-        """Prices, and what exact pricing has proven at them."""
+    @property
+    def bound(self) -> SafeBound:
+        """The best one so far."""
+        return self._bound
+
+    def argument(self) -> Lagrangian | Enumerated | None:
+        """Prices, and what exact pricing has proven at them; or the clusters enumerated."""
+        if self._enumeration is not None and self._enumeration.bound >= self._bound:
+            return self._enumeration.proof
         return None if self._generation is None else self._generation.proof
 
     def state(self) -> ColgenState:

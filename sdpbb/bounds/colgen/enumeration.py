@@ -15,7 +15,11 @@ from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.pricing import BranchingPricer, Search, SearchState
 from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
+
+# What a proof claims of the bound is less by this part.
+ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +31,7 @@ class EnumerationState:
     n_slices : of exact pricing and of the search
     search : of all clusters, None before it has begun
     found : clusters met so far
-    bound, labels, is_finished : what it has come to
+    bound, proof, labels, is_finished : what it has come to
     """
 
     at: DualValues
@@ -37,6 +41,7 @@ class EnumerationState:
     search: SearchState | None
     found: PackedColumns
     bound: SafeBound
+    proof: Lagrangian | Enumerated | None
     labels: NDArray[np.intp] | None
     is_finished: bool
 
@@ -78,6 +83,7 @@ class Enumeration:
         self._search: Search | None = None
         self._found: Members = np.zeros((0, contraction.n_blocks), bool)
         self._bound = SafeBound(0.0)
+        self._proof: Lagrangian | Enumerated | None = None
         self._labels: NDArray[np.intp] | None = None
         self.is_finished = False
         if least is not None:
@@ -87,6 +93,11 @@ class Enumeration:
     def bound(self) -> SafeBound:
         """What has been proven for all clusterings of the blocks."""
         return self._bound
+
+    @property
+    def proof(self) -> Lagrangian | Enumerated | None:
+        """What the bound is proven by."""
+        return self._proof
 
     @property
     def is_out_of_reach(self) -> bool:
@@ -120,6 +131,7 @@ class Enumeration:
     def _learn(self, least: float) -> None:
         self._least = least
         self._bound = lagrangian_bound(self._contraction, self._at.prices, least)
+        self._proof = Lagrangian(self._at.prices, least)
         missing = self._cutoff - self._bound.value
         if missing <= 0.0 or missing > self._parameters.max_gap * abs(self._cutoff):
             self.is_finished = True
@@ -157,7 +169,18 @@ class Enumeration:
             self._at.prices,
             self._parameters.partitioning,
         )
-        self._bound = max(self._bound, found.bound)
+        assert self._least is not None
+        if found.bound > self._bound:
+            self._bound = found.bound
+            self._proof = Enumerated(
+                # Costs and bounds are rounded elsewhere.
+                found.bound.value * (1.0 - ROUNDING),
+                self._at.prices,
+                min(self._least, 0.0),
+                found.prices,
+                found.triples,
+                found.penalties,
+            )
         self._labels = found.labels
         self.is_finished = True
 
@@ -170,6 +193,7 @@ class Enumeration:
             None if self._search is None else self._search.state(),
             PackedColumns.of(self._found),
             self._bound,
+            self._proof,
             self._labels,
             self.is_finished,
         )
@@ -188,6 +212,7 @@ class Enumeration:
         self._least, self._n_slices = state.least, state.n_slices
         self._found = state.found.members()
         self._bound, self._labels = state.bound, state.labels
+        self._proof = state.proof
         self.is_finished = state.is_finished
         if state.search is not None:
             self._search = self._begun()

@@ -143,6 +143,7 @@ class SdpRun:
         self._is_child = is_child
         self._patience = parameters.child if is_child else parameters.root
         self._history: list[tuple[int, float]] = []
+        self._evaluated: DualPoint | None = None
         self._separated_at = 0
         self._iteration_seconds = self._bound_seconds = 0.0
 
@@ -200,7 +201,8 @@ class SdpRun:
         counts : whether it says how fast bounds rise, or was not due yet
         """
         begun = time.perf_counter()
-        self._best = max(self._best, safe_bound(self._relaxation, self._admm.dual_point()))
+        self._evaluated = self._admm.dual_point()
+        self._best = max(self._best, safe_bound(self._relaxation, self._evaluated))
         if counts:
             self._history.append((self._admm.n_iterations, self._best.value))
         self._bound_seconds = max(self._bound_seconds, time.perf_counter() - begun)
@@ -242,8 +244,9 @@ class SdpRun:
         return self._admm.dual_point()
 
     def argument(self) -> DualPoint:
-        """The bound is evaluated at the end of a step, at the last iterate."""
-        return self._admm.dual_point()
+        """The dual values that the bound was evaluated at in the last step."""
+        assert self._evaluated is not None
+        return self._evaluated
 
     def warm_start(self) -> SdpWarmStart:
         """The last iterate."""

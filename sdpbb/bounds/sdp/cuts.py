@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.members import Family, Members, taken
+from sdpbb.checker.evidence import Pentagons
+from sdpbb.checker.pentagons import pentagon_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,19 +90,25 @@ class CutSet:
     @classmethod
     def pentagons(
         cls,
-        start: NDArray[np.int64],
-        first: NDArray[np.int64],
-        second: NDArray[np.int64],
-        coefficient: NDArray[np.float64],
+        pentagons: Pentagons,
+        sizes: NDArray[np.float64],
+        forbidden: NDArray[np.bool_],
     ) -> CutSet:
-        """The pentagon cuts with the given terms (see `kernels.pentagon_terms`)."""
-        row, column = np.minimum(first, second), np.maximum(first, second)
-        rhs = np.full(len(start) - 1, -2.0)
-        members = Members.uniform(Family.PENTAGON, np.empty((len(rhs), 0), np.int32))
-        rows, columns = row.astype(np.int32), column.astype(np.int32)
-        terms = cls(start, rows, columns, coefficient, rhs, members)
+        """The pentagon cuts with the given estimates, for blocks of these sizes (m,) with these
+        cannot-links (m, m)."""
+        owner, first, second, coefficient = pentagon_terms(pentagons, sizes, forbidden)
+        order = np.argsort(owner, kind="stable")
+        lengths = np.bincount(owner, minlength=len(pentagons))
+        terms = cls(
+            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            row=np.minimum(first, second)[order].astype(np.int32),
+            column=np.maximum(first, second)[order].astype(np.int32),
+            coefficient=coefficient[order],
+            rhs=np.full(len(pentagons), -2.0),
+            members=Members.of_pentagons(pentagons),
+        )
         # Terms that meet in one entry are added up, as when blocks are merged.
-        return terms.merged(np.arange(int(column.max(initial=0)) + 1))
+        return terms.merged(np.arange(len(sizes)))
 
     @classmethod
     def cliques(cls, members: NDArray[np.int32], n: int, k: int) -> CutSet:
@@ -129,7 +137,7 @@ class CutSet:
         kept[pair, 1] = kept[pair, 3] = False
         coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
         n_blocks = np.where(pair, 2, 3)
-        members = Members(
+        members = Members.without_estimates(
             np.full(len(ijh), Family.STAR, np.uint8),
             np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
             ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),

@@ -418,7 +418,8 @@ def tied_groups(Z, sizes, tie, at_most):
 @njit(cache=True)
 def together_estimates(Z, sizes, forbidden, blocks):
     """Lower and upper linear estimates (g, g) of x_pq, 1 if p and q share a cluster, for pairs of
-    the given blocks: the values at Z of what `pentagon_terms` writes (see `CutSet`)."""
+    the given blocks: the values at Z of those that
+    `pentagon_estimates` writes (see `CutSet`)."""
     g = len(blocks)
     m = len(sizes)
     lower = np.zeros((g, g))
@@ -506,94 +507,57 @@ def violated_pentagons(lower, upper, tolerance, at_most):
 
 
 @njit(cache=True)
-def pentagon_terms(Z, sizes, forbidden, cycles):
-    """The terms of the pentagon cuts (see `CutSet`) of the rows of cycles, (c, 5), with the
-    estimates that are sharpest at Z. Returns start, first, second, coefficient; an entry can occur
-    several times in a cut."""
+def pentagon_estimates(Z, sizes, forbidden, cycles):
+    """The estimates of the pentagon cuts (see `CutSet`) of the rows of cycles, (c, 5), that are
+    sharpest at Z. Returns start, place and block, as `sdpbb.checker.evidence.Pentagons` says."""
     m = len(sizes)
-    # Per edge at most 3 terms for each other block, per chord 1, and one for the pair itself.
-    capacity = len(cycles) * 5 * (4 * m)
+    capacity = len(cycles) * 10 * m
     start = np.zeros(len(cycles) + 1, np.int64)
-    first = np.empty(capacity, np.int64)
-    second = np.empty(capacity, np.int64)
-    coefficient = np.empty(capacity)
+    place = np.empty(capacity, np.int32)
+    block = np.empty(capacity, np.int32)
     t = 0
     for c in range(len(cycles)):
         for a in range(5):
-            t = _edge_terms(
-                Z,
-                sizes,
-                forbidden,
-                cycles[c, a],
-                cycles[c, (a + 1) % 5],
-                first,
-                second,
-                coefficient,
-                t,
-            )
-            t = _chord_terms(
-                Z,
-                sizes,
-                forbidden,
-                cycles[c, a],
-                cycles[c, (a + 2) % 5],
-                first,
-                second,
-                coefficient,
-                t,
-            )
+            p, q, r = cycles[c, a], cycles[c, (a + 1) % 5], cycles[c, (a + 2) % 5]
+            t = _edge_estimates(Z, forbidden, p, q, 3 * a, place, block, t)
+            t = _chord_estimates(Z, forbidden, p, r, 15 + 3 * a, place, block, t)
         start[c + 1] = t
-    return start, first[:t], second[:t], coefficient[:t]
+    return start, place[:t].copy(), block[:t].copy()
 
 
 @njit(cache=True)
-def _edge_terms(Z, sizes, forbidden, p, q, first, second, coefficient, t):
-    """Write minus the lower estimate of x_pq from position t on; returns the next position."""
+def _edge_estimates(Z, forbidden, p, q, first, place, block, t):
+    """Write the lower estimates of x_pq from position t on; returns the next position."""
     if forbidden[p, q]:
         return t
-    together = 0.0
-    for s in range(len(sizes)):
-        if s in (p, q):
-            together -= sizes[s]
-            continue
-        by_p = Z[p, q] + Z[p, s] - Z[p, p]
-        by_q = Z[p, q] + Z[q, s] - Z[q, q]
-        by_s = Z[p, s] + Z[q, s] - Z[s, s]
+    for s in range(len(Z)):
+        if s == p:
+            by_p, by_q, by_s = 1.0, 0.0, 0.0
+        elif s == q:
+            by_p, by_q, by_s = 0.0, 1.0, 0.0
+        else:
+            by_p = Z[p, q] + Z[p, s] - Z[p, p]
+            by_q = Z[p, q] + Z[q, s] - Z[q, q]
+            by_s = Z[p, s] + Z[q, s] - Z[s, s]
         if forbidden[p, s] or forbidden[q, s] or max(by_p, by_q, by_s) <= 0.0:
             continue
-        if by_s > max(by_p, by_q):
-            first[t : t + 3] = s
-            second[t], second[t + 1], second[t + 2] = p, q, s
-            coefficient[t : t + 2] = -sizes[s]
-            coefficient[t + 2] = sizes[s]
-            t += 3
-        else:
-            centre = p if by_p >= by_q else q
-            together -= sizes[s]
-            first[t : t + 2] = centre
-            second[t], second[t + 1] = centre, s
-            coefficient[t], coefficient[t + 1] = sizes[s], -sizes[s]
-            t += 2
-    first[t], second[t], coefficient[t] = p, q, together
-    return t + 1
+        centre = 2 if by_s > max(by_p, by_q) else (0 if by_p >= by_q else 1)
+        place[t], block[t] = first + centre, s
+        t += 1
+    return t
 
 
 @njit(cache=True)
-def _chord_terms(Z, sizes, forbidden, p, q, first, second, coefficient, t):
-    """Write the upper estimate of x_pq from position t on; returns the next position."""
+def _chord_estimates(Z, forbidden, p, q, first, place, block, t):
+    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest; returns
+    the next position."""
     if forbidden[p, q]:
         return t
-    together = 0.0
-    for s in range(len(sizes)):
-        if s in (p, q):
-            together += sizes[s]
-        elif not (forbidden[p, s] or forbidden[q, s]):
-            nearer = p if Z[p, s] <= Z[q, s] else q
-            # Where all are 0 the entry of the pair stands for all s: one term, not m.
-            if Z[p, q] <= Z[nearer, s]:
-                together += sizes[s]
-            else:
-                first[t], second[t], coefficient[t] = nearer, s, sizes[s]
-                t += 1
-    first[t], second[t], coefficient[t] = p, q, together
-    return t + 1
+    for s in range(len(Z)):
+        if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
+            continue
+        nearer = 0 if Z[p, s] <= Z[q, s] else 1
+        if min(Z[p, s], Z[q, s]) < Z[p, q]:
+            place[t], block[t] = first + nearer, s
+            t += 1
+    return t

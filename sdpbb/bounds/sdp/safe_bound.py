@@ -75,7 +75,7 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
     S = -nonnegative_part(relaxation, dual)
     terms = np.abs(S)  # the absolute values of what S is the sum of
     if len(dual.cuts):
-        total, absolute = _cut_sums(dual.cuts, t, m)
+        total, absolute = cut_sums(dual.cuts, t, m)
         S -= total
         terms += absolute
     for sums in (S, terms):
@@ -127,7 +127,7 @@ def _restricted(
     return restricted
 
 
-def _cut_sums(
+def cut_sums(
     cuts: CutSet, t: NDArray[np.float64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """(m, m) sum_c t_c B_c in the coordinates of Z, and the same of absolute values."""

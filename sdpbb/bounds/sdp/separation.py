@@ -9,6 +9,7 @@ from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts import CutSet
 from sdpbb.bounds.sdp.parameters import SeparationParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.evidence import Pentagons
 
 
 def separate(
@@ -106,6 +107,15 @@ def _pentagons(
         for copy in range(parameters.pentagon_copies)
     ]
     distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
-    terms = kernels.pentagon_terms(Z, e, forbidden, distinct)
-    cuts = CutSet.pentagons(*terms)
+    cuts = CutSet.pentagons(sharpest_pentagons(Z, relaxation, distinct), e, forbidden)
     return cuts.select(cuts.rhs - cuts.values(Z) > parameters.pentagon_tolerance)
+
+
+def sharpest_pentagons(
+    Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
+) -> Pentagons:
+    """The pentagons of the rows of cycles (c, 5), with the estimates that are sharpest at Z."""
+    e = relaxation.sizes
+    start, place, block = kernels.pentagon_estimates(Z, e, relaxation.forbidden, cycles)
+    estimates = np.column_stack([place, block, e[block]])
+    return Pentagons(cycles.astype(np.int32), start, estimates.astype(np.int32))

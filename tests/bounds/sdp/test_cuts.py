@@ -7,6 +7,9 @@ from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.members import Family
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.separation import sharpest_pentagons
+from sdpbb.checker.evidence import Pentagons
+from sdpbb.checker.pentagons import checked_pentagons
 from tests.bounds.sdp.problems import small_problem
 
 
@@ -28,8 +31,8 @@ def random_cuts(rng: np.random.Generator, m: int, n: int, k: int) -> CutSet:
 def random_pentagons(rng: np.random.Generator, relaxation: Relaxation, Z: np.ndarray) -> CutSet:
     """Pentagon cuts through random blocks, with the estimates that are sharpest at Z."""
     cycles = np.array([rng.permutation(relaxation.m)[:5] for _ in range(4)])
-    terms = kernels.pentagon_terms(Z, relaxation.sizes, relaxation.forbidden, cycles)
-    return CutSet.pentagons(*terms)
+    pentagons = sharpest_pentagons(Z, relaxation, cycles)
+    return CutSet.pentagons(pentagons, relaxation.sizes, relaxation.forbidden)
 
 
 def dense(cuts: CutSet, m: int) -> np.ndarray:
@@ -75,7 +78,7 @@ def test_estimates_are_those_that_the_terms_write(seed):
     Z = np.where(forbidden, 0.0, Z + Z.T)
     lower, upper = kernels.together_estimates(Z, e, forbidden, np.arange(m))
     cycle = rng.permutation(m)[:5]
-    cut = CutSet.pentagons(*kernels.pentagon_terms(Z, e, forbidden, cycle[None]))
+    cut = CutSet.pentagons(sharpest_pentagons(Z, relaxation, cycle[None]), e, forbidden)
     edges = sum(lower[cycle[a], cycle[(a + 1) % 5]] for a in range(5))
     chords = sum(upper[cycle[a], cycle[(a + 2) % 5]] for a in range(5))
     assert cut.values(Z)[0] == pytest.approx(chords - edges)
@@ -173,3 +176,29 @@ def test_members_say_what_cuts_are_after_selection_and_merging(seed):
         again = from_members(these, c.k, c.n_points)
         np.testing.assert_allclose(dense(again, c.n_blocks), dense(these, c.n_blocks))
         np.testing.assert_allclose(again.rhs, these.rhs)
+
+
+@given(st.integers(0, 10**6))
+def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
+    """With the cannot-links of the child, which are more, they come to no more."""
+    rng = np.random.default_rng(seed)
+    relaxation = small_problem(seed, at_least=5).relaxation
+    m = relaxation.m
+    Z = rng.random((m, m)) / relaxation.n
+    cuts = random_pentagons(rng, relaxation, np.where(relaxation.forbidden, 0.0, Z + Z.T))
+    block_of = np.unique(rng.integers(0, m - 1, size=m), return_inverse=True)[1].reshape(-1)
+    child = cuts.merged(block_of)
+    new = int(block_of.max()) + 1
+    sizes = np.bincount(block_of, relaxation.sizes)
+    apart = np.zeros((new, new), bool)
+    apart[
+        block_of[np.nonzero(relaxation.forbidden)[0]], block_of[np.nonzero(relaxation.forbidden)[1]]
+    ] = True
+    members = child.members
+    pentagons = Pentagons(members.blocks.reshape(-1, 5), members.estimate_start, members.estimates)
+    checked_pentagons(pentagons, sizes)
+    written = CutSet.pentagons(pentagons, sizes, apart)
+    more = dense(child, new) - dense(written, new)
+    assert (more[:, ~apart] >= -1e-12).all()
+    if not apart.any():
+        np.testing.assert_allclose(more, 0.0, atol=1e-12)

@@ -43,6 +43,8 @@ class Partitioning:
     remaining : positions of the clusters that partitions cheaper than the cutoff and `labels` are
         made of: all others are excluded
     n_cuts, n_nodes : subset rows, nodes of the search
+    prices, triples, penalties : (m,), (c, 3), (c,) the multipliers that prove the most, in squared
+        units of the data
     """
 
     labels: NDArray[np.intp] | None
@@ -51,6 +53,9 @@ class Partitioning:
     remaining: NDArray[np.intp]
     n_cuts: int
     n_nodes: int
+    prices: NDArray[np.float64]
+    triples: NDArray[np.int32]
+    penalties: NDArray[np.float64]
 
 
 def cheapest_partition(
@@ -105,7 +110,9 @@ def cheapest_partition(
     if prices.shape != (m,) or not np.isfinite(prices).all():
         raise ParameterError(f"prices: expected {m} finite numbers")
     if cutoff <= 0.0:  # no clustering costs less than nothing
-        return Partitioning(None, SafeBound(cutoff), True, np.empty(0, np.intp), 0, 0)
+        none, triples = np.empty(0), np.empty((0, 3), np.int32)
+        bound = SafeBound(cutoff)
+        return Partitioning(None, bound, True, none.astype(np.intp), 0, 0, prices, triples, none)
     search = _Search(contraction, columns, cutoff, parameters or PartitioningParameters())
     search.run(prices)
     return search.result()
@@ -264,6 +271,7 @@ class _Search:
             # Below 2^53, so that the product is exact.
             value = self.target if self.is_finished else min(self.lower, self.target)
             bound = min(value * self._unit, self._cutoff)
+        priced = self._best.penalties > 0
         return Partitioning(
             labels=self.labels,
             bound=SafeBound(bound),
@@ -271,6 +279,9 @@ class _Search:
             remaining=self.position,
             n_cuts=self.n_cuts,
             n_nodes=self._n_nodes,
+            prices=(self._best.prices * self._unit).astype(np.float64),
+            triples=self._best.triples[priced].astype(np.int32),
+            penalties=(self._best.penalties[priced] * self._unit).astype(np.float64),
         )
 
     def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,0 +1,170 @@
+"""Proves that no partition of the blocks into k clusters of a list costs less than is stated.
+
+Costs are rounded down, and the limit up, to whole multiples of a unit: from there on nothing is
+rounded. For any prices p of the blocks and penalties v_S >= 0 of sets S of three blocks, of which a
+partition has one cluster with two of them or three at most, a partition costs at least
+
+    L + sum of g(X) over its clusters,
+    r(X) = c(X) - p(X) + sum of the v_S of all S of which X has at least two,
+    L = sum of p - sum of v + k min r,      g(X) = r(X) - min r >= 0.
+
+A partition that costs less than the limit is one of clusters of which the g add up to less than
+limit - L. All of those are looked at, depth first: what is open is the block that the fewest of the
+remaining clusters hold; each of them is tried. A node is left when what is spent, and what the
+blocks that are not covered yet will take at the least, comes to the limit: each of these in turn
+takes what the cheapest of its clusters has left.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import gamma
+from .geometry import Contracted
+from .pricing_problem import Integers, Marks, Reals
+from .rejection import Rejected
+
+# The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
+# _LARGEST: sums of them are exact in int64.
+_BITS, _LARGEST = 50, 2.0**60
+
+
+def cluster_costs(contracted: Contracted, members: Marks) -> Reals:
+    """(t,) at most the costs of clusters (t, m), for the points x^ of `Contracted`: the scatter of
+    the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs, divided by the points."""
+    e, c, m = contracted.sizes, contracted.means, contracted.m
+    squares = np.zeros((m, m))
+    for x in c.T:
+        squares += np.square(x[:, None] - x)
+    weights = members * e
+    between = 0.5 * ((weights @ squares) * weights).sum(axis=1) / weights.sum(axis=1)
+    inside = members.astype(np.float64) @ contracted.scatter
+    # All terms are >= 0.
+    return np.asarray((inside + between) * (1.0 - gamma(3.0 * m + c.shape[1] + 32.0)))
+
+
+def require_no_partition(
+    contracted: Contracted,
+    k: int,
+    members: Marks,
+    below: float,
+    prices: Reals,
+    triples: NDArray[np.integer],
+    penalties: Reals,
+    max_nodes: int,
+) -> None:
+    """`Rejected` where k of the clusters (t, m) hold each block once and cost less than `below` >
+    0, or nearly so; or where that is not found out in so many nodes.
+
+    prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
+    """
+    exponent = math.frexp(below)[1] - _BITS
+    limit = math.ceil(math.ldexp(below, -exponent))
+    costs = cluster_costs(contracted, members)
+    cheap = costs < below
+    members, units = members[cheap], np.floor(np.ldexp(costs[cheap], -exponent)).astype(np.int64)
+    whole = np.rint(np.ldexp(np.concatenate([prices, penalties]), -exponent))
+    if not np.abs(whole).sum() < _LARGEST:
+        raise Rejected("the prices of a partition are too large")
+    p, v = np.split(whole.astype(np.int64), [len(prices)])
+    reduced = units - np.array([int(p[row].sum()) for row in members], np.int64)
+    for triple, penalty in zip(triples, v, strict=True):
+        reduced += penalty * (members[:, triple].sum(axis=1) >= 2)
+    if not len(reduced):
+        return
+    least = int(reduced.min())
+    budget = limit - (int(p.sum()) - int(v.sum()) + k * least)
+    if budget >= _LARGEST:  # more than any sum of g that int64 holds
+        raise Rejected("the prices of a partition prove nothing")
+    kept = np.flatnonzero(reduced - least < budget)
+    _Search(members[kept], reduced[kept] - least, units[kept], budget, limit).run(k, max_nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Node:
+    """Some clusters are chosen, and cost and spend something.
+
+    candidates : (c,) those that hold none of their blocks
+    open : (m,) the blocks that they do not hold
+    missing : how many more are to be chosen
+    """
+
+    candidates: Integers
+    open: Marks
+    missing: int
+    spent: int
+    paid: int
+
+
+class _Search:
+    """Of clusters (t, m) with g, (t,), and costs, (t,)."""
+
+    def __init__(
+        self,
+        members: Marks,
+        gains: NDArray[np.int64],
+        costs: NDArray[np.int64],
+        budget: int,
+        limit: int,
+    ) -> None:
+        self._members, self._gains, self._costs = members, gains, costs
+        self._weights = members.astype(np.float32)
+        self._sizes = members.sum(axis=1)
+        self._budget, self._limit = budget, limit
+
+    def run(self, k: int, max_nodes: int) -> None:
+        t, m = self._members.shape
+        stack = [_Node(np.arange(t), np.ones(m, bool), k, 0, 0)]
+        while stack:
+            max_nodes -= 1
+            if max_nodes < 0:
+                raise Rejected("could not prove the partitions within the nodes of a search")
+            stack += self._children(stack.pop())
+
+    def _children(self, node: _Node) -> list[_Node]:
+        if not node.open.any() or not node.missing:
+            if node.paid < self._limit and not node.open.any() and not node.missing:
+                raise Rejected("a partition of the blocks costs less than is stated")
+            return []
+        left = self._left(node)
+        if not len(left):
+            return []
+        counts = self._members[left].sum(axis=0)
+        counts[~node.open] = len(left) + 1
+        holders = left[self._members[left, int(counts.argmin())]]
+        free = self._weights[holders] @ self._weights[left].T == 0.0
+        return [
+            _Node(
+                left[row],
+                node.open & ~self._members[chosen],
+                node.missing - 1,
+                node.spent + int(self._gains[chosen]),
+                node.paid + int(self._costs[chosen]),
+            )
+            for chosen, row in zip(holders, free, strict=True)
+        ]
+
+    def _left(self, node: _Node) -> Integers:
+        """The candidates that a partition below the limit can have; none if there is none."""
+        sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
+        least = n_open if node.missing == 1 else 1
+        fits = (sizes >= least) & (sizes <= n_open - (node.missing - 1))
+        candidates = node.candidates[fits]
+        holds = self._members[candidates][:, node.open].T
+        counts = holds.sum(axis=1)
+        budget = self._budget - node.spent
+        if not counts.all() or budget <= 0:
+            return candidates[:0]
+        rest, taken = self._gains[candidates], 0
+        for block in np.argsort(counts, kind="stable"):
+            share = int(rest[holds[block]].min())
+            if share:
+                taken += share
+                if taken >= budget:
+                    return candidates[:0]
+                rest = rest - share * holds[block]
+        return candidates[rest < budget - taken]
