@@ -34,6 +34,7 @@ from sdpbb.files import replacement, shown_path
 from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem.cluster_rules import cluster_rules
 from sdpbb.result import Result, Termination
 from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
@@ -166,7 +167,7 @@ def _search(
         search.proof = SearchProof()
     bounding = _bounding(parameters)
     if parameters.certify:
-        bounding = CertifiedBounding(bounding, instance.points)
+        bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
     context = EvaluationContext(
         instance=instance,
         bounding=bounding,

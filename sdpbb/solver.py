@@ -16,6 +16,7 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import new_file_problem, output_problem, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
+from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.result import Result
 from sdpbb.run import run
 from sdpbb.search.events import Observer, Resumed, ignore
@@ -68,9 +69,9 @@ def solve(
     ParameterError
         If start does not keep the constraints; if there is a checkpoint already or none can be
         written there; if a certificate is asked for of a gap below 1e-9, with constraints on
-        clusters, or where none can be written; if the address of the Dask cluster is none. Also if
-        the instance has constraints on clusters that the engine asked for cannot keep, that a
-        checkpoint cannot hold, or that other processes cannot be sent.
+        clusters that are the user's own code, or where none can be written; if the address of the
+        Dask cluster is none. Also if the instance has constraints on clusters that the engine asked
+        for cannot keep, that a checkpoint cannot hold, or that other processes cannot be sent.
     BackendFailure
         If the integer programming solver or a conic one fails, no worker process can be had, or
         the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
@@ -169,11 +170,12 @@ def resume(
 
 def _certificate_problem(path: FilePath | None, instance: Instance) -> str | None:
     """Why there is no certificate for an instance, or none at path, or None."""
-    if instance.has_constraints_beyond_pairs:
+    foreign = foreign_constraints(instance.cluster_constraints)
+    if foreign:
         name = "True" if path is None else f"{shown_path(path)}"
         return (
-            f"{name}: expected none, as there are constraints on clusters that are more than "
-            "cannot-links, of which certificates say nothing"
+            f"{name}: expected none, as {foreign[0]} is a constraint on clusters that does not "
+            "come with sdpbb, so that nobody else can check it"
         )
     return None if path is None else output_problem(path)
 

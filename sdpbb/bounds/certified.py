@@ -17,9 +17,10 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.evidence import Cuts, Evidence, Lagrangian, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.lagrangian import lagrangian_bound
+from sdpbb.checker.lagrangian import lagrangian_bound, proves_infeasible
 from sdpbb.checker.pricing import MAX_NODES
 from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.checker.semidefinite import scatter_bound, semidefinite_bound
 from sdpbb.problem import Contraction
 
@@ -37,7 +38,7 @@ class BoundProof:
     """What proves a bound for all clusterings of some blocks.
 
     blocks : (n,) the block of each point
-    bound : what the checker makes of the evidence
+    bound : what the checker makes of the evidence; inf where that says that there is none
     evidence : None where the scatter inside the blocks is all that is known
     """
 
@@ -92,11 +93,14 @@ class CertifiedBounding(Generic[Warm]):
     does not close the node and this does.
     """
 
-    def __init__(self, inner: Bounding[Warm], points: NDArray[np.float64]) -> None:
-        self._inner, self._points = inner, points
+    def __init__(
+        self, inner: Bounding[Warm], points: NDArray[np.float64], rules: Rules = ()
+    ) -> None:
+        """rules : on clusters of the points, besides cannot-links"""
+        self._inner, self._points, self._rules = inner, points, rules
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_inner": self._inner, "_points": self._points}
+        return {"_inner": self._inner, "_points": self._points, "_rules": self._rules}
 
     @cached_property
     def _geometry(self) -> Geometry:
@@ -105,6 +109,10 @@ class CertifiedBounding(Generic[Warm]):
     def contracted(self, contraction: Contraction) -> Contracted:
         """The points of a contraction, as the checker sees them."""
         return self._geometry.contracted(contraction.block_of)
+
+    def _run(self, inner: BoundRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
+        rules = over_blocks(self._rules, contraction.block_of)
+        return CertifiedRun(inner, contraction, self.contracted(contraction), rules)
 
     def scatter_proof(self, contraction: Contraction) -> BoundProof:
         """The bound that the scatter inside blocks is."""
@@ -118,13 +126,12 @@ class CertifiedBounding(Generic[Warm]):
         known: NDArray[np.intp] | None = None,
     ) -> CertifiedRun[Warm]:
         """Begin to bound a node."""
-        run = self._inner.start(contraction, warm_start, known)
-        return CertifiedRun(run, contraction, self.contracted(contraction))
+        return self._run(self._inner.start(contraction, warm_start, known), contraction)
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
         """Go on where the bounding of the same contraction was left."""
         inner = self._inner.resume(contraction, state.inner)
-        run = CertifiedRun(inner, contraction, self.contracted(contraction))
+        run = self._run(inner, contraction)
         run.restore(state)
         return run
 
@@ -133,9 +140,14 @@ class CertifiedRun(Generic[Warm]):
     """The bounding of one node."""
 
     def __init__(
-        self, inner: BoundRun[Warm], contraction: Contraction, contracted: Contracted
+        self,
+        inner: BoundRun[Warm],
+        contraction: Contraction,
+        contracted: Contracted,
+        rules: BlockRules,
     ) -> None:
         self._inner, self._contraction, self._contracted = inner, contraction, contracted
+        self._rules = rules
         self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
         self._claimed = SafeBound(0.0)
@@ -170,7 +182,7 @@ class CertifiedRun(Generic[Warm]):
         """A step of the inner run; its bound as far as it is confirmed."""
         progress = self._inner.advance(cutoff + SLACK * abs(cutoff))
         if progress.bound.value == np.inf:  # the constraints alone say so
-            return progress
+            return self._refuted(progress)
         if progress.bound > self._claimed:
             self._claimed, self._argument = progress.bound, self._inner.argument()
         closes = self._claimed.value >= cutoff
@@ -180,6 +192,26 @@ class CertifiedRun(Generic[Warm]):
             self._check(self._argument, cutoff)
             self._argument = None
         return BoundProgress(self._best, progress.stalled, progress.n_cuts, progress.n_iterations)
+
+    def _refuted(self, progress: BoundProgress) -> BoundProgress:
+        """The inner run has found that there is no clustering: as far as that is confirmed, which
+        is a matter of the prices, or of cannot-links alone where there is nothing to branch on."""
+        prices = self._inner.argument()
+        m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
+        with suppress(Rejected):
+            if isinstance(prices, Lagrangian) and proves_infeasible(
+                self._contracted,
+                self._contraction.k,
+                adjacency,
+                prices,
+                MAX_NODES // 2,
+                self._rules,
+            ):
+                self._best, self._evidence = progress.bound, prices
+                return progress
+        if adjacency.sum() == m * (m - 1):
+            return progress
+        return BoundProgress(self._best, True, progress.n_cuts, progress.n_iterations)
 
     def _check(self, argument: DualPoint | Lagrangian, cutoff: float) -> None:
         """Have the checker judge what the best bound is proven by."""
@@ -203,7 +235,9 @@ class CertifiedRun(Generic[Warm]):
         k, adjacency = self._contraction.k, self._contraction.adjacency
         if isinstance(evidence, Lagrangian):
             # Elsewhere the search may take some more nodes, and must end there as well.
-            return lagrangian_bound(self._contracted, k, adjacency, evidence, MAX_NODES // 2)
+            return lagrangian_bound(
+                self._contracted, k, adjacency, evidence, MAX_NODES // 2, self._rules
+            )
         return semidefinite_bound(self._contracted, k, adjacency, evidence)
 
     def argument(self) -> Evidence | None:

@@ -11,6 +11,7 @@ from sdpbb.certificates.document import Arrays, NodeTable
 from sdpbb.checker import container, digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.problem import Instance
+from sdpbb.problem.cluster_rules import CheckedConstraints
 from sdpbb.result import Result
 from sdpbb.search.proof import SearchProof
 from sdpbb.version import installed_version
@@ -22,15 +23,14 @@ def certificate_bytes(
     """The certificate of a result, as docs/certificates.md says what it looks like.
 
     tolerance : the relative gap asked for
-    instance : its constraints say no more than must-links and cannot-links do
+    instance : without constraints that the checker does not know
     """
-    instance = instance.in_pairs()
     n, d = instance.points.shape
-    must_link, cannot_link = (
-        digests.normalised(pairs) for pairs in (instance.must_link, instance.cannot_link)
-    )
+    constraints = CheckedConstraints.of(instance)
     arrays = Arrays()
-    root = Blocks.of(n, instance.k, must_link, cannot_link)
+    root = Blocks.of(
+        n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
+    )
     table = NodeTable(proof, root, arrays)
     labels = None
     if result.partition is not None:
@@ -41,8 +41,9 @@ def certificate_bytes(
         "d": d,
         "k": instance.k,
         "points": digests.of_points(instance.points),
-        "must_link": digests.of_pairs(must_link),
-        "cannot_link": digests.of_pairs(cannot_link),
+        "must_link": digests.of_pairs(constraints.must_link),
+        "cannot_link": digests.of_pairs(constraints.cannot_link),
+        "rules": digests.of_rules(constraints.rules),
         "tolerance": tolerance,
         "status": result.status.value,
         "labels": labels,

@@ -14,6 +14,7 @@ from .nodes import (
     CLIQUE,
     COLOURING,
     CONFLICT,
+    PRICES,
     TOGETHER,
     Bound,
     Fix,
@@ -119,7 +120,7 @@ class Reader:
         take = self.references.take
         if kind == "lagrangian":
             _, prices, least = fields.entries(value, "kind", "prices", "least")
-            return LagrangianSource(take(prices, "prices", ("<f8",)), fields.number(least, "least"))
+            return self._lagrangian(prices, least)
         if kind != "semidefinite":
             raise Rejected("evidence: expected the kind semidefinite, lagrangian or scatter")
         names = ("N", "star_start", "star_blocks", "cliques", "complements", "multipliers")
@@ -128,6 +129,10 @@ class Reader:
         widths = (None, None, None, self.k + 1, 3, None)
         stored = map(take, found, names, types, widths)
         return SemidefiniteSource(fields.number(unit, "unit"), *stored)
+
+    def _lagrangian(self, prices: Any, least: Any) -> LagrangianSource:
+        taken = self.references.take(prices, "prices", ("<f8",))
+        return LagrangianSource(taken, fields.number(least, "least"))
 
     def _end(self, value: Any) -> Open | Split | Infeasible:
         if not isinstance(value, dict):
@@ -147,11 +152,15 @@ class Reader:
                 fields.whole(apart, "split", 0, _MOST_NODES),
             )
         (reason,) = fields.entries(value, "infeasible")
-        if isinstance(reason, dict) and reason.get("kind") == CONFLICT:
+        said = reason.get("kind") if isinstance(reason, dict) else None
+        if said == CONFLICT:
             fields.entries(reason, "kind")
-            return Infeasible(CONFLICT, ())
+            return Infeasible(CONFLICT)
+        if said == PRICES:
+            _, prices, least = fields.entries(reason, "kind", "prices", "least")
+            return Infeasible(PRICES, source=self._lagrangian(prices, least))
         kind, points = fields.entries(reason, "kind", "points")
-        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING)
+        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING, PRICES)
         members = tuple(self._point(point) for point in fields.items(points, "points"))
         if kind == CLIQUE and len(members) != self.k + 1:
             raise Rejected(f"a clique of {len(members)} points; expected k + 1 = {self.k + 1}")

@@ -9,7 +9,7 @@ from .cuts import require_moderate
 from .evidence import Cuts, Lagrangian, Semidefinite
 from .rejection import Rejected
 
-CONFLICT, CLIQUE, COLOURING = "conflict", "clique", "colouring"
+CONFLICT, CLIQUE, COLOURING, PRICES = "conflict", "clique", "colouring", "prices"
 TOGETHER, APART = "together", "apart"
 
 
@@ -130,10 +130,11 @@ class Split:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """There is no clustering, because of the blocks of points."""
+    """There is no clustering, because of the blocks of points, or of prices of all blocks."""
 
     kind: str
-    points: tuple[int, ...]
+    points: tuple[int, ...] = ()
+    source: LagrangianSource | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ LARGEST_FOR_PAIRS = 64
 """Up to so many blocks, pairs of them that break an `Either` together are looked for: in a node,
 this is a matter of what is stated there, and it is the same wherever the node is looked at."""
 
-_LARGEST_SUM = 2**52
+LARGEST_SUM = 2**52
+"""What a limit may be, and what all points and pairs may come to: floats hold it exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Limit:
     ----------
     weights : (n,) int64 >= 0, of points
     pairs : (q, 2) int64, different pairs i < j of points
-    most : >= 0
+    most : 0 <= most <= LARGEST_SUM
 
     `ValueError` for other values.
     """
@@ -45,9 +46,9 @@ class Limit:
         weights, pairs, n = self.weights, self.pairs, len(self.weights)
         fits = weights.ndim == 1 and weights.dtype == np.int64 and pairs.dtype == np.int64
         fits = fits and pairs.ndim == 2 and pairs.shape[1] == 2
-        if not fits or type(self.most) is not int or self.most < 0:
+        if not fits or type(self.most) is not int or not 0 <= self.most <= LARGEST_SUM:
             raise ValueError("a limit: expected weights (n,), pairs (q, 2) and a whole number >= 0")
-        if (weights < 0).any() or sum(weights.tolist()) + len(pairs) > _LARGEST_SUM:
+        if (weights < 0).any() or sum(weights.tolist()) + len(pairs) > LARGEST_SUM:
             raise ValueError("a limit: expected weights >= 0 and a moderate sum of them")
         i, j = pairs.T
         if not ((i >= 0) & (i < j) & (j < n)).all() or len(np.unique(i * n + j)) < len(pairs):
@@ -56,7 +57,8 @@ class Limit:
     def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
         """The same of the blocks block_of (n,) 0..m-1 that the points are in."""
         m = int(block_of.max()) + 1
-        linear = np.bincount(block_of, weights=self.weights, minlength=m)
+        weights = self.weights.astype(np.float64)
+        linear = np.asarray(np.bincount(block_of, weights=weights, minlength=m), np.float64)
         if not len(self.pairs):
             return BlockLimit(linear, None, float(self.most))
         i, j = block_of[self.pairs].T
