@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from sdpbb.interruption import interrupt_on_ctrl_c
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import cluster_rules
-from sdpbb.result import Result, Termination
+from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.branch_and_bound import Search, Workforce, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
@@ -53,12 +53,26 @@ from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 
 
+@dataclass(frozen=True)
+class CertificateOrder:
+    """A certificate to be written at the end of a run.
+
+    path : of the file
+    about : a clustering that keeps the constraints, in the place of the best one found
+    only : what the result has to be, or there is none; None for anything
+    """
+
+    path: FilePath
+    about: Partition | None = None
+    only: SolutionStatus | None = None
+
+
 def run(
     begin: Checkpoint,
     path: FilePath | None,
     observer: Observer,
     interrupt: threading.Event | None,
-    certificate: FilePath | None,
+    certificate: CertificateOrder | None,
     resumed: Resumed | None = None,
     first: Partition | None = None,
 ) -> Result:
@@ -91,17 +105,18 @@ def run(
             file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
             result, proof = _search(begin, limits, observer, workforce, file, resumed, first)
         observer(Finished(result))
-        if certificate is not None:
+        if certificate is not None and certificate.only in (None, result.status):
             observer(_certified(certificate, begin, result, proof))
     return result
 
 
 def _certified(
-    path: FilePath, begin: Checkpoint, result: Result, proof: SearchProof
+    order: CertificateOrder, begin: Checkpoint, result: Result, proof: SearchProof
 ) -> CertificateWritten:
     """Write the certificate of a run that has ended."""
+    path, gap = order.path, begin.parameters.gap
     try:
-        content = certificate_bytes(begin.instance, result, proof, begin.parameters.gap)
+        content = certificate_bytes(begin.instance, result, proof, gap, order.about)
         with replacement(path) as file:
             file.write(content)
     except Exception as error:  # whatever it is, the result must not go with it

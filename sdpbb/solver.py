@@ -18,7 +18,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.result import Result
-from sdpbb.run import run
+from sdpbb.run import CertificateOrder, run
 from sdpbb.search.events import Observer, Resumed, ignore
 
 
@@ -80,15 +80,34 @@ def solve(
     CertificateError
         If the certificate cannot be written in the end; the result is its attribute `result`.
     """
+    order = None if certificate is None else CertificateOrder(certificate)
+    return solve_and_certify(instance, parameters, observer, interrupt, checkpoint, start, order)
+
+
+def solve_and_certify(
+    instance: Instance,
+    parameters: SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
+    start: ArrayLike | None = None,
+    order: CertificateOrder | None = None,
+) -> Result:
+    """`solve`, with a certificate that says what the order does."""
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
     _require("checkpoint", None if checkpoint is None else new_file_problem(checkpoint))
-    if certificate is not None or parameters.certify:
+    if order is not None or parameters.certify:
         parameters = parameters.for_certificates()
-        _require("certificate", _certificate_problem(certificate, instance))
+        require_certifiable(instance, None if order is None else order.path)
     first = None if start is None else _first_clustering(start, instance)
     begin = Checkpoint(instance, parameters)
-    return run(begin, checkpoint, observer, interrupt, certificate, first=first)
+    return run(begin, checkpoint, observer, interrupt, order, first=first)
+
+
+def require_certifiable(instance: Instance, path: FilePath | None) -> None:
+    """ParameterError if there is no certificate for an instance, or none at path."""
+    _require("certificate", _certificate_problem(path, instance))
 
 
 def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
@@ -153,7 +172,7 @@ def resume(
     else:
         _require("checkpoint", new_file_problem(checkpoint))
     if certificate is not None:
-        _require("certificate", _certificate_problem(certificate, left.instance))
+        require_certifiable(left.instance, certificate)
         if not left.parameters.certify:
             begun = "expected none, as the run was not begun with one"
             _require("certificate", f"{shown_path(certificate)}: {begun}")
@@ -165,11 +184,14 @@ def resume(
         seconds=left.seconds,
     )
     written_to = path if checkpoint is None else checkpoint
-    return run(left, written_to, observer, interrupt, certificate, resumed)
+    order = None if certificate is None else CertificateOrder(certificate)
+    return run(left, written_to, observer, interrupt, order, resumed)
 
 
 def _certificate_problem(path: FilePath | None, instance: Instance) -> str | None:
     """Why there is no certificate for an instance, or none at path, or None."""
+    if instance.has_soft_constraints:
+        return f"{path}: expected none, as certificates say nothing of soft constraints"
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         name = "True" if path is None else f"{shown_path(path)}"
