@@ -11,14 +11,29 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker import container
+from sdpbb.certificates.replay import propagated
+from sdpbb.checker import command, container, digests
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.reading import read_constraints
 from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import broken_by, over_blocks
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Contraction, Infeasibility, contract
+from sdpbb.problem.cluster_rules import CheckedConstraints, cluster_rules
 from sdpbb.search.parameters import BranchingParameters, SearchParameters
+from sdpbb.verification import verdict_on
 from tests.certificates.test_certificates import WEAK
 from tests.checker.corrupted import mutations
-from tests.constrained import COMPILED, ForbiddenSets, all_of, any_of, constrained_instance
+from tests.constrained import (
+    COMPILED,
+    ForbiddenSets,
+    _is_allowed,
+    all_of,
+    any_of,
+    constrained_instance,
+)
 from tests.enumeration import optimum
 
 CERTIFIED = (*COMPILED, all_of, any_of)
@@ -99,10 +114,14 @@ def test_what_is_changed_is_rejected_or_still_true(tmp_path, seed):
 
 
 def verdict_of(data: bytes, instance: sdpbb.Instance):
-    from sdpbb.checker.certificate import Certificate
-    from sdpbb.verification import verdict_on
-
     return verdict_on(Certificate.read(data), instance)
+
+
+def said_to_be_about(path, instance: sdpbb.Instance) -> bytes:
+    """A certificate with the digest of the constraints on clusters of another instance."""
+    document, arrays = container.unpack(path.read_bytes())
+    rules = digests.of_rules(cluster_rules(instance))
+    return container.pack({**document, "rules": rules}, list(arrays))
 
 
 def small_instance(*constraints, **more) -> sdpbb.Instance:
@@ -147,11 +166,10 @@ def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
     instance = small_instance(sdpbb.MaximumSize(3))
     certified(instance, tmp_path / "proof", gap=1e-9)
     document, arrays = container.unpack((tmp_path / "proof").read_bytes())
-    from sdpbb.checker.digests import of_rules
-    from sdpbb.problem.cluster_rules import cluster_rules
-
     other = replace(instance, cluster_constraints=constraints)
-    forged = container.pack({**document, "rules": of_rules(cluster_rules(other))}, list(arrays))
+    forged = container.pack(
+        {**document, "rules": digests.of_rules(cluster_rules(other))}, list(arrays)
+    )
     truth = optimum(other)
     try:
         verdict = verdict_of(forged, other)
@@ -164,21 +182,20 @@ def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
 
 def test_labels_that_do_not_keep_the_constraints_are_rejected(tmp_path):
     """The best clustering without a constraint, claimed for the instance with it."""
-    from sdpbb.checker.digests import of_rules
-    from sdpbb.problem.cluster_rules import cluster_rules
-
     free, limited = small_instance(), small_instance(sdpbb.MaximumSize(3))
     assert optimum(free) < optimum(limited)
     certified(free, tmp_path / "proof", gap=1e-9)
     document, arrays = container.unpack((tmp_path / "proof").read_bytes())
-    forged = container.pack({**document, "rules": of_rules(cluster_rules(limited))}, list(arrays))
+    forged = container.pack(
+        {**document, "rules": digests.of_rules(cluster_rules(limited))}, list(arrays)
+    )
     with pytest.raises(Rejected, match=r"labels: cluster \d does not keep the constraints on clus"):
         verdict_of(forged, limited)
 
 
 def pigeons() -> sdpbb.Instance:
-    """Nine points in three clusters of three at most, of which no two of the first seven points
-    and no three of others fit: no pair of blocks and no total says so."""
+    """Eight points in three clusters, which hold two pairs each: three points have three pairs, so
+    that six points are the most. No two blocks by themselves, nor all of them, say so."""
     points = np.random.default_rng(2).normal(size=(8, 2))
     pairs = [(i, j) for i in range(8) for j in range(i)]
     constraints = (sdpbb.SoftCannotLinks(pairs, 2),)
@@ -195,7 +212,7 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
     assert "prices" in ends
     verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert verdict.status == "infeasible"
-    # One of four clusters less would do: prices that are a little lower prove nothing.
+    # Clusters that may hold more of the prices may hold them all.
     reasons = [n["end"]["infeasible"] for n in document["nodes"] if "infeasible" in n["end"]]
     reason = next(reason for reason in reasons if reason["kind"] == "prices")
     stored = list(arrays)
@@ -205,9 +222,10 @@ def test_prices_prove_that_there_is_no_clustering(tmp_path):
 
 
 def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
-    rng = np.random.default_rng(3)
-    limits = (sdpbb.MaximumSize(8), sdpbb.AnyOf([sdpbb.MaximumSize(5), sdpbb.MaximumDiameter(1.5)]))
-    instance = sdpbb.Instance(rng.normal(size=(24, 2)), 4, cluster_constraints=limits)
+    points = np.random.default_rng(5).normal(size=(20, 2))
+    pairs = [(i, j) for i in range(6) for j in range(i)]
+    limits = (sdpbb.MaximumSize(6), sdpbb.SoftCannotLinks(pairs, 2))
+    instance = sdpbb.Instance(points, 4, cluster_constraints=limits)
     parameters = SolverParameters(bounding="colgen", gap=1e-6, certify=True)
     whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
     assert whole.statistics.n_nodes > 1
@@ -216,6 +234,56 @@ def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
     sdpbb.resume(state, node_limit=None, certificate=proof)
     assert proof.read_bytes() == (tmp_path / "whole").read_bytes()
     assert sdpbb.verify_certificate(proof, instance).status == "optimal"
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_the_checker_infers_what_the_engine_does(seed):
+    """The same blocks and the same cannot-links, or that there is no clustering."""
+    instance = random_instance(seed)
+    stated = CheckedConstraints.of(instance)
+    pairs = stated.must_link, stated.cannot_link
+    root = Blocks.of(instance.n_points, instance.k, *pairs, stated.rules)
+    blocks, _, reason = propagated(root)
+    contraction = contract(instance)
+    assert isinstance(contraction, Infeasibility) is (reason is not None)
+    if isinstance(contraction, Contraction):
+        assert np.array_equal(blocks.block_of, contraction.block_of)
+        assert np.array_equal(blocks.adjacency, contraction.adjacency)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_rules_say_what_the_constraints_do(seed):
+    """Of every set of points."""
+    instance = random_instance(seed)
+    stated, n = CheckedConstraints.of(instance), instance.n_points
+    sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
+    i, j = stated.cannot_link.T
+    kept = ~(sets[:, i] & sets[:, j]).any(axis=1)
+    kept &= ~broken_by(over_blocks(stated.rules, np.arange(n)), sets)
+    singles = replace(instance, must_link=[])
+    expected = [_is_allowed(singles, np.flatnonzero(members)) for members in sets]
+    assert np.array_equal(kept, expected)
+
+
+def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path):
+    points = np.random.default_rng(0).normal(size=(9, 2))
+    np.save(tmp_path / "points.npy", points)
+    lines = ["ML 0 1", "CL 2 3", "GAMMA 3.5", "DELTA 0.1", "MAXSIZE 4", "OVERLAP 2 3 4 5 4"]
+    lines += ["DIFFERENCE 3 7 8", "SOFTCL 1 4 5 6 5 5 4", f"MAXSIZE {10**17}", "# nothing"]
+    (tmp_path / "constraints").write_text("\n".join(lines))
+    instance = sdpbb.read_instance(tmp_path / "points.npy", 3, tmp_path / "constraints")
+    engine = CheckedConstraints.of(instance)
+    alone = read_constraints(str(tmp_path / "constraints"), points)
+    assert digests.of_pairs(alone.must_link) == digests.of_pairs(engine.must_link)
+    assert digests.of_pairs(alone.cannot_link) == digests.of_pairs(engine.cannot_link)
+    assert digests.of_rules(alone.rules) == digests.of_rules(engine.rules)
+    certified(instance, tmp_path / "proof")
+    arguments = [str(tmp_path / "proof"), str(tmp_path / "points.npy"), "--constraints"]
+    assert command.main([*arguments, str(tmp_path / "constraints")]) == command.VERIFIED
+    (tmp_path / "fewer").write_text("\n".join(lines[:4]))
+    assert command.main([*arguments, str(tmp_path / "fewer")]) == command.REJECTED
 
 
 def test_what_is_code_of_the_users_own_is_refused_by_name(tmp_path):
