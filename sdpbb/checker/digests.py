@@ -34,13 +34,14 @@ def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
 
 
 def of_rules(rules: Rules) -> str:
-    """The digest of rules on clusters: of b"rules" and the distinct digests of each, in ascending
-    order.
+    """The digest of rules on clusters: of b"rules" and the distinct digests of each that says
+    anything, in ascending order. A limit that all points together are within says nothing.
 
     That of a limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of
     alternatives of b"either" and their distinct digests, in ascending order.
     """
-    return _of_parts(b"rules", {_of_rule(rule) for rule in rules})
+    saying = [r for r in rules if isinstance(r, Either) or r.total > r.most]
+    return _of_parts(b"rules", {_of_rule(rule) for rule in saying})
 
 
 def _of_rule(rule: Limit | Either) -> str:

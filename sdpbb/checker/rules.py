@@ -48,11 +48,16 @@ class Limit:
         fits = fits and pairs.ndim == 2 and pairs.shape[1] == 2
         if not fits or type(self.most) is not int or not 0 <= self.most <= LARGEST_SUM:
             raise ValueError("a limit: expected weights (n,), pairs (q, 2) and a whole number >= 0")
-        if (weights < 0).any() or sum(weights.tolist()) + len(pairs) > LARGEST_SUM:
+        if (weights < 0).any() or self.total > LARGEST_SUM:
             raise ValueError("a limit: expected weights >= 0 and a moderate sum of them")
         i, j = pairs.T
         if not ((i >= 0) & (i < j) & (j < n)).all() or len(np.unique(i * n + j)) < len(pairs):
             raise ValueError(f"a limit: expected different pairs i < j of points in 0..{n - 1}")
+
+    @property
+    def total(self) -> int:
+        """What all points together come to."""
+        return sum(self.weights.tolist()) + len(self.pairs)
 
     def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
         """The same of the blocks block_of (n,) 0..m-1 that the points are in."""
