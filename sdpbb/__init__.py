@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from heuristics.result import HeuristicResult
     from sdpbb.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.constraint_checks import check_constraints
     from sdpbb.errors import (
         ArchiveError,
         BackendFailure,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         SdpbbError,
     )
     from sdpbb.estimator import ExactConstrainedKMeans
-    from sdpbb.explanation.check import check_constraints
     from sdpbb.explanation.conflict import Conflict
     from sdpbb.explanation.explain import explain_infeasibility
     from sdpbb.explanation.report import ConstraintReport
@@ -111,7 +111,7 @@ _HOME = {
     "Trace": "sdpbb.traces.trace",
     "Verdict": "sdpbb.gaps.report",
     "Violation": "sdpbb.gaps.labelling",
-    "check_constraints": "sdpbb.explanation.check",
+    "check_constraints": "sdpbb.constraint_checks",
     "constraint_prices": "sdpbb.prices.prices",
     "explain_infeasibility": "sdpbb.explanation.explain",
     "heuristic": "sdpbb.methods",

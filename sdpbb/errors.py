@@ -36,8 +36,8 @@ class CertificateError(SdpbbError):
 
     The message is one line that names the file, and where in its proof it fails.
 
-    result : the `Result` of the run that is finished and whose certificate cannot be written; None
-        where a certificate was to be checked
+    result : of what is finished and whose certificate cannot be written: the `Result` of a run, or
+        the report of a gap or of a check; None where a certificate was to be checked
     """
 
     def __init__(self, message: str, result: Any = None) -> None:

@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from sdpbb.bounds.bound import Bounding
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.certificates import certificate_bytes
 from sdpbb.checkpoint import Checkpoint, CheckpointFile, FilePath
@@ -29,7 +31,8 @@ from sdpbb.files import replacement, shown_path
 from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.result import Result, Termination
+from sdpbb.problem.cluster_rules import cluster_rules
+from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.branch_and_bound import Search, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.events import (
@@ -52,12 +55,26 @@ from sdpbb.search.workforce import MOST_BLOCKS, Workforce
 MEMORY_SECONDS = 0.25
 
 
+@dataclass(frozen=True)
+class CertificateOrder:
+    """A certificate to be written at the end of a run.
+
+    path : of the file
+    about : a clustering that keeps the constraints, in the place of the best one found
+    only : what the result has to be, or there is none; None for anything
+    """
+
+    path: FilePath
+    about: Partition | None = None
+    only: SolutionStatus | None = None
+
+
 def run(
     begin: Checkpoint,
     path: FilePath | None,
     observer: Observer,
     interrupt: threading.Event,
-    certificate: FilePath | None,
+    certificate: CertificateOrder | None,
     resumed: Resumed | None = None,
     first: Partition | None = None,
 ) -> Result:
@@ -90,17 +107,18 @@ def run(
             file = CheckpointFile(path, begin, lambda: limits.seconds, observer)
             result, proof = _search(begin, limits, observer, cluster, file, resumed, first)
         observer(Finished(result))
-        if certificate is not None:
+        if certificate is not None and certificate.only in (None, result.status):
             observer(_certified(certificate, begin, result, proof))
     return result
 
 
 def _certified(
-    path: FilePath, begin: Checkpoint, result: Result, proof: SearchProof
+    order: CertificateOrder, begin: Checkpoint, result: Result, proof: SearchProof
 ) -> CertificateWritten:
     """Write the certificate of a run that has ended."""
+    path, gap = order.path, begin.parameters.gap
     try:
-        content = certificate_bytes(begin.instance, result, proof, begin.parameters.gap)
+        content = certificate_bytes(begin.instance, result, proof, gap, order.about)
         with replacement(path) as file:
             file.write(content)
     except Exception as error:  # whatever it is, the result must not go with it
@@ -182,10 +200,12 @@ def _search(
     if plan.parameters != parameters or plan.is_without_bound:
         observer(_memory_short(plan, contraction.n_blocks))
         begin = replace(begin, parameters=plan.parameters)
-    certified = CertifiedBounding(plan.bounding, instance.points)
+    bounding: Bounding[Any] = plan.bounding
+    if parameters.certify:
+        bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
     context = EvaluationContext(
         instance=instance,
-        bounding=certified if parameters.certify else plan.bounding,
+        bounding=bounding,
         search=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,

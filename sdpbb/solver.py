@@ -21,8 +21,9 @@ from sdpbb.interruption import interruptible
 from sdpbb.locks import only_writer
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition
+from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.result import Result
-from sdpbb.run import run
+from sdpbb.run import CertificateOrder, run
 from sdpbb.search.events import Observer, Resumed, ignore
 
 
@@ -72,10 +73,10 @@ def solve(
     ParameterError
         If start does not keep the constraints; if there is a checkpoint already, none can be
         written there, or another run is writing to it (`FileInUse`); if a certificate is asked for
-        of a gap below 1e-9, with constraints on clusters, or where none can be written or the
-        checkpoint is; if the address of the Dask cluster is none. Also if the instance has
-        constraints on clusters that the engine asked for cannot keep, that a checkpoint cannot
-        hold, or that other processes cannot be sent.
+        of a gap below 1e-9, with constraints on clusters that are the user's own code, or where
+        none can be written or the checkpoint is; if the address of the Dask cluster is none. Also
+        if the instance has constraints on clusters that the engine asked for cannot keep, that a
+        checkpoint cannot hold, or that other processes cannot be sent.
     BackendFailure
         If the integer programming solver or a conic one fails, no worker process can be had, or
         the Dask cluster cannot be reached or has no workers. A checkpoint is written first.
@@ -87,18 +88,40 @@ def solve(
         (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
         result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
+    order = None if certificate is None else CertificateOrder(certificate)
+    return solve_and_certify(instance, parameters, observer, interrupt, checkpoint, start, order)
+
+
+def solve_and_certify(
+    instance: Instance,
+    parameters: SolverParameters | None = None,
+    observer: Observer = ignore,
+    interrupt: threading.Event | None = None,
+    checkpoint: FilePath | None = None,
+    start: ArrayLike | None = None,
+    order: CertificateOrder | None = None,
+) -> Result:
+    """`solve`, with a certificate that says what the order does."""
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
     with _only_writer(checkpoint, new_file_problem):
-        if certificate is not None or parameters.certify:
+        if order is not None or parameters.certify:
             parameters = parameters.for_certificates()
-            _require("certificate", _certificate_problem(certificate, instance, checkpoint))
+            require_certifiable(instance, None if order is None else order.path, checkpoint)
         first = None if start is None else _first_clustering(start, instance)
         begin = Checkpoint(instance, parameters)
         return interruptible(
             interrupt,
-            lambda stop: run(begin, checkpoint, observer, stop, certificate, first=first),
+            lambda stop: run(begin, checkpoint, observer, stop, order, first=first),
         )
+
+
+def require_certifiable(
+    instance: Instance, path: FilePath | None, *checkpoints: FilePath | None
+) -> None:
+    """ParameterError if there is no certificate for an instance, or none at path, where there are
+    checkpoints."""
+    _require("certificate", _certificate_problem(path, instance, *checkpoints))
 
 
 def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
@@ -163,8 +186,7 @@ def resume(
     with _only_writer(written_to, output_problem if is_same else new_file_problem):
         left = read_checkpoint(path)
         if certificate is not None:
-            problem = _certificate_problem(certificate, left.instance, path, checkpoint)
-            _require("certificate", problem)
+            require_certifiable(left.instance, certificate, path, checkpoint)
             if not left.parameters.certify:
                 begun = "expected none, as the run was not begun with one"
                 _require("certificate", f"{shown_path(certificate)}: {begun}")
@@ -175,9 +197,10 @@ def resume(
             n_open=0 if left.tree is None else len(left.tree.nodes),
             seconds=left.seconds,
         )
+        order = None if certificate is None else CertificateOrder(certificate)
         return interruptible(
             interrupt,
-            lambda stop: run(left, written_to, observer, stop, certificate, resumed),
+            lambda stop: run(left, written_to, observer, stop, order, resumed),
         )
 
 
@@ -209,11 +232,14 @@ def _certificate_problem(
 ) -> str | None:
     """Why there is no certificate for an instance, or none at path, where there are checkpoints, or
     None."""
-    if instance.has_constraints_beyond_pairs:
+    if instance.has_soft_constraints:
+        return f"{path}: expected none, as certificates say nothing of soft constraints"
+    foreign = foreign_constraints(instance.cluster_constraints)
+    if foreign:
         name = "True" if path is None else f"{shown_path(path)}"
         return (
-            f"{name}: expected none, as there are constraints on clusters that are more than "
-            "cannot-links, of which certificates say nothing"
+            f"{name}: expected none, as {foreign[0]} is a constraint on clusters that does not "
+            "come with sdpbb, so that nobody else can check it"
         )
     if path is None:
         return None

@@ -11,6 +11,7 @@ from sdpbb.checker.verify import verify
 from sdpbb.errors import CertificateError
 from sdpbb.files import shown_path
 from sdpbb.problem import Instance
+from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
 from sdpbb.problem.instance import check_instance
 
 
@@ -28,18 +29,15 @@ def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> Verd
     ------
     CertificateError
         If the file cannot be read, is about another instance, or does not prove what it says; one
-        line names the file and the node and step. Also if the instance has constraints that are
-        more than must-links and cannot-links.
+        line names the file and the node and step. Also if the instance has constraints of which
+        certificates say nothing: soft ones, or ones on clusters that are the user's own code.
     InstanceError
         If the instance is none.
     """
     check_instance(instance)
     name = shown_path(path)
-    if instance.has_constraints_beyond_pairs:
-        raise CertificateError(
-            f"{name}: the instance has constraints on clusters, of which certificates say nothing; "
-            "expected must-links and cannot-links"
-        )
+    if problem := unspoken(instance):
+        raise CertificateError(f"{name}: {problem}")
     try:
         with open(path, "rb") as file:
             content = file.read()
@@ -52,8 +50,25 @@ def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> Verd
         raise CertificateError(f"{name}: rejected: {error}") from None
 
 
+def unspoken(instance: Instance) -> str | None:
+    """Which constraints of an instance certificates say nothing of, in a line; None for none."""
+    if instance.has_soft_constraints:
+        return (
+            "the instance has soft constraints, of which certificates say nothing; expected hard "
+            "ones only"
+        )
+    foreign = foreign_constraints(instance.cluster_constraints)
+    if foreign:
+        return (
+            f"{foreign[0]} is a constraint on clusters that does not come with sdpbb, of which "
+            "certificates say nothing; expected none such"
+        )
+    return None
+
+
 def verdict_on(certificate: Certificate, instance: Instance) -> Verdict:
-    """What a certificate proves of an instance whose constraints are no more than must-links and
-    cannot-links. Raises `Rejected`, as the checker does."""
-    pairs = instance.in_pairs()
-    return verify(certificate, pairs.points, pairs.k, pairs.must_link, pairs.cannot_link)
+    """What a certificate proves of an instance, of whose constraints none is `unspoken`. Raises
+    `Rejected`, as the checker does."""
+    stated = CheckedConstraints.of(instance)
+    pairs = stated.must_link, stated.cannot_link
+    return verify(certificate, instance.points, instance.k, *pairs, stated.rules)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sdpbb.batch.crew import Completion, Crew, Ending, crew
+from sdpbb.batch.evaluation import CERTIFICATE
 from sdpbb.batch.events import (
     BatchEnded,
     BatchObserver,
@@ -54,6 +55,8 @@ class BatchParameters:
     resume : whether the folder may hold results, of which those that settle a job are kept
         (`Row.settles`)
     labels : whether labels are written
+    certificates : whether the proof of each run is written (`sdpbb.solve(certificate=...)`); with
+        `resume`, jobs that have none are done again
     grace : seconds after its time limit, or after an interrupt, that a job may take until its
         process is killed, >= 0
 
@@ -67,6 +70,7 @@ class BatchParameters:
     resume: bool = False
     labels: bool = True
     grace: float = 20.0
+    certificates: bool = False
 
     def __post_init__(self) -> None:
         workers, grace = as_integer(self.workers), as_number(self.grace)
@@ -95,7 +99,8 @@ def run_batch(
     folder : of the results; made if it is not there. `results.jsonl` holds a row per job as soon as
         it is done, on disk even if this process is killed; a later row of a name takes the place of
         an earlier one. `results.csv` (the rows in the order of the jobs) and `summary.txt` are
-        written at the end, `labels/NAME.txt` for each clustering
+        written at the end, `labels/NAME.txt` for each clustering, and `certificates/NAME.cert` for
+        each run that is to leave a proof
     parameters : how it is done
     observer : is told how it goes (`sdpbb.batch.events`)
     interrupt : set it, from a signal handler or another thread, to end the batch with rows for what
@@ -193,7 +198,8 @@ class _Batch:
                 self.waiting.append(_Task(job))
                 continue
             self.rows[job.name] = row
-            if row.settles(job):
+            proven = row.certificate is not None or not self.parameters.certificates
+            if row.settles(job) and proven:
                 self.settled.add(job.name)
             else:
                 self.waiting.append(_Task(job))
@@ -229,8 +235,10 @@ class _Batch:
         task.key = task.key or task.job.key()
         limit = task.job.time_limit
         self.n_started += 1
+        certificate = self._certificate_path(task.job)
         self.running[self.n_started] = task
-        workers.submit(self.n_started, task.job.to_dict(), math.inf if limit is None else limit)
+        value = {**task.job.to_dict(), CERTIFICATE: certificate}
+        workers.submit(self.n_started, value, math.inf if limit is None else limit)
         self.observer(JobStarted(task.job.name, task.attempts))
 
     def _finish(self, completion: Completion) -> None:
@@ -262,6 +270,7 @@ class _Batch:
     def _record(self, task: _Task, value: dict[str, object]) -> None:
         job = task.job
         labels = value.pop("labels", None)
+        is_certified = bool(value.pop(CERTIFICATE, False))
         row = Row.from_dict(
             {
                 "name": job.name,
@@ -277,6 +286,7 @@ class _Batch:
                 "key": task.key,
                 **value,
                 "labels": self._write_labels(job, labels),
+                "certificate": self.folder.kept_certificate(job.name, is_certified),
             }
         )
         self.folder.results.append(row)
@@ -284,6 +294,12 @@ class _Batch:
         if not row.was_interrupted:
             self.settled.add(job.name)
         self.observer(JobEnded(row, len(self.settled), len(self.jobs)))
+
+    def _certificate_path(self, job: Job) -> str | None:
+        """Where a worker writes the certificate of a job, if it is to."""
+        if not self.parameters.certificates:
+            return None
+        return self.folder.certificate_path(job.name)
 
     def _write_labels(self, job: Job, labels: object) -> str | None:
         if not self.parameters.labels:

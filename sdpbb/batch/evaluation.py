@@ -12,6 +12,7 @@ from sdpbb.batch.row import RowStatus
 from sdpbb.errors import (
     BackendFailure,
     BackendUnavailable,
+    CertificateError,
     InstanceError,
     InstanceWarning,
     ParameterError,
@@ -21,6 +22,10 @@ from sdpbb.files import shown_path
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.result import Result
+
+CERTIFICATE = "certificate"
+"""The key of a task whose value is the file for the proof, or None; in what comes of it, of whether
+that was written."""
 
 SHOWN = 6
 """So many constraints of a conflict are named in a message."""
@@ -40,17 +45,19 @@ def evaluate(
 
     Parameters
     ----------
-    task : `Job.to_dict()`
+    task : `Job.to_dict()`, and for CERTIFICATE the file for the proof, or None
     interrupt : ends the run with what was found
     tell : called when the instance has been read, as its time limit begins
 
     Returns
     -------
-    Fields of a `Row`, with "labels" as a list or None.
+    Fields of a `Row`, with "labels" as a list or None, and whether there is a certificate.
     """
-    job = Job.from_dict(task)
+    values = dict(task)
+    certificate = values.pop(CERTIFICATE, None)
+    job = Job.from_dict(values)
     try:
-        return _solved(job, interrupt, tell)
+        return _solved(job, certificate, interrupt, tell)
     except (InstanceError, ParameterError) as error:
         return _without_result(RowStatus.BAD_INPUT, str(error))
     except (BackendFailure, BackendUnavailable) as error:
@@ -62,7 +69,9 @@ def evaluate(
         return _without_result(RowStatus.FAILED, message)
 
 
-def _solved(job: Job, interrupt: threading.Event, tell: Callable[[], None]) -> dict[str, Any]:
+def _solved(
+    job: Job, certificate: str | None, interrupt: threading.Event, tell: Callable[[], None]
+) -> dict[str, Any]:
     from sdpbb.problem.formats import read_instance
     from sdpbb.solver import solve
 
@@ -83,11 +92,25 @@ def _solved(job: Job, interrupt: threading.Event, tell: Callable[[], None]) -> d
             "solved exactly; expected hard must-links and cannot-links"
         )
     tell()
-    result = solve(instance, job.solver_parameters(), interrupt=interrupt)
-    messages = [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
+    problem, is_certified = [], certificate is not None
+    try:
+        result = solve(
+            instance, job.solver_parameters(), interrupt=interrupt, certificate=certificate
+        )
+    except CertificateError as error:  # the run itself has ended as it should
+        if error.result is None:
+            raise
+        result, is_certified = error.result, False
+        problem = [str(error)]
+    messages = problem + [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
     if result.infeasibility is not None:
         messages.insert(0, _proof(result))
-    return {**_of_result(result), **_of_instance(instance), "message": _line("; ".join(messages))}
+    return {
+        **_of_result(result),
+        **_of_instance(instance),
+        "message": _line("; ".join(messages)),
+        CERTIFICATE: is_certified,
+    }
 
 
 def _proof(result: Result) -> str:

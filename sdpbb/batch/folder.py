@@ -20,6 +20,7 @@ RESULTS = "results.jsonl"
 TABLE = "results.csv"
 SUMMARY = "summary.txt"
 LABELS = "labels"
+CERTIFICATES = "certificates"
 FILES = (RESULTS, TABLE, SUMMARY)
 
 _SAFE = f"; the rows in {RESULTS} are safe: go on with --resume"
@@ -50,6 +51,27 @@ class BatchFolder:
         _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
         _write(path, text)
         return inside
+
+    def certificate_path(self, name: str) -> str:
+        """Where the certificate of a job is to be written, in a folder that is there then.
+
+        Raises
+        ------
+        BatchError
+            If there can be none.
+        """
+        folder = os.path.join(self.path, CERTIFICATES)
+        _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
+        return os.path.join(folder, f"{name}.cert")
+
+    def kept_certificate(self, name: str, is_there: bool) -> str | None:
+        """The path in the folder of a certificate that was written, or remove that of before."""
+        inside = os.path.join(CERTIFICATES, f"{name}.cert")
+        if is_there:
+            return inside
+        path = os.path.join(self.path, inside)
+        _guarded(path, lambda: _remove(path))
+        return None
 
     def write_tables(self, result: BatchResult) -> None:
         """Write the rows as CSV, and the summary.

@@ -52,7 +52,8 @@ class Row:
     wall_seconds : of the run, without reading
     bounding, gap_asked, seed, time_limit, node_limit, memory_limit : what was asked
     attempts : how many processes have worked on it
-    labels : the file of labels, relative to the folder of the results; None without
+    labels, certificate : the files of labels and of the proof, relative to the folder of the
+        results; None without
     version : of sdpbb
     key : `Job.key`
     """
@@ -86,6 +87,7 @@ class Row:
     root_gap: float | None = None
     root_seconds: float | None = None
     labels: str | None = None
+    certificate: str | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -131,8 +133,9 @@ class Row:
 COLUMNS = (
     *("name", "status", "termination", "objective", "lower_bound", "gap", "n_nodes"),
     *("wall_seconds", "n_points", "n_features", "k", "n_must_link", "n_cannot_link", "n_blocks"),
-    *("root_gap", "root_seconds", "attempts", "data", "constraints", "labels", "bounding"),
-    *("gap_asked", "seed", "time_limit", "node_limit", "memory_limit", "version", "key", "message"),
+    *("root_gap", "root_seconds", "attempts", "data", "constraints", "labels", "certificate"),
+    *("bounding", "gap_asked", "seed", "time_limit", "node_limit", "memory_limit"),
+    *("version", "key", "message"),
 )
 """The fields of a row in the order of tables."""
 

@@ -34,9 +34,10 @@ from sdpbb.checker.evidence import (
 )
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.lagrangian import lagrangian_bound
+from sdpbb.checker.lagrangian import lagrangian_bound, proves_infeasible
 from sdpbb.checker.pricing import MAX_NODES
 from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.checker.semidefinite import scatter_bound, semidefinite_bound
 from sdpbb.problem import Contraction
 
@@ -55,7 +56,7 @@ class BoundProof:
     """What proves a bound for all clusterings of some blocks.
 
     blocks : (n,) the block of each point
-    bound : what the checker makes of the evidence
+    bound : what the checker makes of the evidence; inf where that says that there is none
     evidence : None where the scatter inside the blocks is all that is known
     """
 
@@ -112,11 +113,14 @@ class CertifiedBounding(Generic[Warm]):
     does not close the node and this does.
     """
 
-    def __init__(self, inner: Bounding[Warm], points: NDArray[np.float64]) -> None:
-        self._inner, self._points = inner, points
+    def __init__(
+        self, inner: Bounding[Warm], points: NDArray[np.float64], rules: Rules = ()
+    ) -> None:
+        """rules : on clusters of the points, besides cannot-links"""
+        self._inner, self._points, self._rules = inner, points, rules
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_inner": self._inner, "_points": self._points}
+        return {"_inner": self._inner, "_points": self._points, "_rules": self._rules}
 
     @cached_property
     def _geometry(self) -> Geometry:
@@ -151,6 +155,10 @@ class CertifiedBounding(Generic[Warm]):
         none = np.empty((0, 2), np.intp)
         return component_of, FixingProof(cutoff, none, None, first[_pairs(across)])
 
+    def _run(self, inner: BoundRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
+        rules = over_blocks(self._rules, contraction.block_of)
+        return CertifiedRun(inner, contraction, self.contracted(contraction), rules)
+
     def scatter_proof(self, contraction: Contraction) -> BoundProof:
         """The bound that the scatter inside blocks is."""
         bound = _stated(scatter_bound(self.contracted(contraction)))
@@ -167,13 +175,12 @@ class CertifiedBounding(Generic[Warm]):
         known: NDArray[np.intp] | None = None,
     ) -> CertifiedRun[Warm]:
         """Begin to bound a node."""
-        run = self._inner.start(contraction, warm_start, known)
-        return CertifiedRun(run, contraction, self.contracted(contraction))
+        return self._run(self._inner.start(contraction, warm_start, known), contraction)
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
         """Go on where the bounding of the same contraction was left."""
         inner = self._inner.resume(contraction, state.inner)
-        run = CertifiedRun(inner, contraction, self.contracted(contraction))
+        run = self._run(inner, contraction)
         run.restore(state)
         return run
 
@@ -182,9 +189,14 @@ class CertifiedRun(Generic[Warm]):
     """The bounding of one node."""
 
     def __init__(
-        self, inner: BoundRun[Warm], contraction: Contraction, contracted: Contracted
+        self,
+        inner: BoundRun[Warm],
+        contraction: Contraction,
+        contracted: Contracted,
+        rules: BlockRules,
     ) -> None:
         self._inner, self._contraction, self._contracted = inner, contraction, contracted
+        self._rules = rules
         self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
         self._claimed = SafeBound(0.0)
@@ -218,7 +230,7 @@ class CertifiedRun(Generic[Warm]):
         node is checked in the end, as checking takes as long as many iterations."""
         progress = self._inner.advance(cutoff + SLACK * abs(cutoff), seconds_left)
         if progress.bound.value == np.inf:  # the constraints alone say so
-            return progress
+            return self._refuted(progress)
         if progress.bound > self._claimed:
             self._claim(progress.bound, cutoff)
         closes, stalled = self._claimed.value >= cutoff, progress.stalled
@@ -229,6 +241,26 @@ class CertifiedRun(Generic[Warm]):
             stalled |= closes and is_last
             self._argument = None
         return replace(progress, bound=self._best, stalled=stalled)
+
+    def _refuted(self, progress: BoundProgress) -> BoundProgress:
+        """The inner run has found that there is no clustering: as far as that is confirmed, which
+        is a matter of the prices, or of cannot-links alone where there is nothing to branch on."""
+        prices = self._inner.argument()
+        m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
+        with suppress(Rejected):
+            if isinstance(prices, Lagrangian) and proves_infeasible(
+                self._contracted,
+                self._contraction.k,
+                adjacency,
+                prices,
+                MAX_NODES // 2,
+                self._rules,
+            ):
+                self._best, self._evidence = progress.bound, prices
+                return progress
+        if adjacency.sum() == m * (m - 1):
+            return progress
+        return replace(progress, bound=self._best, stalled=True)
 
     def _claim(self, bound: SafeBound, cutoff: float) -> None:
         """Take the best bound of the run itself, and what it is proven by."""
@@ -258,14 +290,14 @@ class CertifiedRun(Generic[Warm]):
         """What is proven by evidence, with this share of the checker's limits; 0 if the checker
         rejects it: it gives up searches earlier than the run, and numbers may be beyond its range.
         """
-        contracted, k = self._contracted, self._contraction.k
+        contracted, k, rules = self._contracted, self._contraction.k, self._rules
         adjacency = self._contraction.adjacency
         with suppress(Rejected), np.errstate(all="ignore"):
             if isinstance(evidence, Lagrangian):
                 nodes = int(share * MAX_NODES)
-                return _stated(lagrangian_bound(contracted, k, adjacency, evidence, nodes))
+                return _stated(lagrangian_bound(contracted, k, adjacency, evidence, nodes, rules))
             if isinstance(evidence, Enumerated):
-                return _stated(enumeration_bound(contracted, k, adjacency, evidence, share))
+                return _stated(enumeration_bound(contracted, k, adjacency, evidence, share, rules))
             return _stated(semidefinite_bound(contracted, k, adjacency, evidence))
         return 0.0
 

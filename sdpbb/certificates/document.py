@@ -81,6 +81,8 @@ class NodeTable:
                 steps += more
             elif proves(step, self.target):
                 assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
+                if step.bound == math.inf:
+                    return blocks, {"infeasible": self._prices(step.evidence)}
                 steps.append({"bound": step.bound, "evidence": self._evidence(step)})
                 return blocks, {"open": True}
         if reason is not None or node.is_infeasible:
@@ -130,6 +132,11 @@ class NodeTable:
 
     def _evidence(self, step: BoundProof) -> dict[str, Any]:
         return {"kind": "scatter"} if step.evidence is None else self._dual_values(step.evidence)
+
+    def _prices(self, evidence: Evidence | None) -> dict[str, Any]:
+        assert isinstance(evidence, Lagrangian)
+        prices = self._arrays.add(evidence.prices)
+        return {"kind": "prices", "prices": prices, "least": evidence.least}
 
     def _dual_values(self, evidence: Evidence) -> dict[str, Any]:
         add = self._arrays.add

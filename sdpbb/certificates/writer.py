@@ -10,47 +10,68 @@ from numpy.typing import NDArray
 from sdpbb.certificates.document import Arrays, NodeTable
 from sdpbb.checker import container, digests
 from sdpbb.checker.blocks import Blocks
-from sdpbb.problem import Instance
+from sdpbb.checker.costs import is_optimal
+from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.verdict import FEASIBLE, OPTIMAL
+from sdpbb.problem import Instance, Partition
+from sdpbb.problem.cluster_rules import CheckedConstraints
 from sdpbb.result import Result
 from sdpbb.search.proof import SearchProof
 from sdpbb.version import installed_version
 
 
 def certificate_bytes(
-    instance: Instance, result: Result, proof: SearchProof, tolerance: float
+    instance: Instance,
+    result: Result,
+    proof: SearchProof,
+    tolerance: float,
+    about: Partition | None = None,
 ) -> bytes:
     """The certificate of a result, as docs/certificates.md says what it looks like.
 
     tolerance : the relative gap asked for
-    instance : its constraints say no more than must-links and cannot-links do
+    instance : without constraints that the checker does not know
+    about : a clustering that keeps the constraints, in the place of the best one
     """
-    instance = instance.in_pairs()
     n, d = instance.points.shape
-    must_link, cannot_link = (
-        digests.normalised(pairs) for pairs in (instance.must_link, instance.cannot_link)
-    )
+    constraints = CheckedConstraints.of(instance)
     arrays = Arrays()
-    root = Blocks.of(n, instance.k, must_link, cannot_link)
+    root = Blocks.of(
+        n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
+    )
     table = NodeTable(proof, root, arrays)
-    labels = None
-    if result.partition is not None:
-        labels = arrays.add(_by_first_point(result.partition.labels).astype(np.int32))
+    labels, status, cost = None, result.status.value, result.objective
+    partition = about or result.partition
+    if partition is not None:
+        labels = arrays.add(_by_first_point(partition.labels).astype(np.int32))
+    if about is not None:
+        cost = about.sum_of_squares(instance.points)
+        status = _status(instance.points, about.labels, table.target, tolerance)
     document = {
         "written_by": f"sdpbb {installed_version()}",
         "n": n,
         "d": d,
         "k": instance.k,
         "points": digests.of_points(instance.points),
-        "must_link": digests.of_pairs(must_link),
-        "cannot_link": digests.of_pairs(cannot_link),
+        "must_link": digests.of_pairs(constraints.must_link),
+        "cannot_link": digests.of_pairs(constraints.cannot_link),
+        "rules": digests.of_rules(constraints.rules),
         "tolerance": tolerance,
-        "status": result.status.value,
+        "status": status,
         "labels": labels,
-        "cost": result.objective,
+        "cost": cost,
         "lower_bound": table.target if math.isfinite(table.target) else None,
         "nodes": table.nodes,
     }
     return container.pack(document, arrays.stored)
+
+
+def _status(
+    points: NDArray[np.float64], labels: NDArray[np.intp], lower: float, tolerance: float
+) -> str:
+    """What the checker will say of labels that keep the constraints."""
+    upper = Geometry.of(points).cost_at_most(labels)
+    return OPTIMAL if is_optimal(upper, lower, tolerance) else FEASIBLE
 
 
 def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -10,6 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .rejection import Rejected
+from .rules import (
+    BlockRules,
+    Rules,
+    broken_alone,
+    broken_together,
+    exceeded_by_all,
+    over_blocks,
+)
 
 
 class _Forest:
@@ -35,10 +43,11 @@ class _Forest:
 @dataclass(frozen=True, eq=False)
 class Blocks:
     """The clusterings of n points into exactly k clusters that keep the blocks together and blocks
-    that are cannot-linked apart. Nothing is changed in place.
+    that are cannot-linked apart, and whose clusters keep the rules. Nothing is changed in place.
 
     Where k = 1, all points share a block. Where k = 2, those that are an even number of
-    cannot-links apart do: they share the cluster that is left.
+    cannot-links apart do: they share the cluster that is left. Two blocks that break the rules
+    together are cannot-linked (`rules.broken_together`).
 
     Attributes
     ----------
@@ -46,26 +55,38 @@ class Blocks:
     block_of : (n,) the block of each point, 0..m-1, numbered by their first points
     adjacency : (m, m) symmetric, whether two blocks are cannot-linked; on the diagonal, whether two
         points of the block are
+    rules : on clusters of points
     """
 
     k: int
     block_of: NDArray[np.intp]
     adjacency: NDArray[np.bool_]
+    rules: Rules = ()
 
     @classmethod
     def of(
-        cls, n: int, k: int, must_link: NDArray[np.int64], cannot_link: NDArray[np.int64]
+        cls,
+        n: int,
+        k: int,
+        must_link: NDArray[np.int64],
+        cannot_link: NDArray[np.int64],
+        rules: Rules = (),
     ) -> Blocks:
-        """Those of pairs of points, each (p, 2) in 0..n-1."""
+        """Those of pairs of points, each (p, 2) in 0..n-1, and of rules on clusters of n points."""
         forest = _Forest(n)
         for i, j in must_link.tolist():
             forest.join(i, j)
         block_of, m = _numbered(forest.roots())
-        return cls(k, block_of, np.zeros((m, m), np.bool_)).separated(cannot_link)
+        return cls(k, block_of, np.zeros((m, m), np.bool_), rules).separated(cannot_link)
 
     @property
     def m(self) -> int:
         return len(self.adjacency)
+
+    @cached_property
+    def block_rules(self) -> BlockRules:
+        """The rules, on clusters of blocks."""
+        return over_blocks(self.rules, self.block_of)
 
     @cached_property
     def contradiction(self) -> str | None:
@@ -76,6 +97,10 @@ class Blocks:
             return "two blocks are cannot-linked, and there is one cluster"
         if self.m < self.k:
             return f"{self.m} blocks, and there are {self.k} clusters"
+        if broken_alone(self.block_rules, self.m).any():
+            return "points that share a block are more than a cluster may hold"
+        if exceeded_by_all(self.block_rules, self.k):
+            return f"all points are more than {self.k} clusters may hold"
         return None
 
     @cached_property
@@ -116,7 +141,7 @@ class Blocks:
         forest = _Forest(self.m)
         for pair in together:
             forest.join(*self.block_of[pair].tolist())
-        return Blocks(self.k, self.block_of, adjacency)._grouped(forest)._closed()
+        return Blocks(self.k, self.block_of, adjacency, self.rules)._grouped(forest)._closed()
 
     def merged(self, rows: NDArray[np.int64]) -> Blocks:
         """Those left by rows (t, k + 1) of points i, j and k - 1 others, applied one after the
@@ -150,8 +175,23 @@ class Blocks:
         return bool(a != b and not self.adjacency[a, b])
 
     def _closed(self) -> Blocks:
-        if self.k > 2:
+        blocks = self._separated_by_rules()
+        while blocks.k <= 2:
+            # Larger blocks may break the rules together.
+            larger = blocks._joined()
+            if larger is blocks:
+                break
+            blocks = larger._separated_by_rules()
+        return blocks
+
+    def _separated_by_rules(self) -> Blocks:
+        if not self.rules:
             return self
+        adjacency = self.adjacency | broken_together(self.block_rules, self.m)
+        return Blocks(self.k, self.block_of, adjacency, self.rules)
+
+    def _joined(self) -> Blocks:
+        """Those that follow for k = 1 and k = 2; this very object if none do."""
         forest = _Forest(self.m)
         if self.k == 1:
             for block in range(1, self.m):
@@ -173,7 +213,7 @@ class Blocks:
         adjacency = np.zeros((count, count), np.bool_)
         rows, columns = np.nonzero(self.adjacency)
         adjacency[group_of[rows], group_of[columns]] = True
-        return Blocks(self.k, group_of[self.block_of], adjacency)
+        return Blocks(self.k, group_of[self.block_of], adjacency, self.rules)
 
 
 def _numbered(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:

@@ -23,7 +23,7 @@ class Certificate:
 
     Attributes
     ----------
-    points, must_link, cannot_link : digests, as `digests` makes them
+    points, must_link, cannot_link, rules : digests, as `digests` makes them
     labels : (n,) int32, where status is "optimal" or "feasible"
     cost : of labels
     lower_bound : on the cost of every clustering; None where status is "infeasible"
@@ -36,6 +36,7 @@ class Certificate:
     points: str
     must_link: str
     cannot_link: str
+    rules: str
     tolerance: float
     status: str
     labels: StoredArray | None
@@ -71,7 +72,7 @@ class Certificate:
             fields.whole(entry[name], name, 1, _MOST)
         # Nothing is made of k before it is known to be one of n points.
         fields.whole(entry["k"], "k", 1, entry["n"] + 1)
-        for name in ("points", "must_link", "cannot_link"):
+        for name in ("points", "must_link", "cannot_link", "rules"):
             fields.digest(entry[name], name)
         references = References(arrays)
         reader = Reader(entry["n"], entry["k"], references)

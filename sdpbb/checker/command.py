@@ -7,10 +7,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-import numpy as np
-
 from .certificate import Certificate
-from .reading import Unreadable, read_bytes, read_constraints, read_points
+from .reading import NOTHING, Unreadable, read_bytes, read_constraints, read_points
 from .rejection import Rejected
 from .verify import verify
 
@@ -27,17 +25,16 @@ def main(arguments: Sequence[str]) -> int:
     try:
         data = read_bytes(options.certificate)
         points = read_points(options.points)
-        none = np.empty((0, 2), np.int64)
-        must_link, cannot_link = none, none
+        stated = NOTHING
         if options.constraints is not None:
-            must_link, cannot_link = read_constraints(options.constraints, len(points))
+            stated = read_constraints(options.constraints, points)
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return UNREADABLE
     try:
         certificate = Certificate.read(data)
         k = certificate.k if options.k is None else options.k
-        verdict = verify(certificate, points, k, must_link, cannot_link)
+        verdict = verify(certificate, points, k, stated.must_link, stated.cannot_link, stated.rules)
     except Rejected as error:
         if options.json:
             print(json.dumps({"verified": False, "reason": str(error)}))
@@ -64,7 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--constraints",
         metavar="FILE",
-        help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0",
+        help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0; and "
+        "on clusters, as sdpbb has them",
     )
     parser.add_argument(
         "--k", type=int, metavar="K", help="reject a certificate of another number of clusters"

@@ -7,6 +7,8 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .rules import Either, Limit, Rules
+
 
 def of_points(points: ArrayLike) -> str:
     """The digest of points (n, d), as little-endian float64 in C order; hexadecimal.
@@ -29,3 +31,26 @@ def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
     """The distinct pairs, each as i < j, in ascending order: (p, 2)."""
     numbers = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return np.unique(np.sort(numbers, axis=1), axis=0)
+
+
+def of_rules(rules: Rules) -> str:
+    """The digest of rules on clusters: of b"rules" and the distinct digests of each that says
+    anything, in ascending order. A limit that all points together are within says nothing.
+
+    That of a limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of
+    alternatives of b"either" and their distinct digests, in ascending order.
+    """
+    saying = [r for r in rules if isinstance(r, Either) or r.total > r.most]
+    return _of_parts(b"rules", {_of_rule(rule) for rule in saying})
+
+
+def _of_rule(rule: Limit | Either) -> str:
+    if isinstance(rule, Either):
+        return _of_parts(b"either", {of_rules(part) for part in rule.alternatives})
+    numbers = [np.array([rule.most]), rule.weights, normalised(rule.pairs).reshape(-1)]
+    content = np.concatenate(numbers).astype("<i8").tobytes()
+    return hashlib.sha256(b"limit" + content).hexdigest()
+
+
+def _of_parts(kind: bytes, digests: set[str]) -> str:
+    return hashlib.sha256(kind + "".join(sorted(digests)).encode()).hexdigest()

@@ -14,6 +14,7 @@ from .nodes import (
     CLIQUE,
     COLOURING,
     CONFLICT,
+    PRICES,
     TOGETHER,
     Bound,
     EnumeratedSource,
@@ -120,7 +121,7 @@ class Reader:
         take = self.references.take
         if kind == "lagrangian":
             _, prices, least = fields.entries(value, "kind", "prices", "least")
-            return LagrangianSource(take(prices, "prices", ("<f8",)), fields.number(least, "least"))
+            return self._lagrangian(prices, least)
         if kind == "enumerated":
             return self._enumerated(value)
         if kind != "semidefinite":
@@ -149,6 +150,10 @@ class Reader:
             *map(take, shares, names[3:], types, widths),
         )
 
+    def _lagrangian(self, prices: Any, least: Any) -> LagrangianSource:
+        taken = self.references.take(prices, "prices", ("<f8",))
+        return LagrangianSource(taken, fields.number(least, "least"))
+
     def _end(self, value: Any) -> Open | Split | Infeasible:
         if not isinstance(value, dict):
             raise Rejected(f"{fields.shown(value)}; expected open, split or infeasible")
@@ -167,11 +172,15 @@ class Reader:
                 fields.whole(apart, "split", 0, _MOST_NODES),
             )
         (reason,) = fields.entries(value, "infeasible")
-        if isinstance(reason, dict) and reason.get("kind") == CONFLICT:
+        said = reason.get("kind") if isinstance(reason, dict) else None
+        if said == CONFLICT:
             fields.entries(reason, "kind")
-            return Infeasible(CONFLICT, ())
+            return Infeasible(CONFLICT)
+        if said == PRICES:
+            _, prices, least = fields.entries(reason, "kind", "prices", "least")
+            return Infeasible(PRICES, source=self._lagrangian(prices, least))
         kind, points = fields.entries(reason, "kind", "points")
-        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING)
+        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING, PRICES)
         members = tuple(self._point(point) for point in fields.items(points, "points"))
         if kind == CLIQUE and len(members) != self.k + 1:
             raise Rejected(f"a clique of {len(members)} points; expected k + 1 = {self.k + 1}")

@@ -12,6 +12,7 @@ from .lagrangian import checked_prices
 from .partitions import require_no_partition
 from .pricing import clusters_below, proven_least
 from .rejection import Rejected
+from .rules import BlockRules
 
 MAX_NODES, MAX_CLUSTERS, MAX_PARTITION_NODES = 200_000, 20_000, 40_000
 """Of each of the two searches for clusters; clusters; nodes of the search for a partition."""
@@ -26,9 +27,11 @@ def enumeration_bound(
     adjacency: NDArray[np.bool_],
     evidence: Enumerated,
     share: float = 1.0,
+    rules: BlockRules = (),
 ) -> float:
     """A number proven to be at most the sum of squares of every clustering of the points into
-    exactly k clusters that keeps the blocks together and adjacent ones apart.
+    exactly k clusters that keeps the blocks together and adjacent ones apart, and whose clusters
+    keep the rules.
 
     With no cluster X worth less than v = `least`, which is proven first, a clustering that costs
     less than `below` has only clusters with
@@ -42,6 +45,7 @@ def enumeration_bound(
     ----------
     adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
     share : of the limits on the searches
+    rules : on clusters of blocks, besides
 
     Raises
     ------
@@ -55,10 +59,10 @@ def enumeration_bound(
     if not below >= _LEAST:
         raise Rejected(f"clusters are enumerated below a cost of {_LEAST:g} or more, not {below!r}")
     nodes = int(share * MAX_NODES)
-    proven = proven_least(contracted, adjacency, prices, min(least, 0.0), nodes)
+    proven = proven_least(contracted, adjacency, prices, min(least, 0.0), nodes, rules)
     value = sum_up([below, *(-prices).tolist(), *[-proven] * (k - 1)])
     members = clusters_below(
-        contracted, adjacency, prices, proven, value, nodes, int(share * MAX_CLUSTERS)
+        contracted, adjacency, prices, proven, value, nodes, int(share * MAX_CLUSTERS), rules
     )
     require_no_partition(
         contracted,

@@ -10,6 +10,7 @@ from .evidence import Lagrangian
 from .geometry import Contracted
 from .pricing import MAX_NODES, proven_least
 from .rejection import Rejected
+from .rules import BlockRules
 
 # Prices beyond this prove nothing that is of use, and their sums may overflow.
 _LARGEST = 1e250
@@ -21,9 +22,11 @@ def lagrangian_bound(
     adjacency: NDArray[np.bool_],
     evidence: Lagrangian,
     max_nodes: int = MAX_NODES,
+    rules: BlockRules = (),
 ) -> float:
     """A number proven to be at most the sum of squares of every clustering of the points into
-    exactly k clusters that keeps the blocks together and adjacent ones apart.
+    exactly k clusters that keeps the blocks together and adjacent ones apart, and whose clusters
+    keep the rules.
 
     Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of
     `Contracted`, so that a clustering costs
@@ -37,6 +40,7 @@ def lagrangian_bound(
     ----------
     adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
     max_nodes : of the search
+    rules : on clusters of blocks, besides
 
     Raises
     ------
@@ -45,7 +49,7 @@ def lagrangian_bound(
         the search does not end in time.
     """
     prices, least = checked_prices(contracted, k, adjacency, evidence.prices, evidence.least)
-    proven = proven_least(contracted, adjacency, prices, least, max_nodes)
+    proven = proven_least(contracted, adjacency, prices, least, max_nodes, rules)
     return contracted.for_points(sum_down([*prices.tolist(), *[proven] * k]))
 
 
@@ -68,3 +72,22 @@ def checked_prices(
     if not (np.abs([*prices, value]) <= _LARGEST).all():  # false for nan
         raise Rejected(f"a price, or a value, is not a number of at most {_LARGEST:g}")
     return prices, value
+
+
+def proves_infeasible(
+    contracted: Contracted,
+    k: int,
+    adjacency: NDArray[np.bool_],
+    evidence: Lagrangian,
+    max_nodes: int = MAX_NODES,
+    rules: BlockRules = (),
+) -> bool:
+    """Whether there is no clustering at all: where all points are in one place every clustering
+    costs 0, so that there is none if the bound of some prices is above 0. No k clusters hold all
+    blocks then, as each holds so much of the prices at most (Farkas).
+
+    Parameters, and `Rejected`, as for `lagrangian_bound`.
+    """
+    m = contracted.m
+    one_place = Contracted(contracted.n, contracted.sizes, np.zeros((m, 1)), np.zeros(m), 0.0)
+    return lagrangian_bound(one_place, k, adjacency, evidence, max_nodes, rules) > 0.0

@@ -11,7 +11,7 @@ from .rejection import Rejected
 
 # What evidence may have of sets of three blocks.
 MAX_TRIPLES = 2_000
-CONFLICT, CLIQUE, COLOURING = "conflict", "clique", "colouring"
+CONFLICT, CLIQUE, COLOURING, PRICES = "conflict", "clique", "colouring", "prices"
 TOGETHER, APART = "together", "apart"
 
 
@@ -167,10 +167,11 @@ class Split:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """There is no clustering, because of the blocks of points."""
+    """There is no clustering, because of the blocks of points, or of prices of all blocks."""
 
     kind: str
-    points: tuple[int, ...]
+    points: tuple[int, ...] = ()
+    source: LagrangianSource | None = None
 
 
 @dataclass(frozen=True)

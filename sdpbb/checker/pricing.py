@@ -7,7 +7,8 @@ without a cannot-linked pair is worth
     f(X) = sum_{i in X} e_i |c_i - mean_X|^2 - a_i = min_y sum_{i in X} q_i(y),
     q_i(y) = e_i |c_i - y|^2 - a_i.
 
-To prove: f(X) >= t for all X.
+To prove: f(X) >= t for all X that keep the rules on clusters, if there are any (`rules`): then so
+do their subsets.
 
 Case t > 0. As f(X) >= -a(X), and f({i}) = -a_i, that is: a_i <= -t for all i.
 
@@ -18,10 +19,10 @@ fewest blocks, y = mean_X, E = e(X). Then
            changes f by a_i - e_i E / (E - e_i) |c_i - y|^2, which is above 0; a set of i alone is
            below 0, so that a_i > 0 in any case;
     (out)  e_j |c_j - y|^2 >= a_j (1 + e_j / E) for each j not in X and not cannot-linked to any
-           block of X: putting j in changes f by e_j E / (E + e_j) |c_j - y|^2 - a_j, which is not
-           below 0;
+           block of X, if X and j keep the rules on clusters: putting j in changes f by
+           e_j E / (E + e_j) |c_j - y|^2 - a_j, which is not below 0;
     (swap) q_j(y) >= sum of q_i(y) over the i in X that are cannot-linked to j, for each j not in X:
-           j may take their place.
+           j may take their place, if the rules are kept then.
 
 So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i / e_i) +
 sqrt(a_j / e_j) or more apart are not both in X. `pricing_search` looks for X: for each block i, for
@@ -57,6 +58,7 @@ from .geometry import Contracted
 from .pricing_problem import Marks, PricingProblem, in_order
 from .pricing_search import search, sets_below
 from .rejection import Rejected
+from .rules import BlockRules, selected
 
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
@@ -73,9 +75,11 @@ def proven_least(
     prices: NDArray[np.float64],
     least: float,
     max_nodes: int = MAX_NODES,
+    rules: BlockRules = (),
 ) -> float:
     """A number, at most `least` and hardly less, such that no non-empty set X of blocks without a
-    cannot-linked pair has c(X) - prices(X) below it, for the points x^ of `Contracted`.
+    cannot-linked pair that keeps the rules has c(X) - prices(X) below it, for the points x^ of
+    `Contracted`.
 
     The difference is less than (20 m + 5 d + 500) 2^-53 times the sum of the positive p_i - w_i,
     and by far where only few blocks are near each other.
@@ -109,6 +113,7 @@ def proven_least(
         np.maximum(np.ldexp(raised, 2 * exponent), _LEAST_PROFIT),
         adjacency[np.ix_(kept, kept)],
         exponent,
+        rules=selected(rules, kept),
     )
     margin = _MARGIN * problem.error * problem.largest_sum()
     target = down(least - up(math.ldexp(margin, -2 * exponent)))
@@ -125,9 +130,11 @@ def clusters_below(
     value: float,
     max_nodes: int,
     max_clusters: int,
+    rules: BlockRules = (),
 ) -> Marks:
-    """(t, m) all non-empty sets X of blocks without a cannot-linked pair that have c(X) - prices(X)
-    < value, for the points x^ of `Contracted`; and some that are worth hardly more.
+    """(t, m) all non-empty sets X of blocks without a cannot-linked pair that keep the rules and
+    have c(X) - prices(X) < value, for the points x^ of `Contracted`; and some that are worth hardly
+    more.
 
     Parameters
     ----------
@@ -161,6 +168,7 @@ def clusters_below(
         adjacency[np.ix_(kept, kept)],
         exponent,
         up(math.ldexp(slack, 2 * exponent) + m * _LEAST_PROFIT),
+        selected(rules, kept),
     )
     order = in_order(problem)
     found = sets_below(order[0], up(math.ldexp(value, 2 * exponent)), max_nodes, max_clusters)

@@ -25,10 +25,13 @@ about the distances. Squared distances from z are, by those of the means,
 
 and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
 
+Where clusters have to keep limits, the a_j of open blocks are less, and the sum of u R is taken off
+(`pricing_rules`).
+
 Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
 rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
-them, as none of its terms is larger than that of its block. Distances are rounded outwards, and
-with them l and u.
+them, as none of its terms is larger than that of its block, and of what is taken off for limits.
+Distances are rounded outwards, and with them l and u.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from .pricing_problem import SLACK, Marks, Reals
+from .pricing_rules import reduced_profits, surely_kept
 from .pricing_scope import Scope, some
+from .rules import broken_by, broken_with
 
 # Times that a node is bounded before it is split.
 _ROUNDS = 3
@@ -69,8 +74,9 @@ class Bounds(NamedTuple):
 
     value : (s,) lower bound, rounding accounted for
     weight : (s,) W
-    scale : (s,) W v and the sum of |a| + slack of blocks chosen and open: what errors are in
-        proportion to
+    scale : (s,) W v, the sum of |a| + slack of blocks chosen and open, and what is taken off for
+        limits: what errors are in proportion to
+    profits : (s, c) a of open blocks, less what limits take off
     nearest, farthest : (s, c) bounds on |c_j - z|^2
     is_first : (s, c) whether an open block is the one of its clique that has a slope
     slope, constant : (s, c) b and g of its clique
@@ -80,6 +86,7 @@ class Bounds(NamedTuple):
     value: Reals
     weight: Reals
     scale: Reals
+    profits: Reals
     nearest: Reals
     farthest: Reals
     is_first: Marks
@@ -123,18 +130,24 @@ def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
     e, a, error = problem.sizes, problem.profits, problem.error
     most_in, least_out = a + problem.slack, a - problem.slack
     chosen, still, watched, low, high = nodes
+    kept = np.ones(len(chosen), np.bool_)
+    free = np.ones(chosen.shape, np.bool_)
+    if problem.rules:
+        kept = ~broken_by(problem.rules, chosen)
+        still = still & ~broken_with(problem.rules, chosen)
+        free = surely_kept(problem.rules, chosen | still, scope.linked)
     share = e / (((chosen | still) @ e)[:, None] * (1.0 + error))  # at most e / e(X), for i in X
     squares = e * np.square(low)
     outside = (low > 0.0) & (squares >= most_in * (1.0 - share) * (1.0 + SLACK))
-    left = ~some(chosen & outside)
+    left = kept & ~some(chosen & outside)
     still = still & ~outside
     most = e * np.square(high)
-    wanted = watched & (most < least_out * (1.0 + share) * (1.0 - SLACK))
+    wanted = watched & free & (most < least_out * (1.0 + share) * (1.0 - SLACK))
     nodes = Nodes(chosen, still, watched, low, high)
     if scope.has_links.any():
         lost = np.where(chosen | still, np.maximum(a - squares, _LEAST_LOSS), 0.0) @ scope.linked
         gain = least_out - most
-        worth = gain > lost * (1.0 + error)
+        worth = free & (gain > lost * (1.0 + error))
         wanted = np.where(lost > 0.0, watched & worth, wanted)
         must = still & worth & scope.has_links
         if must.any():
@@ -153,13 +166,20 @@ def chosen_also(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
     watched = (watched | (still & others)) & ~(marks @ scope.far > 0.0)
     still = still & ~must & ~others
     high = np.where(must, np.minimum(high, scope.problem.reach), high)
-    return Nodes(chosen, still, watched, low, high), ~some(chosen & others)
+    possible = ~some(chosen & others) & ~broken_by(scope.problem.rules, chosen)
+    return Nodes(chosen, still, watched, low, high), possible
 
 
 def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
     e, a, error = scope.problem.sizes, scope.problem.profits, scope.problem.error
-    low = np.where(nodes.open, e * np.square(nodes.low) - a, 0.0)
-    high = e * np.square(nodes.high) - a
+    profits, paid = np.broadcast_to(a, nodes.open.shape), np.zeros(len(nodes.open))
+    if scope.problem.rules:
+        middle = e * np.square(0.5 * (nodes.low + nodes.high)) - a
+        profits, paid = reduced_profits(
+            scope.problem.rules, a, nodes.chosen, nodes.open, np.where(nodes.open, middle, 0.0)
+        )
+    low = np.where(nodes.open, e * np.square(nodes.low) - profits, 0.0)
+    high = e * np.square(nodes.high) - profits
     is_first, least, second, most = _firsts(scope, nodes.open, low, high)
     width = most - least
     slope = np.zeros_like(least)
@@ -173,18 +193,21 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
         slope, constant, second, most = (
             array[:, spread] for array in (slope, constant, second, most)
         )
-    share = nodes.chosen + np.where(is_first, slope, 0.0)
+    slopes = np.where(is_first, slope, 0.0)
+    share = nodes.chosen + slopes
     weights = share * e
     weight = weights.sum(axis=1)
     around = (weights @ scope.problem.squares) / weight[:, None]
     half = 0.5 * (weights * around).sum(axis=1) / weight
-    scale = weight * half + (nodes.chosen | nodes.open) @ scope.problem.terms
-    value = weight * half - share @ a + added - error * scale
+    scale = weight * half + (nodes.chosen | nodes.open) @ scope.problem.terms + paid
+    gained = nodes.chosen @ a + (slopes * profits).sum(axis=1)
+    value = weight * half - gained + added - paid - error * scale
     difference, rounding = around - half[:, None], error * (around + half[:, None])
     return Bounds(
         value,
         weight,
         scale,
+        profits,
         np.maximum(difference - rounding, 0.0),
         np.maximum(difference + rounding, 0.0),
         is_first,
@@ -231,7 +254,7 @@ def fixed(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> tuple[No
     l_i instead of at most b u_1 + g; without block 1 at least s. The least value over all y is that
     of a sum of two squares, or of a difference.
     """
-    e, a, error = scope.problem.sizes, scope.problem.profits, scope.problem.error
+    e, a, error = scope.problem.sizes, bounds.profits, scope.problem.error
     value, weight = bounds.value[:, None], bounds.weight[:, None]
     tolerance = 8.0 * error * bounds.scale[:, None]
     rest = (1.0 - bounds.slope) * e

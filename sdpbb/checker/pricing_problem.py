@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import UNIT_ROUNDOFF, gamma
+from .rules import BlockRules, selected
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -34,7 +35,8 @@ class PricingProblem:
     linked : (m, m) the cannot-links
     together : (m, m) near and not linked
     error : relative, gamma_n for n = 4 s + d + 100, s the most blocks that are near one and that:
-        in the sums of a node all other terms are 0
+        in the sums of a node all other terms are 0; n is 4 more for each rule
+    rules : of clusters, besides the cannot-links
     """
 
     sizes: Reals
@@ -46,6 +48,7 @@ class PricingProblem:
     linked: Marks
     together: Marks
     error: float
+    rules: BlockRules
 
     @classmethod
     def of(
@@ -56,6 +59,7 @@ class PricingProblem:
         linked: Marks,
         exponent: int,
         slack: float = 0.0,
+        rules: BlockRules = (),
     ) -> PricingProblem:
         """With the means (m, d) multiplied by 2^exponent; profits and slack by its square."""
         d = means.shape[1]
@@ -72,8 +76,8 @@ class PricingProblem:
         together = near & ~linked
         squares = np.minimum(squares, FAR)
         most = 1 + int(near.sum(axis=1).max())
-        error = gamma(4.0 * most + d + 100.0)
-        return cls(sizes, profits, slack, reach, squares, near, linked, together, error)
+        error = gamma(4.0 * (most + len(rules)) + d + 100.0)
+        return cls(sizes, profits, slack, reach, squares, near, linked, together, error, rules)
 
     @property
     def m(self) -> int:
@@ -102,6 +106,7 @@ class PricingProblem:
             self.linked[pairs],
             self.together[pairs],
             self.error,
+            selected(self.rules, blocks),
         )
 
 

@@ -123,7 +123,7 @@ def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
     """Two of each node: without an open block, and with it. It is one of the clique whose bound is
     the farthest from what it can add at z."""
     problem, rows = scope.problem, np.arange(len(nodes.chosen))
-    here = problem.sizes * bounds.nearest - problem.profits
+    here = problem.sizes * bounds.nearest - bounds.profits
     first = np.where(bounds.is_first, bounds.slope * here, 0.0)
     here = np.where(nodes.open, np.minimum(here, 0.0), 0.0)
     if len(scope.starts) < len(scope.blocks):

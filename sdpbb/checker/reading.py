@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .rules import LARGEST_SUM, Limit, Rules
+
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}
+_EXPECTED = (
+    "ML i j, CL i j, i j 1, i j -1, GAMMA x, DELTA x, MAXSIZE l, OVERLAP l i ..., "
+    "DIFFERENCE l i ... or SOFTCL l i j ..."
+)
 _MAX_DIGITS = 18
 
 
@@ -44,30 +51,119 @@ def read_points(path: str) -> NDArray[np.float64]:
     return points
 
 
-def read_constraints(path: str, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The must-links and the cannot-links (p, 2) on points 0..n-1 of a file of lines `ML i j` and
-    `CL i j`, or `i j 1` and `i j -1`; text after # is a comment.
+@dataclass(frozen=True)
+class Stated:
+    """What a file of constraints states.
+
+    must_link, cannot_link : (p, 2) pairs of points
+    rules : on clusters, besides
+    """
+
+    must_link: NDArray[np.int64]
+    cannot_link: NDArray[np.int64]
+    rules: Rules
+
+
+NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
+
+
+def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
+    """The constraints on points (n, d), numbered from 0, of a file of lines `ML i j` and `CL i j`,
+    or `i j 1` and `i j -1`; and on clusters (docs/how-to/cluster-constraints.md):
+    `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`, `DIFFERENCE l i ...`, `SOFTCL l i j ...`.
+    Text after # is a comment.
 
     Raises
     ------
     Unreadable
-        Naming the line that is neither.
+        Naming the line that is none of these.
     """
-    pairs: dict[str, list[tuple[int, int]]] = {"ML": [], "CL": []}
+    n = len(points)
+    links: dict[str, list[NDArray[np.int64]]] = {"ML": [_pairs([])], "CL": [_pairs([])]}
+    rules: list[Limit] = []
     for number, line in _lines(path):
-        fields = line.split()
-        if len(fields) == 3 and fields[2] in _LINKS and fields[0] not in pairs:
-            fields = [_LINKS[fields[2]], *fields[:2]]
-        fits = len(fields) == 3 and fields[0] in pairs
-        pair = tuple(int(field) for field in fields[1:] if _is_index(field)) if fits else ()
-        if len(pair) != 2 or pair[0] == pair[1] or max(pair) >= n:
+        keyword, *rest = line.split()
+        try:
+            if len(rest) == 2 and rest[1] in _LINKS and keyword not in links:
+                links[_LINKS[rest[1]]].append(_paired(_indices([keyword, rest[0]], n), length=1))
+            elif keyword in links:
+                links[keyword].append(_paired(_indices(rest, n), length=1))
+            elif keyword in ("GAMMA", "DELTA"):
+                near, distance = keyword == "DELTA", _distance(rest)
+                links["ML" if near else "CL"].append(_pairs_at(points, distance, near))
+            else:
+                rules.append(_limit(keyword, rest, n))
+        except ValueError:
             raise Unreadable(
-                f"{path}:{number}: {line[:60]!r}; expected ML i j, CL i j, i j 1 or i j -1, i and "
-                f"j being different numbers in 0..{n - 1}"
-            )
-        pairs[fields[0]].append((pair[0], pair[1]))
-    must_link, cannot_link = (np.array(p, np.int64).reshape(-1, 2) for p in pairs.values())
-    return must_link, cannot_link
+                f"{path}:{number}: {line[:60]!r}; expected {_EXPECTED}, i and j being different "
+                f"numbers in 0..{n - 1}"
+            ) from None
+    return Stated(np.concatenate(links["ML"]), np.concatenate(links["CL"]), tuple(rules))
+
+
+def _limit(keyword: str, fields: list[str], n: int) -> Limit:
+    """`ValueError` if a line says something else."""
+    (most,), numbers = _whole(fields[:1]), _indices(fields[1:], n)
+    if bool(numbers) == (keyword == "MAXSIZE") or (keyword == "MAXSIZE" and most < 1):
+        raise ValueError
+    weights, none = np.zeros(n, np.int64), _pairs([])
+    weights[numbers] = 1
+    most = min(most, LARGEST_SUM)
+    match keyword:
+        case "MAXSIZE":
+            return Limit(np.ones(n, np.int64), none, most)
+        case "OVERLAP":
+            return Limit(weights, none, most)
+        case "DIFFERENCE":
+            return Limit(1 - weights, none, most)
+        case "SOFTCL":
+            pairs = np.unique(np.sort(_paired(numbers), axis=1), axis=0)
+            return Limit(np.zeros(n, np.int64), pairs, most)
+    raise ValueError
+
+
+def _paired(numbers: list[int], length: int | None = None) -> NDArray[np.int64]:
+    pairs = _pairs(list(zip(numbers[::2], numbers[1::2], strict=True)))
+    if length not in (None, len(pairs)) or (pairs[:, 0] == pairs[:, 1]).any():
+        raise ValueError
+    return pairs
+
+
+def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _pairs_at(points: NDArray[np.float64], distance: float, near: bool) -> NDArray[np.int64]:
+    """The pairs of points (n, d) that are nearer than a distance, or farther, as it is computed
+    from differences: the same pairs for whoever computes it so."""
+    found = [_pairs([])]
+    for i in range(len(points) - 1):
+        distances = np.sqrt(((points[i + 1 :] - points[i]) ** 2).sum(axis=1))
+        j = np.flatnonzero(distances < distance if near else distances > distance) + (i + 1)
+        found.append(np.column_stack([np.full(len(j), i), j]))
+    return np.concatenate(found)
+
+
+def _distance(fields: list[str]) -> float:
+    (field,) = fields
+    distance = float(field)
+    if not 0.0 <= distance < np.inf:
+        raise ValueError
+    return distance
+
+
+def _indices(fields: list[str], n: int) -> list[int]:
+    numbers = _whole(fields)
+    if max(numbers, default=0) >= n:
+        raise ValueError
+    return numbers
+
+
+def _whole(fields: list[str]) -> list[int]:
+    """Whole numbers: Python makes none of thousands of digits."""
+    if not all(_is_index(field) for field in fields):
+        raise ValueError
+    return [int(field) for field in fields]
 
 
 def _is_index(field: str) -> bool:

@@ -16,12 +16,13 @@ from .container import StoredArray
 from .enumeration import enumeration_bound
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
-from .lagrangian import lagrangian_bound
+from .lagrangian import lagrangian_bound, proves_infeasible
 from .nodes import (
     APART,
     CLIQUE,
     COLOURING,
     CONFLICT,
+    PRICES,
     TOGETHER,
     Bound,
     EnumeratedSource,
@@ -48,14 +49,15 @@ class _Kept:
     """Blocks in little memory: in a deep tree, a state waits for each node on the way."""
 
     def __init__(self, blocks: Blocks) -> None:
-        self._k, self._m = blocks.k, blocks.m
+        self._k, self._m, self._rules = blocks.k, blocks.m, blocks.rules
         self._block_of = blocks.block_of.astype(np.int32)
         self._adjacency = zlib.compress(np.packbits(blocks.adjacency).tobytes(), 1)
 
     def blocks(self) -> Blocks:
         bits = np.frombuffer(zlib.decompress(self._adjacency), np.uint8)
         adjacency = np.unpackbits(bits, count=self._m**2).view(np.bool_)
-        return Blocks(self._k, self._block_of.astype(np.intp), adjacency.reshape(self._m, self._m))
+        square = adjacency.reshape(self._m, self._m)
+        return Blocks(self._k, self._block_of.astype(np.intp), square, self._rules)
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ class _Walk:
                         blocks = self._fixed(step, blocks)
         with at(f"node {task.node}, end"):
             if isinstance(node.end, Infeasible):
-                _check_infeasible(node.end, blocks)
+                self._check_infeasible(node.end, blocks)
                 return tasks
             _require_consistent(blocks)
             if isinstance(node.end, Split):
@@ -172,10 +174,27 @@ class _Walk:
         if isinstance(source, ScatterSource):
             return scatter_bound(contracted)
         if isinstance(source, LagrangianSource):
-            return lagrangian_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
+            evidence = source.load(m)
+            return lagrangian_bound(
+                contracted, blocks.k, blocks.adjacency, evidence, rules=blocks.block_rules
+            )
         if isinstance(source, EnumeratedSource):
-            return enumeration_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
+            enumerated, rules = source.load(m), blocks.block_rules
+            return enumeration_bound(
+                contracted, blocks.k, blocks.adjacency, enumerated, rules=rules
+            )
         return semidefinite_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
+
+    def _check_infeasible(self, end: Infeasible, blocks: Blocks) -> None:
+        if end.kind != PRICES:
+            _check_infeasible(end, blocks)
+            return
+        _require_consistent(blocks)
+        assert end.source is not None
+        evidence, rules = end.source.load(blocks.m), blocks.block_rules
+        contracted = self._contracted(blocks)
+        if not proves_infeasible(contracted, blocks.k, blocks.adjacency, evidence, rules=rules):
+            raise Rejected("the prices of all blocks are not above what the clusters may hold")
 
     def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:
         """The blocks in which all pairs of a step are linked; `_refuting` proves the refuted."""

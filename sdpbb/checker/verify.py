@@ -15,6 +15,7 @@ from .costs import is_cost, is_optimal, relative_gap
 from .geometry import Geometry
 from .nodes import Bound, Fix, Split
 from .rejection import Rejected, at
+from .rules import Limit, Rules, broken_by
 from .tree import tree_value
 from .verdict import OPTIMAL, Verdict
 
@@ -25,6 +26,7 @@ def verify(
     k: int,
     must_link: ArrayLike,
     cannot_link: ArrayLike,
+    rules: Rules = (),
 ) -> Verdict:
     """Prove what a certificate says of an instance.
 
@@ -33,6 +35,7 @@ def verify(
     points : (n, d), finite
     k : number of clusters
     must_link, cannot_link : (p, 2) numbers of different points, from 0; () for none
+    rules : that every cluster has to keep besides
 
     Raises
     ------
@@ -47,11 +50,12 @@ def verify(
         raise ValueError("points: expected finite numbers (n, d), n >= 1, d >= 1")
     together = _checked_pairs(must_link, len(coordinates), "must_link")
     apart = _checked_pairs(cannot_link, len(coordinates), "cannot_link")
-    _check_instance(certificate, coordinates, k, together, apart)
+    _check_rules(rules, len(coordinates))
+    _check_instance(certificate, coordinates, k, together, apart, rules)
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
         geometry = Geometry.of(coordinates)
-        root = Blocks.of(len(coordinates), k, together, apart)
+        root = Blocks.of(len(coordinates), k, together, apart, rules)
         cost = _checked_cost(certificate, geometry, root)
         value = tree_value(certificate, root, geometry)
     _check_claim(certificate, value, cost)
@@ -71,12 +75,22 @@ def _checked_pairs(pairs: ArrayLike, n: int, what: str) -> NDArray[np.int64]:
     return normalised
 
 
+def _check_rules(rules: Rules, n: int) -> None:
+    for rule in rules:
+        if not isinstance(rule, Limit):
+            for part in rule.alternatives:
+                _check_rules(part, n)
+        elif len(rule.weights) != n:
+            raise ValueError(f"rules: a limit on {len(rule.weights)} points; expected {n}")
+
+
 def _check_instance(
     certificate: Certificate,
     points: NDArray[np.float64],
     k: int,
     must_link: NDArray[np.int64],
     cannot_link: NDArray[np.int64],
+    rules: Rules,
 ) -> None:
     shape = (certificate.n, certificate.d)
     if points.shape != shape:
@@ -87,6 +101,7 @@ def _check_instance(
         ("points", certificate.points, digests.of_points(points)),
         ("must-links", certificate.must_link, digests.of_pairs(must_link)),
         ("cannot-links", certificate.cannot_link, digests.of_pairs(cannot_link)),
+        ("constraints on clusters", certificate.rules, digests.of_rules(rules)),
     ):
         if stated != found:
             raise Rejected(
@@ -122,6 +137,10 @@ def _check_labels(labels: NDArray[np.int64], root: Blocks) -> None:
     rows, columns = np.nonzero(root.adjacency)
     if (label_of[rows] == label_of[columns]).any():
         raise Rejected("two points share a cluster that cannot link")
+    clusters = label_of == np.arange(root.k)[:, None]
+    broken = np.flatnonzero(broken_by(root.block_rules, clusters))
+    if len(broken):
+        raise Rejected(f"cluster {broken[0]} does not keep the constraints on clusters")
 
 
 def _check_claim(certificate: Certificate, value: float, cost: float | None) -> None:

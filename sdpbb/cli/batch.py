@@ -41,7 +41,7 @@ Folder = Annotated[
         metavar="DIR",
         show_default=False,
         help="The folder of the results: results.jsonl (a row as soon as it is there), "
-        "results.csv, summary.txt, labels/NAME.txt.",
+        "results.csv, summary.txt, labels/NAME.txt, certificates/NAME.cert.",
     ),
 ]
 Workers = Annotated[
@@ -88,6 +88,13 @@ SdpSolverOption = Annotated[
         help="Who solves the semidefinite relaxations, as for 'sdpbb solve'.",
     ),
 ]
+WithCertificates = Annotated[
+    bool,
+    typer.Option(
+        "--certificates/--no-certificates",
+        help="Write a proof of each result to certificates/NAME.cert, for 'sdpbb verify'.",
+    ),
+]
 WithLabels = Annotated[bool, typer.Option("--labels/--no-labels", help="Write labels.")]
 Grace = Annotated[
     float,
@@ -113,6 +120,7 @@ def batch(
     sdp_solver: SdpSolverOption = None,
     grace: Grace = 20.0,
     labels: WithLabels = True,
+    certificates: WithCertificates = False,
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -132,6 +140,7 @@ def batch(
             resume=resume,
             labels=labels,
             grace=grace,
+            certificates=certificates,
         )
         outputs = Outputs(json, None)
         outputs.check([manifest, *(os.path.join(out, name) for name in FILES)], None)

@@ -10,10 +10,14 @@ import typer
 from sdpbb.cli import options
 from sdpbb.cli.exit_codes import ExitCode, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.outputs import CertifiedOutputs
+from sdpbb.cli.streams import say
+from sdpbb.errors import CertificateError
+from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.explanation.report import ConstraintReport
+    from sdpbb.problem import Instance
 
 
 def check(
@@ -27,6 +31,14 @@ def check(
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Report what is known after S seconds.")
     ] = 60.0,
+    certificate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write a proof that the constraints cannot hold together, which 'sdpbb verify' "
+            "checks without the engine; nothing is written if they can.",
+        ),
+    ] = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -38,18 +50,43 @@ def check(
     """
     with one_line_errors():
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = Outputs(json, None)
+        outputs = CertifiedOutputs(json, None, certificate)
         outputs.check(inputs.paths, None)
         instance = inputs.read()
 
-        from sdpbb.explanation.check import check_constraints
-
-        report = check_constraints(instance, time_limit)
+        report, problem = _report(instance, time_limit, certificate)
         _tell(report, outputs, quiet)
+        if problem is not None:
+            say(problem)
     raise typer.Exit(_exit_code(report))
 
 
-def _tell(report: ConstraintReport, outputs: Outputs, quiet: bool) -> None:
+def _report(
+    instance: Instance, time_limit: float, certificate: str | None
+) -> tuple[ConstraintReport, str | None]:
+    """The report, and why there is no certificate if one was asked for."""
+    from sdpbb.explanation.report import ConstraintReport
+
+    if certificate is None:
+        from sdpbb.explanation import check
+
+        return check.check_constraints(instance, time_limit), None
+
+    from sdpbb.constraint_checks import check_constraints
+
+    try:
+        report = check_constraints(instance, time_limit, certificate)
+    except CertificateError as error:
+        if not isinstance(error.result, ConstraintReport):
+            raise
+        return error.result, str(error)
+    if report.is_feasible is False:
+        return report, None
+    can = "can hold together" if report.is_feasible else "may hold together"
+    return report, f"{shown_path(certificate)}: not written, as the constraints {can}"
+
+
+def _tell(report: ConstraintReport, outputs: CertifiedOutputs, quiet: bool) -> None:
     if not quiet:
         log = outputs.log(threading.Event())
         log.write(f"{report}\n")

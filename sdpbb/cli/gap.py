@@ -14,13 +14,17 @@ from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver
-from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.outputs import CertifiedOutputs
+from sdpbb.cli.streams import say
+from sdpbb.errors import CertificateError
+from sdpbb.files import shown_path
 from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sdpbb.gaps.report import GapReport
     from sdpbb.parameters import SolverParameters
     from sdpbb.problem import Instance
 
@@ -70,14 +74,15 @@ def gap(
             "per line; '-' as for --json.",
         ),
     ] = None,
+    certificate: options.Certificate = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> None:
     """Tell how far the clustering LABELS of the points in DATA is from the best one, and prove it.
 
     Constraints that it violates are listed; there is no gap then, but the lower bound and the best
-    clustering that keeps them. The exit status is 0 whether or not LABELS is optimal, as long as it
-    is proven how far it is.
+    clustering that keeps them, and a certificate is about these. The exit status is 0 whether or
+    not LABELS is optimal, as long as it is proven how far it is.
     """
     with one_line_errors():
         # The engine is imported last: what is wrong with the input is told without the wait.
@@ -95,7 +100,7 @@ def gap(
             memory_limit=memory_limit,
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = Outputs(json, labels)
+        outputs = CertifiedOutputs(json, labels, certificate)
         outputs.check([*inputs.paths, given], None)
         instance, numbers = _read(inputs, given)
         code = _run(instance, numbers, parameters, outputs, quiet)
@@ -118,7 +123,7 @@ def _run(
     instance: Instance,
     numbers: NDArray[np.intp],
     parameters: SolverParameters,
-    outputs: Outputs,
+    outputs: CertifiedOutputs,
     quiet: bool,
 ) -> ExitCode:
     """Run, show and write what comes of it; the exit status."""
@@ -130,13 +135,33 @@ def _run(
     log = outputs.log(interrupt)
     table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
     observer = ignore if quiet else table
+    failure: CertificateError | None = None
     with finish_on_signal(interrupt):
-        report = optimality_gap(
-            instance, numbers, parameters=parameters, observer=observer, interrupt=interrupt
-        )
+        try:
+            report = optimality_gap(
+                instance,
+                numbers,
+                parameters=parameters,
+                observer=observer,
+                interrupt=interrupt,
+                certificate=outputs.certificate,
+            )
+        except CertificateError as error:
+            failure, report = error, error.result
         if not quiet:
             log.write(f"\n{report}\n")
             log.flush()
         best = report.result.partition
         outputs.write(report, None if best is None else best.labels, quiet)
+    if failure is not None:
+        raise failure
+    if outputs.certificate is not None and not report.is_comparable and not quiet:
+        say(f"{shown_path(outputs.certificate)}: {_subject(report)}")
     return exit_code(report.result)
+
+
+def _subject(report: GapReport) -> str:
+    """What a certificate is about where it cannot be about the labels."""
+    why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
+    about = "of no clustering" if report.result.partition is None else "of the best one found"
+    return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"

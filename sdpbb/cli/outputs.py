@@ -98,6 +98,22 @@ class Outputs:
             say(f"no clustering: {shown_path(self.labels)} was not written")
 
 
+@dataclass(frozen=True)
+class CertifiedOutputs(Outputs):
+    """These, and the proof, which the engine writes itself."""
+
+    certificate: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        return [*super().paths, *([] if self.certificate is None else [self.certificate])]
+
+    def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
+        if self.certificate == STDOUT:
+            raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
+        super().check(inputs, checkpoint, resumed)
+
+
 def _register(path: str, seen: dict[str, str]) -> None:
     real = path if path == STDOUT else os.path.realpath(path)
     if real in seen:

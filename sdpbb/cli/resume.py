@@ -49,7 +49,7 @@ def resume(
             dask=dask,
         )
         read_header(file, "checkpoint")  # the quick part of the reading
-        outputs = RunOutputs(json, labels, trace, html, certificate)
+        outputs = RunOutputs(json, labels, certificate, trace, html)
         outputs.check([], checkpoint, resumed=file)
 
         from sdpbb import solver

@@ -13,9 +13,8 @@ import typer
 
 from sdpbb import __version__
 from sdpbb.cli.exit_codes import ExitCode, exit_code
-from sdpbb.cli.outputs import STDOUT, Outputs
+from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.streams import say
-from sdpbb.errors import ParameterError
 from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
@@ -43,23 +42,19 @@ ReportOut = Annotated[
 
 
 @dataclass(frozen=True)
-class RunOutputs(Outputs):
-    """The files to write of a run of the engine: what went on in it, a page on all of it, and the
-    proof, which the engine writes itself."""
+class RunOutputs(CertifiedOutputs):
+    """The files to write of a run of the engine: its proof, what went on in it, a page on it."""
 
     trace: str | None = None
     html: str | None = None
-    certificate: str | None = None
 
     @property
     def paths(self) -> list[str]:
-        own = (self.trace, self.html, self.certificate)
+        own = (self.trace, self.html)
         return [*super().paths, *(path for path in own if path is not None)]
 
     def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
         """As `Outputs.check`; also whether pictures can be drawn, if they are asked for."""
-        if self.certificate == STDOUT:
-            raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
         super().check(inputs, checkpoint, resumed)
         if self.html is not None:
             from sdpbb.plots import require_matplotlib

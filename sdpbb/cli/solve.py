@@ -61,7 +61,7 @@ def solve(
             memory_limit=memory_limit,
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = RunOutputs(json, labels, trace, html, certificate)
+        outputs = RunOutputs(json, labels, certificate, trace, html)
         outputs.check(inputs.paths, checkpoint)
         instance = inputs.read_hard()
 

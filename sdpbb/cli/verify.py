@@ -168,11 +168,6 @@ def _instance(inputs: InputFiles, certificate: Certificate) -> Instance:
         # A certificate of more clusters than there are points is about other points.
         inputs = replace(inputs, k=stated or min(certificate.k, len(file.points)))
     instance = inputs.read_hard()
-    if instance.has_constraints_beyond_pairs:
-        raise InstanceError(
-            f"{shown_path(inputs.constraints or '')}: constraints on clusters that are more "
-            "than cannot-links, of which certificates say nothing"
-        )
     if stated is not None and stated != certificate.k:
         raise Rejected(
             f"is about k = {certificate.k}; k is {stated} in {shown_path(inputs.data)}: "

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import CertificateError, InstanceError, ParameterError
 from sdpbb.gaps.labelling import label_numbers, violations
 from sdpbb.gaps.report import GapReport
 from sdpbb.interruption import interruptible
@@ -18,9 +18,11 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import is_frame
+from sdpbb.problem.textfile import FilePath
 from sdpbb.result import Result, relative_gap
+from sdpbb.run import CertificateOrder
 from sdpbb.search.events import Observer, ignore
-from sdpbb.solver import solve
+from sdpbb.solver import solve_and_certify
 
 
 def optimality_gap(
@@ -35,6 +37,7 @@ def optimality_gap(
     parameters: SolverParameters | None = None,
     observer: Observer = ignore,
     interrupt: threading.Event | None = None,
+    certificate: FilePath | None = None,
 ) -> GapReport:
     """How far labels, wherever they are from, are from the best clustering, and proof of it.
 
@@ -55,12 +58,16 @@ def optimality_gap(
     time_limit : seconds, in the place of that of the parameters
     parameters : as for `solve`
     observer, interrupt : as for `solve`
+    certificate : a file for the proof, as for `solve`: of what the labels cost, and of the lower
+        bound. Where they are not comparable it is about the best clustering that was found
 
     Raises
     ------
     InstanceError
         On the points, the labels, k or the constraints. That no clustering keeps the constraints is
         no error: the report says so (`Verdict.INFEASIBLE`).
+    CertificateError
+        If the certificate cannot be written in the end; the report is its attribute `result`.
     ParameterError, BackendFailure
         As for `solve`; also if an `Instance` is given together with what it has itself.
     Interrupted
@@ -86,12 +93,23 @@ def optimality_gap(
     if time_limit is not None:
         parameters = replace(parameters, time_limit=time_limit)
     start = partition.labels if is_comparable else None
+    about = partition if is_comparable else None
+    order = None if certificate is None else CertificateOrder(certificate, about)
 
     def report(stop: threading.Event) -> GapReport:
-        result = solve(instance, parameters, observer, stop, start=start)
+        failure: CertificateError | None = None
+        try:
+            result = solve_and_certify(
+                instance, parameters, observer, stop, start=start, order=order
+            )
+        except CertificateError as error:
+            failure, result = error, error.result
         cost = partition.sum_of_squares(instance.points)
         gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
-        return GapReport(instance.k, partition, cost, violated, gap, saving, result)
+        found = GapReport(instance.k, partition, cost, violated, gap, saving, result)
+        if failure is not None:
+            raise CertificateError(str(failure), found) from failure.__cause__
+        return found
 
     return interruptible(interrupt, report)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.rules import LARGEST_FOR_PAIRS
 from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
 from sdpbb.problem.coordinates import block_means, block_scatter, centred, pairs_across
@@ -18,9 +19,6 @@ from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 
 Pairs = Iterable[tuple[int, int]]
-# Up to so many blocks, each two are shown to the constraints that have no compiled form: 2,016
-# calls for each, at every node. What is found only strengthens; larger unions are never looked at.
-LARGEST_FOR_PAIRS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +164,8 @@ def contract(
 
     Two blocks whose union violates a constraint on clusters are cannot-linked, as are points that
     one forbids to link. Constraints without a compiled form are asked about pairs of blocks only
-    where there are LARGEST_FOR_PAIRS blocks or fewer.
+    where there are LARGEST_FOR_PAIRS blocks or fewer, 2,016 times each at every node; the checker
+    of certificates draws the same line. What is found only strengthens.
     """
     n, k = instance.n_points, instance.k
     # Most instances have none, and pay nothing for those that do.

@@ -215,7 +215,7 @@ class Probe:
     """What a short bounding proves for a child of a node that is to be branched on.
 
     bound : proven for the child; None if it holds no clustering
-    proof : of the bound, where it is kept
+    proof : of the bound, or that there is no clustering, where it is kept
     """
 
     bound: SafeBound | None
@@ -235,7 +235,7 @@ def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
     for _ in range(context.search.branching.probe_steps):
         progress = run.advance(context.tolerances.cutoff(upper))
         if progress.bound == NO_CLUSTERING:
-            return Probe(None, run.n_iterations)
+            return Probe(None, run.n_iterations, proof_of(run))
         bound = max(bound, child.proven(progress.bound))
         if context.tolerances.closes(bound, upper):
             break

@@ -217,6 +217,7 @@ def built(instance: Instance, fixing: bool = False, tolerance: float = 1e-9) -> 
         "points": digests.of_points(instance.points),
         "must_link": digests.of_pairs(instance.must_link),
         "cannot_link": digests.of_pairs(instance.cannot_link),
+        "rules": digests.of_rules(()),
         "tolerance": tolerance,
         "status": "infeasible" if cost is None else "optimal",
         "labels": None if cost is None else builder.ref(best),

@@ -218,14 +218,18 @@ def test_arrays_of_objects_are_not_read(tmp_path):
         read_points(str(tmp_path / "points.npy"))
 
 
+SIX = np.arange(6.0)[:, None]
+
+
 def test_constraints_are_read_in_both_forms(tmp_path):
     path = tmp_path / "constraints"
     path.write_text("0 1 1\n2 3 -1 # far\nML 4 5\nCL 0 5\n")
-    must_link, cannot_link = read_constraints(str(path), 6)
-    assert must_link.tolist() == [[0, 1], [4, 5]]
-    assert cannot_link.tolist() == [[2, 3], [0, 5]]
+    stated = read_constraints(str(path), SIX)
+    assert stated.must_link.tolist() == [[0, 1], [4, 5]]
+    assert stated.cannot_link.tolist() == [[2, 3], [0, 5]]
     path.write_text("")
-    assert [len(pairs) for pairs in read_constraints(str(path), 6)] == [0, 0]
+    stated = read_constraints(str(path), SIX)
+    assert (len(stated.must_link), len(stated.cannot_link), stated.rules) == (0, 0, ())
 
 
 @pytest.mark.parametrize(
@@ -238,14 +242,30 @@ def test_constraints_are_read_in_both_forms(tmp_path):
         "CL 0 1 2",
         "0 1 2",
         "0 1",
-        "GAMMA 1",
         "ML a b",
         "ML ML 1",
         f"ML 0 {'9' * 5000}",
+        "GAMMA",
+        "GAMMA -1",
+        "GAMMA inf",
+        "GAMMA 1 2",
+        "DELTA x",
+        "MAXSIZE",
+        "MAXSIZE 0",
+        "MAXSIZE 2 1",
+        "MAXSIZE 2.5",
+        "OVERLAP 2",
+        "OVERLAP -1 2",
+        "OVERLAP 1 6",
+        "DIFFERENCE 1 x",
+        "SOFTCL 1 2",
+        "SOFTCL 1 2 2",
+        "SOFTCL 1 2 3 4",
+        "MINSIZE 2",
     ],
 )
 def test_what_is_no_constraint_is_told(tmp_path, line):
     path = tmp_path / "constraints"
     path.write_text(f"# one\n{line}\n")
     with pytest.raises(Unreadable, match=f":2: '{line[:60]}'; expected ML i j"):
-        read_constraints(str(path), 6)
+        read_constraints(str(path), SIX)

@@ -460,6 +460,7 @@ def certified(points, k, labels, tolerance=1e-4) -> Built:
         "points": digests.of_points(points),
         "must_link": digests.of_pairs([]),
         "cannot_link": digests.of_pairs([]),
+        "rules": digests.of_rules(()),
         "tolerance": tolerance,
         "status": "optimal",
         "labels": 0,

@@ -124,7 +124,8 @@ class Generation:
 
     @property
     def proof(self) -> Lagrangian | None:
-        """What it is proven by; None if it is the scatter inside blocks, or inf."""
+        """What it is proven by; None if it is the scatter inside blocks. A bound that is inf is one
+        for costs that are all 0."""
         return self._proof
 
     @property
@@ -312,6 +313,7 @@ class Generation:
             pricing.prices, outcome.most, self._contraction.k
         ):
             self._bound = SafeBound(math.inf)
+            self._proof = Lagrangian(pricing.prices.astype(np.float64), -float(outcome.most))
             self._finished = Event.INFEASIBLE
         elif not grown:
             self._finished = Event.SOLVED

@@ -1,0 +1,213 @@
+"""Rules on clusters: what every cluster has to keep, besides cannot-links.
+
+A rule is a `Limit` on what a cluster holds, or `Either`: at least one of several lists of rules is
+kept. Weights and counts are never negative, so that whatever part of a cluster is looked at keeps
+the rules that the cluster does. All numbers are whole, and sums of them exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Marks = NDArray[np.bool_]
+Reals = NDArray[np.float64]
+
+LARGEST_FOR_PAIRS = 64
+"""Up to so many blocks, pairs of them that break an `Either` together are looked for: in a node,
+this is a matter of what is stated there, and it is the same wherever the node is looked at."""
+
+LARGEST_SUM = 2**52
+"""What a limit may be, and what all points and pairs may come to: floats hold it exactly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """sum of weights_i over i in C + (number of the pairs inside C) <= most, for each cluster C.
+
+    Attributes
+    ----------
+    weights : (n,) int64 >= 0, of points
+    pairs : (q, 2) int64, different pairs i < j of points
+    most : 0 <= most <= LARGEST_SUM
+
+    `ValueError` for other values.
+    """
+
+    weights: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    most: int
+
+    def __post_init__(self) -> None:
+        weights, pairs, n = self.weights, self.pairs, len(self.weights)
+        fits = weights.ndim == 1 and weights.dtype == np.int64 and pairs.dtype == np.int64
+        fits = fits and pairs.ndim == 2 and pairs.shape[1] == 2
+        if not fits or type(self.most) is not int or not 0 <= self.most <= LARGEST_SUM:
+            raise ValueError("a limit: expected weights (n,), pairs (q, 2) and a whole number >= 0")
+        if (weights < 0).any() or self.total > LARGEST_SUM:
+            raise ValueError("a limit: expected weights >= 0 and a moderate sum of them")
+        i, j = pairs.T
+        if not ((i >= 0) & (i < j) & (j < n)).all() or len(np.unique(i * n + j)) < len(pairs):
+            raise ValueError(f"a limit: expected different pairs i < j of points in 0..{n - 1}")
+
+    @property
+    def total(self) -> int:
+        """What all points together come to."""
+        return sum(self.weights.tolist()) + len(self.pairs)
+
+    def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
+        """The same of the blocks block_of (n,) 0..m-1 that the points are in."""
+        m = int(block_of.max()) + 1
+        weights = self.weights.astype(np.float64)
+        linear = np.asarray(np.bincount(block_of, weights=weights, minlength=m), np.float64)
+        if not len(self.pairs):
+            return BlockLimit(linear, None, float(self.most))
+        i, j = block_of[self.pairs].T
+        inside = i == j
+        linear = linear + np.bincount(i[inside], minlength=m)
+        pairs = np.zeros((m, m))
+        np.add.at(pairs, (i[~inside], j[~inside]), 1.0)
+        return BlockLimit(linear, pairs + pairs.T, float(self.most))
+
+
+@dataclass(frozen=True, eq=False)
+class Either:
+    """Each cluster keeps all rules of at least one of several lists: not necessarily that of other
+    clusters."""
+
+    alternatives: tuple[Rules, ...]
+
+    def __post_init__(self) -> None:
+        if not self.alternatives:
+            raise ValueError("alternatives: none; expected at least one")
+
+
+Rule = Limit | Either
+Rules = tuple[Rule, ...]
+"""All of them are to be kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockLimit:
+    """A `Limit` over m blocks: of a set X of them
+
+        sum of linear_i over i in X + sum of pairs_ij over i < j in X <= most.
+
+    linear : (m,) whole numbers >= 0
+    pairs : (m, m) whole numbers >= 0, symmetric, zero diagonal; None for zeros
+    """
+
+    linear: Reals
+    pairs: Reals | None
+    most: float
+
+    def select(self, blocks: NDArray[np.intp]) -> BlockLimit:
+        """Of some blocks only, in their order."""
+        pairs = None if self.pairs is None else self.pairs[np.ix_(blocks, blocks)]
+        return BlockLimit(self.linear[blocks], pairs, self.most)
+
+    def spent(self, chosen: Marks) -> Reals:
+        """(s,) what sets (s, m) spend."""
+        spent = chosen @ self.linear
+        if self.pairs is not None:
+            spent = spent + 0.5 * ((chosen @ self.pairs) * chosen).sum(axis=1)
+        return np.asarray(spent)
+
+    def added(self, chosen: Marks) -> Reals:
+        """(s, m) what a block adds to that of a set which it is not in."""
+        added = np.broadcast_to(self.linear, chosen.shape)
+        return added if self.pairs is None else added + chosen @ self.pairs
+
+
+@dataclass(frozen=True, eq=False)
+class BlockEither:
+    """`Either` over blocks."""
+
+    alternatives: tuple[BlockRules, ...]
+
+
+BlockRules = tuple[BlockLimit | BlockEither, ...]
+
+
+def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
+    """Rules on clusters of points as ones on clusters of the blocks block_of (n,) 0..m-1."""
+    return tuple(
+        rule.over(block_of)
+        if isinstance(rule, Limit)
+        else BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
+        for rule in rules
+    )
+
+
+def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
+    """Of some blocks only, in their order."""
+    return tuple(
+        rule.select(blocks)
+        if isinstance(rule, BlockLimit)
+        else BlockEither(tuple(selected(part, blocks) for part in rule.alternatives))
+        for rule in rules
+    )
+
+
+def limits(rules: BlockRules) -> Iterator[BlockLimit]:
+    """Those that every cluster keeps."""
+    return (rule for rule in rules if isinstance(rule, BlockLimit))
+
+
+def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any) -> Marks:
+    """Where the rules are broken: an array of a shape, from those of where each limit is
+    exceeded."""
+    marks = np.zeros(shape, np.bool_)
+    for rule in rules:
+        if isinstance(rule, BlockLimit):
+            marks |= exceeds(rule)
+            continue
+        all_of_them = np.ones(shape, np.bool_)
+        for part in rule.alternatives:
+            all_of_them &= broken(part, exceeds, shape)
+        marks |= all_of_them
+    return marks
+
+
+def broken_by(rules: BlockRules, sets: Marks) -> Marks:
+    """(s,) whether sets (s, m) of blocks break the rules."""
+    return broken(rules, lambda limit: limit.spent(sets) > limit.most, len(sets))
+
+
+def broken_with(rules: BlockRules, sets: Marks) -> Marks:
+    """(s, m) whether sets (s, m) and one more block break the rules together; what is said of a
+    block that is in the set is of no meaning."""
+
+    def exceeds(limit: BlockLimit) -> Marks:
+        return np.asarray(limit.spent(sets)[:, None] + limit.added(sets) > limit.most)
+
+    return broken(rules, exceeds, sets.shape)
+
+
+def broken_alone(rules: BlockRules, m: int) -> Marks:
+    """(m,) whether a block breaks the rules by itself."""
+    return broken(rules, lambda limit: limit.linear > limit.most, m)
+
+
+def broken_together(rules: BlockRules, m: int) -> Marks:
+    """(m, m) symmetric, False on the diagonal: whether two blocks break the rules together. Those
+    that break an `Either` are found among LARGEST_FOR_PAIRS blocks only."""
+
+    def exceeds(limit: BlockLimit) -> Marks:
+        spent = limit.linear[:, None] + limit.linear
+        return np.asarray((spent if limit.pairs is None else spent + limit.pairs) > limit.most)
+
+    if m > LARGEST_FOR_PAIRS:
+        rules = tuple(limits(rules))
+    marks = broken(rules, exceeds, (m, m))
+    np.fill_diagonal(marks, False)
+    return marks
+
+
+def exceeded_by_all(rules: BlockRules, k: int) -> bool:
+    """Whether all blocks together exceed k times a limit, so that no k clusters are within it."""
+    return any(float(limit.linear.sum()) > k * limit.most for limit in limits(rules))

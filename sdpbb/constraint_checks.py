@@ -1,0 +1,62 @@
+"""Whether the constraints of an instance can hold together, and a certificate if they cannot."""
+
+from __future__ import annotations
+
+from sdpbb.checkpoint import FilePath
+from sdpbb.errors import CertificateError
+from sdpbb.explanation import check
+from sdpbb.explanation.report import ConstraintReport
+from sdpbb.files import shown_path
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.problem.instance import check_instance
+from sdpbb.result import SolutionStatus
+from sdpbb.run import CertificateOrder
+from sdpbb.solver import require_certifiable, solve_and_certify
+
+
+def check_constraints(
+    instance: Instance, time_limit: float = 60.0, certificate: FilePath | None = None
+) -> ConstraintReport:
+    """Whether constraints can hold together, why not, and what they imply; nothing is optimised.
+
+    Parameters
+    ----------
+    instance : points, k and constraints; soft constraints are left aside
+    time_limit : seconds, > 0, after which what is known is reported; as many again for the proof
+    certificate : a file for the proof that they cannot hold together, which
+        `sdpbb.verify_certificate` checks; it is written only if they cannot
+
+    Raises
+    ------
+    ParameterError
+        If time_limit is not a number above 0. If a certificate is asked for where none can be
+        written, or of soft constraints or ones on clusters that are the user's own code.
+    BackendFailure
+        If the integer programming solver fails.
+    CertificateError
+        If they cannot hold together, and there is no certificate: none was found in the time, or
+        it cannot be written. The report is its attribute `result`.
+    """
+    check_instance(instance)
+    if certificate is not None:
+        require_certifiable(instance, certificate)
+    report = check.check_constraints(instance, time_limit)
+    if certificate is not None and report.is_feasible is False:
+        try:
+            _certify(instance, time_limit, certificate)
+        except CertificateError as error:
+            raise CertificateError(str(error), report) from error.__cause__
+    return report
+
+
+def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
+    """Have the engine find a proof of what is known, one that the checker confirms."""
+    # Bounds on costs are of no use where there is no clustering; column generation knows of others.
+    parameters = SolverParameters(bounding="colgen", time_limit=time_limit)
+    order = CertificateOrder(path, only=SolutionStatus.INFEASIBLE)
+    result = solve_and_certify(instance, parameters, order=order)
+    if result.status is not SolutionStatus.INFEASIBLE:
+        raise CertificateError(
+            f"{shown_path(path)}: not written, as no proof for it was found within {time_limit:g} s"
+        )

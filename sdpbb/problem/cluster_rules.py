@@ -1,0 +1,83 @@
+"""The constraints of an instance in the form that the checker of certificates knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.checker.digests import normalised
+from sdpbb.checker.rules import LARGEST_SUM, Either, Limit, Rule, Rules
+from sdpbb.problem.cluster_constraints import (
+    BUILT_IN,
+    AllOf,
+    AnyOf,
+    BuiltInConstraint,
+    ClusterConstraint,
+)
+from sdpbb.problem.instance import Instance
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedConstraints:
+    """What every clustering keeps.
+
+    must_link, cannot_link : (p, 2) distinct pairs i < j of points; diameters are among the latter
+    rules : that each cluster keeps besides
+    """
+
+    must_link: NDArray[np.int64]
+    cannot_link: NDArray[np.int64]
+    rules: Rules
+
+    @classmethod
+    def of(cls, instance: Instance) -> CheckedConstraints:
+        """Those of an instance. `ValueError` if there are `foreign_constraints` among them."""
+        forbidden = instance.compiled_constraints.forbidden
+        return cls(
+            must_link=normalised(instance.must_link),
+            cannot_link=normalised(np.concatenate([instance.cannot_link, forbidden])),
+            rules=cluster_rules(instance),
+        )
+
+
+def cluster_rules(instance: Instance) -> Rules:
+    """The constraints of an instance on clusters that are more than cannot-links."""
+    return tuple(_rules(instance.cluster_constraints, instance.points, alternatives=False))
+
+
+def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
+    """The names of constraints that are code which does not come with this package: nobody else
+    can check what they say."""
+    names: list[str] = []
+    for constraint in constraints:
+        if type(constraint) not in BUILT_IN:
+            names.append(type(constraint).__name__)
+        elif isinstance(constraint, AllOf | AnyOf):
+            names += foreign_constraints(constraint.constraints)
+    return list(dict.fromkeys(names))
+
+
+def _rules(
+    constraints: Iterable[ClusterConstraint], points: NDArray[np.float64], alternatives: bool
+) -> Iterator[Rule]:
+    """alternatives : whether forbidden pairs are rules, too, as no cannot-links stand for them"""
+    n = len(points)
+    for constraint in constraints:
+        if type(constraint) not in BUILT_IN:
+            raise ValueError(f"{type(constraint).__name__}: the checker does not know it")
+        if isinstance(constraint, AllOf):
+            yield from _rules(constraint.constraints, points, alternatives)
+        elif isinstance(constraint, AnyOf):
+            parts = (tuple(_rules([part], points, True)) for part in constraint.constraints)
+            yield Either(tuple(parts))
+        elif isinstance(constraint, BuiltInConstraint):
+            budget = constraint.budget(n)
+            if budget is not None:
+                most = min(budget.limit, LARGEST_SUM)
+                yield Limit(budget.weights.astype(np.int64), normalised(budget.pairs), most)
+            elif alternatives:
+                forbidden = normalised(constraint.forbidden_pairs(points))
+                yield Limit(np.zeros(n, np.int64), forbidden, 0)

@@ -1,0 +1,311 @@
+"""Certificates of runs with constraints on clusters, against enumeration."""
+
+import math
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.certificates.replay import propagated
+from sdpbb.checker import command, container, digests
+from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.reading import read_constraints
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import broken_by, over_blocks
+from sdpbb.errors import ParameterError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Contraction, Infeasibility, contract
+from sdpbb.problem.cluster_rules import CheckedConstraints, cluster_rules
+from sdpbb.search.parameters import BranchingParameters, SearchParameters
+from sdpbb.verification import verdict_on
+from tests.certificates.test_certificates import WEAK
+from tests.checker.corrupted import mutations
+from tests.constrained import (
+    COMPILED,
+    ForbiddenSets,
+    _is_allowed,
+    all_of,
+    any_of,
+    constrained_instance,
+)
+from tests.enumeration import optimum
+
+CERTIFIED = (*COMPILED, all_of, any_of)
+
+
+def deep(rng, points):
+    """Alternatives of alternatives, of all kinds."""
+    kinds = rng.permutation(len(CERTIFIED))[:3]
+    parts = [CERTIFIED[kind](rng, points) for kind in kinds]
+    return sdpbb.AnyOf([sdpbb.AllOf(parts[:2]), parts[2]])
+
+
+def random_instance(seed: int) -> sdpbb.Instance:
+    """One or two constraints of each kind, with a few pairs."""
+    rng = np.random.default_rng(seed)
+    kinds = [*CERTIFIED, deep]
+    chosen = [kinds[at] for at in rng.permutation(len(kinds))[: int(rng.integers(1, 3))]]
+    return constrained_instance(rng, chosen, n_max=7)
+
+
+def certified(instance, path, **parameters):
+    return sdpbb.solve(instance, SolverParameters(**parameters), certificate=path)
+
+
+@pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
+@given(seed=st.integers(0, 10**6), weak=st.booleans(), candidates=st.sampled_from([1, 3]))
+@settings(max_examples=30, deadline=None)
+def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak, candidates):
+    instance = random_instance(seed)
+    path = tmp_path_factory.mktemp("run") / "proof"
+    search = SearchParameters(branching=BranchingParameters(candidates, 1))
+    sdp = WEAK if weak else SdpParameters()
+    result = certified(instance, path, bounding=bounding, sdp=sdp, search=search, gap=1e-6)
+    verdict = sdpbb.verify_certificate(path, instance)
+    assert verdict.status == result.status.value
+    truth = optimum(instance)
+    if truth is None:
+        assert verdict.status == "infeasible"
+    else:
+        assert verdict.status == "optimal"
+        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
+        assert verdict.cost <= truth * (1 + 1e-6) + 1e-12
+
+
+@given(seed=st.integers(0, 10**6), limit=st.integers(1, 4))
+@settings(max_examples=20, deadline=None)
+def test_a_run_that_stops_early_proves_what_it_says(tmp_path_factory, seed, limit):
+    instance = random_instance(seed)
+    path = tmp_path_factory.mktemp("run") / "proof"
+    result = certified(instance, path, sdp=WEAK, gap=1e-9, node_limit=limit)
+    verdict = sdpbb.verify_certificate(path, instance)
+    assert verdict.status == result.status.value
+    truth = optimum(instance)
+    if verdict.lower_bound is not None:
+        assert verdict.lower_bound <= (math.inf if truth is None else truth * (1 + 1e-12) + 1e-28)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_changed_is_rejected_or_still_true(tmp_path, seed):
+    instance = random_instance(seed)
+    path = tmp_path / "proof"
+    certified(instance, path, bounding="colgen", gap=1e-9)
+    truth, content = optimum(instance), path.read_bytes()
+    rejected = 0
+    for description, data in islice(mutations(content, np.random.default_rng(seed)), 150):
+        try:
+            verdict = verdict_of(data, instance)
+        except Rejected:
+            rejected += 1
+            continue
+        if truth is None:
+            assert verdict.status in ("infeasible", "unknown"), description
+            continue
+        assert verdict.status != "infeasible", description
+        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28, description
+        assert verdict.cost is None or verdict.cost >= truth * (1 - 1e-12), description
+    assert rejected >= 100
+
+
+def verdict_of(data: bytes, instance: sdpbb.Instance):
+    return verdict_on(Certificate.read(data), instance)
+
+
+def said_to_be_about(path, instance: sdpbb.Instance) -> bytes:
+    """A certificate with the digest of the constraints on clusters of another instance."""
+    document, arrays = container.unpack(path.read_bytes())
+    rules = digests.of_rules(cluster_rules(instance))
+    return container.pack({**document, "rules": rules}, list(arrays))
+
+
+def small_instance(*constraints, **more) -> sdpbb.Instance:
+    points = np.random.default_rng(4).normal(size=(9, 2))
+    return sdpbb.Instance(points, 3, cluster_constraints=constraints, **more)
+
+
+OTHERS = [
+    (),
+    (sdpbb.MaximumSize(4),),
+    (sdpbb.MaximumSize(3), sdpbb.MaximumSize(4)),
+    (sdpbb.MaximumOverlap(range(9), 2),),
+    (sdpbb.MinimumDifference([], 4),),
+    (sdpbb.AnyOf([sdpbb.MaximumSize(3)]),),
+    (sdpbb.AnyOf([sdpbb.MaximumSize(3), sdpbb.MaximumDiameter(1.0)]),),
+    (sdpbb.SoftCannotLinks([(0, 1), (1, 2)], 1),),
+]
+
+
+def test_a_certificate_is_about_one_set_of_constraints(tmp_path):
+    instance = small_instance(sdpbb.MaximumSize(3))
+    certified(instance, tmp_path / "proof")
+    assert sdpbb.verify_certificate(tmp_path / "proof", instance).status == "optimal"
+    for constraints in OTHERS:
+        other = replace(instance, cluster_constraints=constraints)
+        with pytest.raises(sdpbb.CertificateError, match="about other constraints on clusters"):
+            sdpbb.verify_certificate(tmp_path / "proof", other)
+    # What says the same in another way is the same.
+    for same in (
+        (sdpbb.MaximumSize(3), sdpbb.MaximumSize(3)),
+        (sdpbb.AllOf([sdpbb.MaximumSize(3)]),),
+        (sdpbb.MaximumOverlap(range(9), 3),),
+    ):
+        other = replace(instance, cluster_constraints=same)
+        assert sdpbb.verify_certificate(tmp_path / "proof", other).status == "optimal"
+
+
+@pytest.mark.parametrize("constraints", OTHERS[1:])
+def test_a_proof_for_other_constraints_is_none(tmp_path, constraints):
+    """With the digest of the constraints exchanged, what fails is the proof: where it does not, the
+    claim is true of these, too."""
+    instance = small_instance(sdpbb.MaximumSize(3))
+    certified(instance, tmp_path / "proof", gap=1e-9)
+    document, arrays = container.unpack((tmp_path / "proof").read_bytes())
+    other = replace(instance, cluster_constraints=constraints)
+    forged = container.pack(
+        {**document, "rules": digests.of_rules(cluster_rules(other))}, list(arrays)
+    )
+    truth = optimum(other)
+    try:
+        verdict = verdict_of(forged, other)
+    except Rejected:
+        return
+    assert truth is not None
+    assert verdict.lower_bound <= truth * (1 + 1e-12)
+    assert verdict.cost == pytest.approx(truth, rel=1e-9)
+
+
+def test_labels_that_do_not_keep_the_constraints_are_rejected(tmp_path):
+    """The best clustering without a constraint, claimed for the instance with it."""
+    free, limited = small_instance(), small_instance(sdpbb.MaximumSize(3))
+    assert optimum(free) < optimum(limited)
+    certified(free, tmp_path / "proof", gap=1e-9)
+    document, arrays = container.unpack((tmp_path / "proof").read_bytes())
+    forged = container.pack(
+        {**document, "rules": digests.of_rules(cluster_rules(limited))}, list(arrays)
+    )
+    with pytest.raises(Rejected, match=r"labels: cluster \d does not keep the constraints on clus"):
+        verdict_of(forged, limited)
+
+
+def pigeons() -> sdpbb.Instance:
+    """Eight points in three clusters, which hold two pairs each: three points have three pairs, so
+    that six points are the most. No two blocks by themselves, nor all of them, say so."""
+    points = np.random.default_rng(2).normal(size=(8, 2))
+    pairs = [(i, j) for i in range(8) for j in range(i)]
+    constraints = (sdpbb.SoftCannotLinks(pairs, 2),)
+    return sdpbb.Instance(points, 3, cluster_constraints=constraints)
+
+
+def test_prices_prove_that_there_is_no_clustering(tmp_path):
+    instance = pigeons()
+    assert optimum(instance) is None
+    result = certified(instance, tmp_path / "proof")
+    assert result.status.value == "infeasible"
+    document, arrays = container.unpack((tmp_path / "proof").read_bytes())
+    ends = [node["end"].get("infeasible", {}).get("kind") for node in document["nodes"]]
+    assert "prices" in ends
+    verdict = sdpbb.verify_certificate(tmp_path / "proof", instance)
+    assert verdict.status == "infeasible"
+    # Clusters that may hold more of the prices may hold them all.
+    reasons = [n["end"]["infeasible"] for n in document["nodes"] if "infeasible" in n["end"]]
+    reason = next(reason for reason in reasons if reason["kind"] == "prices")
+    stored = list(arrays)
+    reason["least"] *= 2
+    with pytest.raises(Rejected, match="prices of all blocks are not above"):
+        verdict_of(container.pack(document, stored), instance)
+
+
+def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
+    points = np.random.default_rng(5).normal(size=(20, 2))
+    pairs = [(i, j) for i in range(6) for j in range(i)]
+    limits = (sdpbb.MaximumSize(6), sdpbb.SoftCannotLinks(pairs, 2))
+    instance = sdpbb.Instance(points, 4, cluster_constraints=limits)
+    parameters = SolverParameters(bounding="colgen", gap=1e-6, certify=True)
+    whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
+    assert whole.statistics.n_nodes > 1
+    state, proof = tmp_path / "state", tmp_path / "parts"
+    sdpbb.solve(instance, replace(parameters, node_limit=1), checkpoint=state)
+    sdpbb.resume(state, node_limit=None, certificate=proof)
+    assert proof.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert sdpbb.verify_certificate(proof, instance).status == "optimal"
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_the_checker_infers_what_the_engine_does(seed):
+    """The same blocks and the same cannot-links, or that there is no clustering."""
+    instance = random_instance(seed)
+    stated = CheckedConstraints.of(instance)
+    pairs = stated.must_link, stated.cannot_link
+    root = Blocks.of(instance.n_points, instance.k, *pairs, stated.rules)
+    blocks, _, reason = propagated(root)
+    contraction = contract(instance)
+    assert isinstance(contraction, Infeasibility) is (reason is not None)
+    if isinstance(contraction, Contraction):
+        assert np.array_equal(blocks.block_of, contraction.block_of)
+        assert np.array_equal(blocks.adjacency, contraction.adjacency)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_rules_say_what_the_constraints_do(seed):
+    """Of every set of points."""
+    instance = random_instance(seed)
+    stated, n = CheckedConstraints.of(instance), instance.n_points
+    sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1 > 0
+    i, j = stated.cannot_link.T
+    kept = ~(sets[:, i] & sets[:, j]).any(axis=1)
+    kept &= ~broken_by(over_blocks(stated.rules, np.arange(n)), sets)
+    singles = replace(instance, must_link=[])
+    expected = [_is_allowed(singles, np.flatnonzero(members)) for members in sets]
+    assert np.array_equal(kept, expected)
+
+
+def test_the_program_that_stands_alone_reads_the_same_constraints(tmp_path):
+    points = np.random.default_rng(0).normal(size=(9, 2))
+    np.save(tmp_path / "points.npy", points)
+    lines = ["ML 0 1", "CL 2 3", "GAMMA 3.5", "DELTA 0.1", "MAXSIZE 4", "OVERLAP 2 3 4 5 4"]
+    lines += ["DIFFERENCE 3 7 8", "SOFTCL 1 4 5 6 5 5 4", f"MAXSIZE {10**12}", "# nothing"]
+    (tmp_path / "constraints").write_text("\n".join(lines))
+    instance = sdpbb.read_instance(tmp_path / "points.npy", 3, tmp_path / "constraints")
+    engine = CheckedConstraints.of(instance)
+    alone = read_constraints(str(tmp_path / "constraints"), points)
+    assert digests.of_pairs(alone.must_link) == digests.of_pairs(engine.must_link)
+    assert digests.of_pairs(alone.cannot_link) == digests.of_pairs(engine.cannot_link)
+    assert digests.of_rules(alone.rules) == digests.of_rules(engine.rules)
+    certified(instance, tmp_path / "proof")
+    arguments = [str(tmp_path / "proof"), str(tmp_path / "points.npy"), "--constraints"]
+    assert command.main([*arguments, str(tmp_path / "constraints")]) == command.VERIFIED
+    (tmp_path / "fewer").write_text("\n".join(lines[:4]))
+    assert command.main([*arguments, str(tmp_path / "fewer")]) == command.REJECTED
+
+
+def test_what_is_code_of_the_users_own_is_refused_by_name(tmp_path):
+    own = ForbiddenSets((frozenset({0, 1}),))
+
+    class Small(sdpbb.AllOf):
+        def allows(self, instance, members):
+            return len(members) < 4
+
+    for constraint in (own, sdpbb.AnyOf([sdpbb.MaximumSize(3), own]), Small([])):
+        name = type(constraint).__name__ if isinstance(constraint, Small) else "ForbiddenSets"
+        instance = small_instance(constraint)
+        with pytest.raises(ParameterError, match=rf"^certificate = .*proof: .* {name} is a constr"):
+            sdpbb.solve(instance, certificate=tmp_path / "proof")
+        with pytest.raises(sdpbb.CertificateError, match=rf"proof: {name} is a constraint on clus"):
+            sdpbb.verify_certificate(tmp_path / "proof", instance)
+    assert not (tmp_path / "proof").exists()
+
+
+def test_soft_constraints_are_refused_by_the_check(tmp_path):
+    instance = small_instance(sdpbb.MaximumSize(4))
+    certified(instance, tmp_path / "proof")
+    soft = replace(instance, soft_must_link=[(0, 1, 0.5)])
+    with pytest.raises(sdpbb.CertificateError, match="proof: the instance has soft constraints"):
+        sdpbb.verify_certificate(tmp_path / "proof", soft)

@@ -1,0 +1,165 @@
+"""Certificates of gaps, of batches, and of constraints that cannot hold together."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.batch import BatchParameters, Job, run_batch
+from sdpbb.cli import ExitCode
+from sdpbb.errors import CertificateError, ParameterError
+from sdpbb.problem.formats import write_points
+from tests.certificates.test_constrained import random_instance
+from tests.constrained import ForbiddenSets
+from tests.enumeration import clusterings, feasible_clusterings, optimum
+
+POINTS = np.random.default_rng(0).normal(size=(9, 2))
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, seed):
+    instance, rng = random_instance(seed), np.random.default_rng(seed)
+    path = tmp_path_factory.mktemp("gap") / "proof"
+    candidates = feasible_clusterings(instance)
+    if not len(candidates) or rng.random() < 0.3:
+        candidates = clusterings(instance.n_points, instance.k)
+    labels = candidates[rng.integers(len(candidates))]
+    report = sdpbb.optimality_gap(instance, labels, certificate=path)
+    verdict, truth = sdpbb.verify_certificate(path, instance), optimum(instance)
+    if truth is None:
+        assert verdict.status == "infeasible"
+        return
+    assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
+    if report.is_comparable:
+        assert verdict.cost == pytest.approx(report.sum_of_squares, abs=1e-12)
+        assert verdict.status == ("optimal" if report.proven_optimal else "feasible")
+    else:
+        assert verdict.cost == pytest.approx(report.result.objective, abs=1e-12)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=25, deadline=None)
+def test_a_check_is_certified_where_nothing_fits(tmp_path_factory, seed):
+    instance = random_instance(seed)
+    path = tmp_path_factory.mktemp("check") / "proof"
+    report = sdpbb.check_constraints(instance, certificate=path)
+    assert report.is_feasible is (optimum(instance) is not None)
+    assert path.exists() is (not report.is_feasible)
+    if path.exists():
+        assert sdpbb.verify_certificate(path, instance).status == "infeasible"
+
+
+def test_a_check_without_a_proof_in_time_keeps_its_report(tmp_path, monkeypatch):
+    instance = sdpbb.Instance(POINTS, 2, cluster_constraints=[sdpbb.MaximumSize(4)])
+    feasible = sdpbb.Instance(POINTS, 2)
+    monkeypatch.setattr(
+        "sdpbb.constraint_checks.solve_and_certify",
+        lambda *_, **__: sdpbb.solve(feasible, sdpbb.SolverParameters(node_limit=1)),
+    )
+    with pytest.raises(CertificateError, match=r"proof: not written, as no proof .* 60 s") as error:
+        sdpbb.check_constraints(instance, certificate=tmp_path / "proof")
+    assert error.value.result.is_feasible is False
+    assert not (tmp_path / "proof").exists()
+
+
+def test_what_cannot_be_checked_is_refused_before(tmp_path):
+    path = tmp_path / "proof"
+    own = sdpbb.Instance(POINTS, 2, cluster_constraints=[ForbiddenSets(())])
+    soft = sdpbb.Instance(POINTS, 2, soft_cannot_link=[(0, 1, 0.5)])
+    for instance, why in ((own, "ForbiddenSets"), (soft, "soft constraints")):
+        with pytest.raises(ParameterError, match=rf"^certificate = .*proof: expected none.*{why}"):
+            sdpbb.check_constraints(instance, certificate=path)
+    with pytest.raises(ParameterError, match=r"^certificate = .*proof: .*ForbiddenSets"):
+        sdpbb.optimality_gap(own, np.arange(9) % 2, certificate=path)
+
+
+def test_a_full_disk_costs_nobody_the_report_of_a_gap(tmp_path, monkeypatch):
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sdpbb.run.replacement", full)
+    with pytest.raises(CertificateError, match=r"could not be written .No space") as error:
+        sdpbb.optimality_gap(POINTS, np.arange(9) % 2, certificate=tmp_path / "proof")
+    assert error.value.result.lower_bound > 0.0
+
+
+@pytest.fixture
+def files(tmp_path):
+    write_points(tmp_path / "points.txt", POINTS, 3)
+    (tmp_path / "size.txt").write_text("MAXSIZE 3\n")
+    (tmp_path / "wrong.txt").write_text("ML 0 1\nML 1 2\nCL 0 2\n")
+    return tmp_path
+
+
+def test_a_batch_leaves_a_certificate_for_each_result(files):
+    names = {"size": "size.txt", "wrong": "wrong.txt", "none": "none.txt"}
+    jobs = [
+        Job(str(files / "points.txt"), name, constraints=str(files / file))
+        for name, file in names.items()
+    ]
+    out = files / "out"
+    first = run_batch(jobs[:1], out)
+    assert first.rows[0].certificate is None
+    assert not (out / "certificates").exists()
+    wanted = BatchParameters(certificates=True, resume=True)
+    rows = {row.name: row for row in run_batch(jobs, out, wanted).rows}
+    assert [rows[name].status for name in names] == ["optimal", "infeasible", "bad_input"]
+    assert rows["none"].certificate is None
+    for name in ("size", "wrong"):
+        assert rows[name].certificate == f"certificates/{name}.cert"
+        instance = sdpbb.read_instance(files / "points.txt", None, files / names[name])
+        verdict = sdpbb.verify_certificate(out / rows[name].certificate, instance)
+        assert verdict.status == rows[name].status
+    assert sorted(path.name for path in (out / "certificates").iterdir()) == [
+        "size.cert",
+        "wrong.cert",
+    ]
+    # What has a certificate is not done again.
+    again = run_batch(jobs[:2], out, wanted)
+    assert again.rows == (rows["size"], rows["wrong"])
+
+
+def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch):
+    from sdpbb.batch.evaluation import evaluate
+
+    monkeypatch.setattr("sdpbb.run.certificate_bytes", None)
+    job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))
+    task = {**job.to_dict(), "certificate": str(files / "a.cert")}
+    value = evaluate(task, __import__("threading").Event(), lambda: None)
+    assert (value["status"], value["certificate"]) == ("optimal", False)
+    assert "a.cert: could not be written" in value["message"]
+
+
+def test_the_commands(run, files):
+    points, size, wrong = (str(files / f"{name}.txt") for name in ("points", "size", "wrong"))
+    proof = files / "proof"
+    verify = partial(run, "verify", str(proof), "--data", points, "--constraints")
+    code, _, _ = run("check", points, "--constraints", wrong, "--certificate", str(proof))
+    assert code == ExitCode.INFEASIBLE
+    assert verify(wrong)[0] == ExitCode.INFEASIBLE
+    proof.unlink()
+    code, _, errors = run("check", points, "--constraints", size, "--certificate", str(proof))
+    assert code == ExitCode.FOUND
+    assert errors.endswith("proof: not written, as the constraints can hold together\n")
+    assert not proof.exists()
+    labels = files / "labels.txt"
+    labels.write_text("".join(f"{i // 3}\n" for i in range(9)))
+    gap = partial(run, "gap", points, str(labels), "--certificate", str(proof), "--constraints")
+    code, _, errors = gap(size)
+    assert (code, errors) == (ExitCode.OPTIMAL, "")
+    code, text, _ = verify(size, "--labels", str(labels), "--json", "-")
+    assert code == ExitCode.LIMIT
+    assert json.loads(text[text.index("{") :])["status"] == "feasible"
+    (files / "apart.txt").write_text("CL 0 1\n")
+    apart = str(files / "apart.txt")
+    code, _, errors = gap(apart)
+    assert code == ExitCode.OPTIMAL
+    assert "of the best one found, as LABELS violate constraints" in errors
+    assert verify(apart)[0] == ExitCode.OPTIMAL
+    assert verify(apart, "--labels", str(labels))[0] == ExitCode.REJECTED
+    assert verify(size)[0] == ExitCode.REJECTED
