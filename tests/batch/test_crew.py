@@ -253,7 +253,7 @@ def test_a_torn_message_is_the_end_of_the_parent():
             assert json.loads(worker.stdout.readline()) == {"ready": True}
             worker.stdin.write(b'{"task": {"da')
             worker.stdin.close()
-            assert worker.wait(timeout=20) == LOST_PARENT
+            assert worker.wait(timeout=60) == LOST_PARENT
         finally:
             worker.kill()
 

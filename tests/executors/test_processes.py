@@ -70,7 +70,7 @@ def semaphores(pid):
     return {path.name for path in SEMAPHORES.glob(f"sem.loky-{pid}-*")}
 
 
-def eventually(holds, seconds=20):
+def eventually(holds, seconds=60):
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -217,7 +217,7 @@ def test_the_first_workers_of_a_process_leave_signals_to_it():
         capture_output=True,
         text=True,
         start_new_session=True,
-        timeout=60,
+        timeout=120,
     )
     assert (coordinator.stdout, coordinator.stderr) == ("0\n", "")
 
@@ -269,7 +269,7 @@ def test_a_worker_killed_between_two_tasks_costs_none(pool):
 def test_a_worker_that_dies_in_the_middle_of_its_answer(pool, tmp_path):
     # Without precautions, a thread of loky's waits for the other half for ever.
     pool.submit(0, tasks.die_while_answering, tmp_path / "marker", 10**6)
-    assert pool.wait(30) == [Completion(0, bytes(10**6))]
+    assert pool.wait(120) == [Completion(0, bytes(10**6))]
     assert pool.n_deaths == 1
 
 
@@ -387,7 +387,7 @@ def test_no_worker_outlives_a_coordinator_that_is_killed():
         below = psutil.Process(coordinator.pid).children(recursive=True)
         assert {busy, idle} < set(below)  # and the trackers of semaphores
         coordinator.kill()
-        assert eventually(lambda: not any(is_alive(process) for process in below), 10)
+        assert eventually(lambda: not any(is_alive(process) for process in below), 60)
         assert coordinator.stderr.read() == ""
     assert not semaphores(coordinator.pid)
 
