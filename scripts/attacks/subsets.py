@@ -45,18 +45,21 @@ def least_cost(
     whole = math.lcm(*range(1, n + 1))
     most = None if known is None else known * exact.unit * whole
     clusters = _clusters(blocks, whole, most)
+    cost_of = {cluster: cost for found in clusters for cluster, cost in found}
     everything = 2 ** len(blocks.sizes) - 1
 
     @cache
     def least(left: int, count: int) -> int | None:
         """Of the blocks that are left, in so many clusters; None if that cannot be."""
-        if not left:
-            return 0 if count == 0 else None
-        if left.bit_count() < count or count == 0:
+        if left.bit_count() < count:
             return None
+        if count == 1:
+            return cost_of.get(left)
         best: int | None = None
         for cluster, cost in clusters[(left & -left).bit_length() - 1]:
-            if cluster & left != cluster or (best is not None and cost >= best):
+            if best is not None and cost >= best:
+                break  # they are in the order of their costs
+            if cluster & left != cluster:
                 continue
             rest = least(left ^ cluster, count - 1)
             if rest is not None and (best is None or cost + rest < best):
