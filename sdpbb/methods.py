@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from heuristics.method import Heuristic, Soft
 from heuristics.multi_start import MultiStart
 from heuristics.registry import method
+from heuristics.warm_up import exercise_wide_components
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.compilation import load_kernels
 from sdpbb.errors import ParameterError
@@ -22,7 +23,7 @@ from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
-from sdpbb.problem import Contraction, Instance, SoftPairs
+from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.search.branch_and_bound import GRACE, LOOK
 from sdpbb.search.parameters import HeuristicSchedule
 from sdpbb.search.workforce import MOST_BLOCKS
@@ -159,7 +160,11 @@ def prepare_kernels(name: str) -> None:
     prepared = heuristic(name)
     points = np.random.default_rng(0).normal(size=(16, 3))
     pairs = np.array([[0, 1], [2, 3], [3, 4]])
-    prepared.run(Instance(points, 3, cannot_link=pairs))
+    instance = Instance(points, 3, cannot_link=pairs)
+    prepared.run(instance)
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)
+    exercise_wide_components(contraction)
     if prepared.soft is Soft.WEIGHED:
         soft = SoftPairs(pairs, np.ones(len(pairs)))
         prepared.run(Instance(points, 3, soft_cannot_link=soft))

@@ -72,7 +72,7 @@ class Structure:
         component = connected_components(graph, directed=False)[1]
         buckets: list[Bucket] = []
         self.wide: list[Wide] = []
-        narrow: list[NDArray[np.intp]] = []
+        narrow: list[NDArray[np.int64]] = []
         budget = BUDGETS * table_budget
         for number, pairs in grouped(matter, component[i]):
             if narrow or self.wide:

@@ -202,9 +202,9 @@ def test_rounded_profits_are_not_less_than_the_differences(monkeypatch):
     seen = []
     of = PricingProblem.of.__func__
 
-    def recording(cls, sizes, means, profits, linked, exponent, rules):
+    def recording(cls, sizes, means, profits, linked, exponent, slack=0.0, rules=()):
         seen.append((profits, exponent))
-        return of(cls, sizes, means, profits, linked, exponent, rules)
+        return of(cls, sizes, means, profits, linked, exponent, slack, rules)
 
     monkeypatch.setattr(PricingProblem, "of", classmethod(recording))
     prices, scatter = rng.random(50), rng.random(50) * 1e-3
