@@ -182,14 +182,16 @@ def _search(
     if search is None and first is not None:
         search = _begun(instance, contraction, first.labels, "start", tolerances)
     if search is None:
-        found = begin.infeasibility or find_feasible(contraction, limits.seconds_left)
+        found = begin.infeasibility or find_feasible(
+            contraction, limits.seconds_left, lambda: limits.urgent() is not None
+        )
         if isinstance(found, Infeasibility):
             file.write(_ended(begin, limits, found), finished=True)
             result = infeasible(found, begin, limits.seconds, contraction.n_blocks)
             return result, no_clustering
         if found is None:
             file.write(_ended(begin, limits), finished=True)
-            limit = Termination.TIME_LIMIT
+            limit = limits.urgent() or Termination.TIME_LIMIT
             result = unknown(limit, 0.0, begin, limits.seconds, contraction.n_blocks)
             return result, SearchProof()
         labels = contraction.lift(found)

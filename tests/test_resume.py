@@ -95,7 +95,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
 
 def test_what_had_no_clustering_yet_is_begun_again(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.run.find_feasible", lambda contraction, seconds: None)
+        patch.setattr("sdpbb.run.find_feasible", lambda contraction, seconds, stop: None)
         result = solve(SMALL, replace(HASTY, time_limit=1.0), checkpoint=path)
     assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
     result = resume(path, time_limit=math.inf)

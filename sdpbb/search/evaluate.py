@@ -154,7 +154,7 @@ def evaluate(
     decided, bounded = contractions
     feasible = known_labels(node, decided)
     if feasible is None:
-        found = find_feasible(decided, clock.seconds_left)
+        found = find_feasible(decided, clock.seconds_left, clock.is_urgent)
         if isinstance(found, Infeasibility):
             return Outcome(NodeStatus.INFEASIBLE, node.lower)
         if found is None:
