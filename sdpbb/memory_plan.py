@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
-from sdpbb.bounds.bound import Bounding
 from sdpbb.bounds.colgen.bounding import ColgenBounding, is_easy_to_price
 from sdpbb.bounds.hybrid import HybridBounding
-from sdpbb.bounds.scatter import ScatterBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.executors.memory import free_mebibytes, resident_mebibytes
 from sdpbb.parameters import SolverParameters
@@ -28,19 +25,14 @@ class MemoryPlan:
     """What a run does in the memory that it has.
 
     parameters : as asked for, but with a bounding and a number of workers that fit
-    bounding : that of the parameters, or `ScatterBounding` where none fits
     needed, available : MiB that bounding a node as asked for would take, and that there are
+    is_without_bound : whether no bound fits
     """
 
     parameters: SolverParameters
-    bounding: Bounding[Any]
     needed: float
     available: float
-
-    @property
-    def is_without_bound(self) -> bool:
-        """Whether no bound fits."""
-        return isinstance(self.bounding, ScatterBounding)
+    is_without_bound: bool = False
 
 
 def bounding_of(parameters: SolverParameters) -> SdpBounding | ColgenBounding | HybridBounding:
@@ -69,12 +61,11 @@ def memory_plan(
     if parameters.bounding == "hybrid" and easy and not is_resumed:
         candidates.append(replace(parameters, bounding="colgen"))
     for candidate in candidates:
-        bounding = bounding_of(candidate)
-        taken = _needed(bounding, contraction)
+        taken = _needed(bounding_of(candidate), contraction)
         if taken <= max(available, LITTLE):
             fitting = _with_workers(candidate, contraction, int(available / taken))
-            return MemoryPlan(fitting, bounding, needed, available)
-    return MemoryPlan(parameters, ScatterBounding(), needed, available)
+            return MemoryPlan(fitting, needed, available)
+    return MemoryPlan(parameters, needed, available, is_without_bound=True)
 
 
 def _with_workers(

@@ -28,7 +28,7 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
 from sdpbb.files import replacement, shown_path
-from sdpbb.memory_plan import MemoryPlan, memory_plan
+from sdpbb.memory_plan import MemoryPlan, bounding_of, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import cluster_rules
@@ -202,7 +202,7 @@ def _search(
     if plan.parameters != parameters or plan.is_without_bound:
         observer(_memory_short(plan, contraction.n_blocks))
         begin = replace(begin, parameters=plan.parameters)
-    bounding: Bounding[Any] = plan.bounding
+    bounding: Bounding[Any] = bounding_of(plan.parameters)
     if parameters.certify:
         bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
     context = EvaluationContext(

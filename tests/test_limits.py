@@ -252,7 +252,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
             plan = memory_plan(parameters, contraction, is_resumed=False)
             if plan.is_without_bound:
                 continue
-            taken = WORKER + (1.0 + SENT) * plan.bounding.mebibytes(contraction)
+            taken = WORKER + (1.0 + SENT) * bounding_of(plan.parameters).mebibytes(contraction)
             assert plan.parameters.workers * taken <= free
         assert plan.parameters == parameters
         # What has begun with one bounding goes on with it, or with none.

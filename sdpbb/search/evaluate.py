@@ -323,11 +323,11 @@ class _NodeSearch:
     def _raise_to_scatter(self) -> None:
         """Take what the points of each block cost among themselves."""
         bounding = self._context.bounding
-        if isinstance(bounding, CertifiedBounding):
+        if not isinstance(bounding, CertifiedBounding):
+            self._raise_to(scatter_bound(self._bounded))
+        elif not self._context.is_without_bound:  # the checker's blocks are a matrix, too
             self._proof = bounding.scatter_proof(self._bounded)
             self._raise_to(SafeBound(self._proof.bound))
-        else:
-            self._raise_to(scatter_bound(self._bounded))
 
     def _raise_to(self, bound: SafeBound) -> None:
         """Take a bound on the clusterings that keep the node's decisions."""
@@ -339,6 +339,9 @@ class _NodeSearch:
         before = schedule.before if self._node.number == 0 else None
         if self._clock.is_urgent():
             return self._outcome(NodeStatus.UNFINISHED)
+        is_to_be_bounded = self._clock.bounds and not self._context.is_without_bound
+        if not is_to_be_bounded:
+            self._raise_to_scatter()
         if self._n_heuristics == 0:
             apart = self._apart()
             if apart is None and before is not None and self._run_heuristic(before, None):
@@ -346,8 +349,7 @@ class _NodeSearch:
             if apart is not None:
                 return apart
             self._n_heuristics = 1
-        if not self._clock.bounds:
-            self._raise_to_scatter()
+        if not is_to_be_bounded:
             return self._outcome(NodeStatus.UNFINISHED)
         run = self._begin()
         while not self._clock.is_urgent():
@@ -531,8 +533,7 @@ class _NodeSearch:
         """What the evaluation has come to."""
         if status is NodeStatus.UNFINISHED:
             known = self._node.state or EvaluationState()
-            run = None if self._context.is_without_bound else self._run
-            bounding = known.bounding if run is None else run.state()
+            bounding = known.bounding if self._run is None else self._run.state()
             more["state"] = EvaluationState(bounding, self._n_heuristics)
         return Outcome(
             status=status,

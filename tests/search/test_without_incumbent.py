@@ -113,6 +113,7 @@ class SeeingRun(BlindRun):
 
 def use(monkeypatch, bounding):
     monkeypatch.setattr("sdpbb.memory_plan.bounding_of", lambda parameters: bounding)
+    monkeypatch.setattr("sdpbb.run.bounding_of", lambda parameters: bounding)
 
 
 class EvenSpread(ClusterConstraint):
