@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from threadpoolctl import threadpool_limits
+
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.verdict import Verdict
@@ -45,7 +47,9 @@ def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> Verd
         reason = getattr(error, "strerror", None) or error
         raise CertificateError(f"{name}: cannot be read ({reason})") from None
     try:
-        return verdict_on(Certificate.read(content), instance)
+        # Two BLAS threads have been seen to slow small eigenvalue problems down by factors.
+        with threadpool_limits(1):
+            return verdict_on(Certificate.read(content), instance)
     except Rejected as error:
         raise CertificateError(f"{name}: rejected: {error}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 
@@ -29,5 +30,11 @@ def _package() -> str:
     return _COPY
 
 
+# Two BLAS threads have been seen to slow small eigenvalue problems down by factors; which library
+# NumPy comes with, it does not say before it is loaded.
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+
 if __name__ == "__main__":
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
     sys.exit(importlib.import_module(f"{_package()}.command").main(sys.argv[1:]))
