@@ -352,7 +352,7 @@ def test_what_was_proven_before_pairs_were_fixed_is_not_counted_after(tmp_path):
             bounding="sdp",
             sdp=WEAK,
             search=SearchParameters(branching=BranchingParameters(4, 1)),
-            gap=0.05,
+            gap=0.02,
             node_limit=limit,
         )
         result = sdpbb.solve(instance, parameters, certificate=tmp_path / "proof")

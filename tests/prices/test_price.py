@@ -185,13 +185,14 @@ def test_an_interval_rests_on_the_lower_bounds():
     assert not cannot_link.proven
 
 
-def test_what_is_rounding_is_no_gap():
-    # Must-linked points that are equal but for rounding: their cost is no 0, and its bound is.
+def test_the_least_of_costs_is_proven_as_others_are():
+    # Must-linked points that differ in the last digit.
     points = [[0.3], [0.1 + 0.2], [0.3], [0.9], [0.9], [0.3 * 3]]
     instance = Instance(points, 2, must_link=[(0, 1)], cannot_link=[(0, 3)])
     report = constraint_prices(instance)
     assert 0.0 < report.result.objective < 1e-30
-    assert report.result.gap == 0.0
+    assert report.result.status is SolutionStatus.OPTIMAL
+    assert 0.0 < report.result.lower_bound <= report.result.objective
     assert report.is_complete
 
 
