@@ -63,15 +63,15 @@ def _created(path: Path, mode: int | None) -> BinaryIO:
     """A new file with these permissions; None stands for those that any new file has."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     # The process's mask may take permissions off, and never adds any.
-    file = open(os.open(path, flags, 0o666 if mode is None else mode), "wb")  # noqa: SIM115
+    descriptor = os.open(path, flags, 0o666 if mode is None else mode)
     try:
-        created = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        created = stat.S_IMODE(os.fstat(descriptor).st_mode)
         if mode is not None and mode != created and hasattr(os, "fchmod"):  # not on Windows
-            os.fchmod(file.fileno(), mode)
+            os.fchmod(descriptor, mode)
     except BaseException:
-        file.close()
+        os.close(descriptor)
         raise
-    return file
+    return open(descriptor, "wb")
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:

@@ -48,7 +48,11 @@ from tests.trees import (
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
+    # Not beside others that start processes and measure their patience.
+    pytest.mark.xdist_group("processes"),
+]
 
 
 @pytest.fixture

@@ -21,6 +21,9 @@ distributed = pytest.importorskip("distributed")
 ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_RETRIES = "distributed.scheduler.allowed-failures=0"
 
+# Not beside others that start processes and measure their patience.
+pytestmark = pytest.mark.xdist_group("processes")
+
 
 @contextlib.contextmanager
 def started(n_workers, *settings):
@@ -66,7 +69,9 @@ def cluster():
 
 @pytest.fixture
 def pool(cluster):
-    with TaskPool(DaskCluster(cluster.address)) as pool:
+    # Workers are started again in some of the tests, which takes a while on a busy machine.
+    cluster = DaskCluster(cluster.address, connect_seconds=300.0, patience_seconds=300.0)
+    with TaskPool(cluster) as pool:
         yield pool
 
 

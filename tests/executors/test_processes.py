@@ -21,7 +21,11 @@ from tests.executors import tasks
 ROOT = Path(__file__).resolve().parents[2]
 SEMAPHORES = Path("/dev/shm")
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
+    # Not beside others that start processes and measure their patience.
+    pytest.mark.xdist_group("processes"),
+]
 
 
 @pytest.fixture
