@@ -12,4 +12,8 @@ venv="${VENV:-.venv-test}"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # Compiled once, rather than by each of the processes.
 "$venv/bin/python" -c "from sdpbb.compilation import load_all_kernels; load_all_kernels()"
-exec "$venv/bin/python" -m pytest -n 2 --dist loadgroup "$@"
+if [ $# -gt 0 ]; then
+  exec "$venv/bin/python" -m pytest -n 2 --dist worksteal "$@"
+fi
+"$venv/bin/python" -m pytest -n 2 --dist worksteal -m "not slow and not alone"
+exec "$venv/bin/python" -m pytest -n 0 -m "alone and not slow"

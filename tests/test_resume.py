@@ -117,6 +117,8 @@ def test_time_counts_on(path):
 def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     """To the last bit, however often it is left."""
     monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    for name in ("FIRST_REPORT", "SILENCE", "BETWEEN_CLUSTERINGS"):  # reports after slices only
+        monkeypatch.setattr(f"sdpbb.search.branch_and_bound.{name}", math.inf)
     parameters = replace(LONG, gap=1e-12, node_limit=1)
     whole = solve(LARGE, parameters)
     interrupt = threading.Event()

@@ -51,7 +51,7 @@ OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
     # Not beside others that start processes and measure their patience.
-    pytest.mark.xdist_group("processes"),
+    pytest.mark.alone,
 ]
 
 

@@ -182,10 +182,8 @@ class _Coordinator:
             self._limit = self._limits.reached(self._statistics.n_nodes)
             if self._context.is_without_bound and self._ready:
                 self._limit = Termination.MEMORY_LIMIT
-        if self._urgent_since is None and (urgent := self._limits.urgent()) is not None:
+        if self._urgent_since is None and self._limits.urgent() is not None:
             self._urgent_since = self._limits.seconds
-            if self._tree.n_open:
-                self._limit = urgent
 
     @property
     def _is_to_be_left(self) -> bool:

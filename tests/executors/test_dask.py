@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WITHOUT_RETRIES = "distributed.scheduler.allowed-failures=0"
 
 # Not beside others that start processes and measure their patience.
-pytestmark = pytest.mark.xdist_group("processes")
+pytestmark = pytest.mark.alone
 
 
 @contextlib.contextmanager

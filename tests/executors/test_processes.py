@@ -24,7 +24,7 @@ SEMAPHORES = Path("/dev/shm")
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
     # Not beside others that start processes and measure their patience.
-    pytest.mark.xdist_group("processes"),
+    pytest.mark.alone,
 ]
 
 
