@@ -27,8 +27,6 @@ from tests.trees import (
     CHOICE,
     HASTY,
     HUGE,
-    LARGE,
-    LARGE_OPTIMUM,
     LONG,
     SMALL,
     SMALL_OPTIMUM,
@@ -63,14 +61,15 @@ def test_time_limit_before_the_first_bound(workers, seconds):
     assert result.statistics.root_lower_bound is None
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_time_limit_within_the_tree(workers):
-    started = time.monotonic()
-    result = solve(LARGE, replace(LONG, workers=workers, time_limit=9.0, gap=0.0))
-    assert_stopped(result, LARGE, Termination.TIME_LIMIT)
-    assert time.monotonic() - started < 16.0
+@pytest.mark.parametrize(("workers", "seconds"), [(1, 4.0), (2, 20.0)])
+def test_time_limit_within_the_tree(workers, seconds):
+    """Other processes take seconds to begin where the machine is busy."""
+    endless = Instance(np.random.default_rng(1).normal(size=(100, 10)), 10)
+    result = solve(endless, replace(LONG, workers=workers, time_limit=seconds, gap=0.0))
+    assert_stopped(result, endless, Termination.TIME_LIMIT)
+    assert seconds <= result.statistics.wall_seconds < seconds + 5.0
     assert result.statistics.n_nodes > 1
-    assert result.lower_bound <= LARGE_OPTIMUM
+    assert result.lower_bound >= result.statistics.root_lower_bound
 
 
 @pytest.mark.parametrize("workers", [1, 2])
