@@ -26,8 +26,9 @@ class SolverParameters:
 
     Parameters
     ----------
-    gap : stop when (upper - lower) / upper is at most this, >= 0. Differences below the rounding of
-        double precision, relative to the total sum of squares, cannot be resolved whatever the gap
+    gap : stop when (upper - lower) / upper is at most this, >= 0; below 1e-12 it counts as 1e-12.
+        Where costs are too small beside distances for double precision to show so little, the run
+        ends as "feasible" (`Termination.PRECISION`)
     time_limit : seconds, > 0. This and node_limit are for the whole run, including what it took
         before it was resumed
     node_limit : nodes whose bound is computed, >= 1 and below 2^63; None for no limit
