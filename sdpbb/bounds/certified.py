@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -197,6 +198,7 @@ class CertifiedRun(Generic[Warm]):
     ) -> None:
         self._inner, self._contraction, self._contracted = inner, contraction, contracted
         self._rules = rules
+        self._check_seconds = 0.0  # of the longest check so far
         self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
         self._claimed = SafeBound(0.0)
@@ -228,7 +230,9 @@ class CertifiedRun(Generic[Warm]):
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """A step of the inner run; its bound as far as it is confirmed. What does not close the
         node is checked in the end, as checking takes as long as many iterations."""
-        progress = self._inner.advance(cutoff + SLACK * abs(cutoff), seconds_left)
+        progress = self._inner.advance(
+            cutoff + SLACK * abs(cutoff), lambda: seconds_left() - self._check_seconds
+        )
         if progress.bound.value == np.inf:  # the constraints alone say so
             return self._refuted(progress)
         if progress.bound > self._claimed:
@@ -290,6 +294,13 @@ class CertifiedRun(Generic[Warm]):
         """What is proven by evidence, with this share of the checker's limits; 0 if the checker
         rejects it: it gives up searches earlier than the run, and numbers may be beyond its range.
         """
+        begun = time.perf_counter()
+        try:
+            return self._judged(evidence, share)
+        finally:
+            self._check_seconds = max(self._check_seconds, time.perf_counter() - begun)
+
+    def _judged(self, evidence: Evidence, share: float) -> float:
         contracted, k, rules = self._contracted, self._contraction.k, self._rules
         adjacency = self._contraction.adjacency
         with suppress(Rejected), np.errstate(all="ignore"):

@@ -54,7 +54,8 @@ def _merged(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64],
 
 def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
     first = np.unique(blocks.block_of, return_index=True)[1]
-    neighbours = neighbour_sets(blocks.m, np.argwhere(np.triu(blocks.adjacency)))
+    pairs = np.argwhere(blocks.adjacency)  # few, and a triangle would be another matrix
+    neighbours = neighbour_sets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
     rows: dict[int, list[int]] = {}
     for clique, common in shared_cliques(neighbours, blocks.k - 1):
         for i in common:
