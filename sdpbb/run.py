@@ -49,7 +49,7 @@ from sdpbb.search.proof import ProofNode, SearchProof
 from sdpbb.search.stop import Limits, Sampled
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
-from sdpbb.search.workforce import MOST_BLOCKS, Workforce
+from sdpbb.search.workforce import MOST_BLOCKS, MOST_CONIC, Workforce
 
 # How often the memory is measured: what a process takes in between is not noticed.
 MEMORY_SECONDS = 0.25
@@ -155,8 +155,7 @@ def _workforce(
         return TaskPool(LocalProcesses(parameters.workers, prepare))
 
     several = cluster is not None or parameters.workers > 1
-    # A conic solver cannot be left in a round, which may take any time.
-    has_long_steps = n_blocks > MOST_BLOCKS or parameters.sdp.solver != "admm"
+    has_long_steps = n_blocks > (MOST_BLOCKS if parameters.sdp.solver == "admm" else MOST_CONIC)
     return Workforce(here, others, several, has_long_steps)
 
 

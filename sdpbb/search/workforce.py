@@ -14,6 +14,8 @@ ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
 # work of another process, which can be left behind in the middle of one: no step of LAPACK's and
 # no integer programme can be left otherwise. A step on 500 blocks takes a quarter of a second.
 MOST_BLOCKS, LONGEST_STEP = 600, 1.0
+# The same of the rounds of a conic solver: one takes 2 seconds for 40 blocks.
+MOST_CONIC = 30
 
 
 class Workforce:
