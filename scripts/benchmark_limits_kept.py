@@ -3,8 +3,9 @@
 Points in overlapping normal clouds about normal centres, 2,000 constraints drawn from the clouds.
 Each run is a command, or a Python program, of its own. The seconds are those of the clock from the
 start of the process to its end, and of the run's own clock where it tells (`run_over`); what a run
-of four points takes (imports, kernels, reading) is measured first and shown beside (`baseline`). Memory is the largest sum of the resident sizes of the process and
-its descendants, looked at ten times a second. Each row is appended to the CSV file at once.
+of four points takes (imports, kernels, reading) is measured first and shown beside (`baseline`).
+Memory is the largest sum of the resident sizes of the process and its descendants, looked at ten
+times a second. Each row is appended to the CSV file at once.
 """
 
 from __future__ import annotations
