@@ -16,7 +16,6 @@ from sdpbb.errors import BackendFailure
 Simplex = Literal["dual", "primal"]
 
 _STRATEGY = {"dual": 1, "primal": 4}
-_VERDICTS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
 _BASIC = int(highspy.HighsBasisStatus.kBasic)
 _LOWER = int(highspy.HighsBasisStatus.kLower)
 _STATUSES = {int(status): status for status in highspy.HighsBasisStatus.__members__.values()}
@@ -135,7 +134,7 @@ class GrowingModel:
 
     def solve(self, basis: Basis | None) -> Vertex | None:
         """An optimal vertex, from a basis if one is given; None if no x satisfies the rows. Where
-        HiGHS comes to no verdict from the basis, it begins once more from none.
+        HiGHS finds none from the basis, it begins once more without.
 
         Raises
         ------
@@ -143,9 +142,9 @@ class GrowingModel:
             If HiGHS ends without a verdict.
         """
         verdict = self._run(basis)
-        if verdict not in _VERDICTS and basis is not None:
+        if verdict != highspy.HighsModelStatus.kOptimal and basis is not None:
             # Simplex now and then gives up on a basis that is far from feasible, after the costs
-            # or bounds of many columns have changed.
+            # or bounds of many columns have changed, or calls what has a solution infeasible.
             verdict = self._run(None)
         highs = self._highs
         if verdict == highspy.HighsModelStatus.kInfeasible:

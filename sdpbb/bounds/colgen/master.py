@@ -140,15 +140,30 @@ class Master:
         BackendFailure
             If HiGHS ends without a verdict, or contradicts itself.
         """
-        if self._phase is Phase.FEASIBILITY:
-            free = np.concatenate([np.full(self._m, math.inf), np.zeros(self._m)])
-            vertex = self._minimised(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
-            if vertex.objective > _FEASIBLE:
-                return self._solution(vertex, 1.0)
-            self._phase = Phase.COST
-            self._unit = self._unit_of(self.columns.costs.mean() * self._m)
+        if self._phase is Phase.COST and (solution := self._of_least_cost(penalty)) is not None:
+            return solution
+        # The columns that cover all blocks are to be found, or were purged while perturbations did.
+        self._phase = Phase.FEASIBILITY
+        free = np.concatenate([np.full(self._m, math.inf), np.zeros(self._m)])
+        vertex = self._minimised(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
+        if vertex is None:
+            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
+        if vertex.objective > _FEASIBLE:
+            return self._solution(vertex, 1.0)
+        self._phase = Phase.COST
+        self._unit = self._unit_of(self.columns.costs.mean() * self._m)
+        solution = self._of_least_cost(penalty)
+        if solution is None:
+            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
+        return solution
+
+    def _of_least_cost(self, penalty: Penalty | None) -> MasterSolution | None:
+        """The cheapest cover; None if the pool has none."""
+        solution = None
         for _ in range(_RESCALINGS):
             solution = self._priced(penalty)
+            if solution is None:
+                return None
             # Perturbations may cover what the columns of x, of whatever cost, do not.
             about = 0.0 if penalty is None else float(np.abs(penalty.centre).sum())
             unit = self._unit_of(max(float(self.columns.costs @ solution.x), about))
@@ -189,7 +204,7 @@ class Master:
         price = value / self._m
         return 2.0 ** math.frexp(price / _PRICE_IN_UNITS)[1] if price > 0.0 else self._unit
 
-    def _priced(self, penalty: Penalty | None) -> MasterSolution:
+    def _priced(self, penalty: Penalty | None) -> MasterSolution | None:
         y_costs, y_upper = np.zeros(2 * self._m), np.zeros(2 * self._m)
         if penalty is not None:
             centre, width = penalty.centre, penalty.width
@@ -197,20 +212,19 @@ class Master:
             np.clip(y_costs, -_LARGEST_COST, _LARGEST_COST, out=y_costs)
             y_upper[:] = penalty.slope
         costs = np.minimum(self.columns.costs / self._unit, _LARGEST_COST)
-        return self._solution(self._minimised(costs, y_upper, y_costs), self._unit)
+        vertex = self._minimised(costs, y_upper, y_costs)
+        return None if vertex is None else self._solution(vertex, self._unit)
 
     def _minimised(
         self,
         costs: NDArray[np.float64],
         y_upper: NDArray[np.float64],
         y_costs: NDArray[np.float64],
-    ) -> Vertex:
+    ) -> Vertex | None:
         self._model.set_upper(0, y_upper)
         self._model.set_costs(np.concatenate([y_costs, costs]))
         vertex = self._model.solve(self._basis)
-        if vertex is None:
-            raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
-        self._basis = vertex.basis
+        self._basis = None if vertex is None else vertex.basis
         return vertex
 
     def _solution(self, vertex: Vertex, unit: float) -> MasterSolution:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
@@ -187,6 +187,7 @@ def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, sch
     assert cutoff <= step.bound.value <= optimum(contraction)
 
 
+@example(3972, "auto", True)  # where the columns that covered all blocks had been purged
 @given(SEEDS, st.sampled_from(SCHEMES), st.booleans())
 @settings(max_examples=60)
 def test_left_and_restored_after_every_step_it_goes_on_to_the_last_bit(seed, scheme, has_cutoff):
