@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +18,7 @@ from sdpbb.bounds.distance import components_apart
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.coordinates import block_means, centred, held_apart
+from sdpbb.search.allowance import ENDLESS, Allowance, Clock
 from sdpbb.search.branching import most_undecided_pairs
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeStatus, Outcome, Pair
 from sdpbb.search.parameters import SearchParameters
@@ -43,34 +42,6 @@ class EvaluationContext:
     is_without_bound: bool = False
 
 
-def _never() -> bool:
-    return False
-
-
-def _nobody(labels: NDArray[np.intp], cost: float, source: str) -> None:
-    pass
-
-
-@dataclass(frozen=True)
-class Allowance:
-    """How long an evaluation may take, from its beginning on.
-
-    slice : seconds until it is left, after a step at least, to be continued
-    left : seconds until the run's end: not even a step is begun after it, and heuristics and
-        integer programmes are cut short
-    cancelled : asked between steps, for a caller in the same process
-    found : told of each better clustering of the points as it is found: labels, cost, source
-    bounds : whether the node is bounded, or only what comes before is done
-    """
-
-    slice: float = math.inf
-    left: float = math.inf
-    cancelled: Callable[[], bool] = _never
-    found: Callable[[NDArray[np.intp], float, str], None] = _nobody
-    bounds: bool = True
-
-
-ENDLESS = Allowance()
 # Of the time that is left to a run, the part that heuristics may take before the first bound.
 BEFORE_SHARE = 0.25
 # Components are moved where the sum of squares of all points around their means is so many times
@@ -83,42 +54,6 @@ APART = 4.0
 PROVISIONAL_GROWTH = 2.0
 # The bound of a node that holds none.
 NO_CLUSTERING = SafeBound(math.inf)
-
-
-class _Clock:
-    """An allowance that is running out."""
-
-    def __init__(self, allowance: Allowance) -> None:
-        self._allowance = allowance
-        self._started = time.perf_counter()
-        self.found, self.bounds = allowance.found, allowance.bounds
-
-    def is_over(self) -> bool:
-        """Whether the slice has ended."""
-        return self.seconds >= self._allowance.slice or self.is_urgent()
-
-    def is_urgent(self) -> bool:
-        """Whether the run is to end."""
-        return self._allowance.cancelled() or self.seconds >= self._allowance.left
-
-    def has_used(self, share: float) -> bool:
-        """Whether this share of the time that was left is over, or the run is to end."""
-        return self.is_urgent() or self.seconds >= share * self._allowance.left
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the run's end, at least a hundredth; None without a limit."""
-        left = self._allowance.left
-        return None if left == math.inf else max(0.01, left - self.seconds)
-
-    def remainder(self) -> float:
-        """Seconds until the run's end, 0 once it is to end; inf without a limit."""
-        return 0.0 if self.is_urgent() else self._allowance.left - self.seconds
-
-    @property
-    def seconds(self) -> float:
-        """Since the evaluation was begun, or continued."""
-        return time.perf_counter() - self._started
 
 
 @dataclass(frozen=True)
@@ -147,7 +82,7 @@ def evaluate(
     A pure function but for the clock: where an evaluation is left to be continued has no influence
     on what it comes to.
     """
-    clock = _Clock(allowance)
+    clock = Clock(allowance)
     contractions = _contractions(node, context.instance)
     if contractions is None:
         return Outcome(NodeStatus.INFEASIBLE, node.lower)
@@ -291,7 +226,7 @@ class _NodeSearch:
         decided: Contraction,
         bounded: Contraction,
         feasible: NDArray[np.intp],
-        clock: _Clock,
+        clock: Clock,
     ) -> None:
         self._node = node
         self._lower = node.lower
