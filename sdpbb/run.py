@@ -212,7 +212,9 @@ def _search(
         seed=parameters.seed,
         is_without_bound=plan.is_without_bound,
     )
-    workforce = _workforce(plan.parameters, cluster, contraction.n_blocks)
+    # What is left without a bound is done here.
+    n_blocks = 0 if plan.is_without_bound else contraction.n_blocks
+    workforce = _workforce(plan.parameters, cluster, n_blocks)
     try:
         reached = branch_and_bound(search, context, limits, observer, workforce, file)
     except BackendFailure:

@@ -45,6 +45,8 @@ from sdpbb.problem import Contraction
 # What is proven by rounded dual values is a little less than by those of a run: that goes on until
 # it has this part of the cutoff to spare, which is little beside `LEAST_CERTIFIED_GAP`.
 SLACK = 1e-10
+# A node whose bound the checker does not confirm is given up when so many steps add nothing to it.
+MOST_IDLE = 20
 # What is stated of a bound is less than what is proven here by this part (see `_stated`).
 STATED_ROUNDING = 1e-11
 # Elsewhere a search may take some more nodes, and must end there as well; and a bound that does not
@@ -198,6 +200,7 @@ class CertifiedRun(Generic[Warm]):
     ) -> None:
         self._inner, self._contraction, self._contracted = inner, contraction, contracted
         self._rules = rules
+        self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
         self._best = SafeBound(_stated(scatter_bound(contracted)))
         self._evidence: Evidence | None = None
@@ -244,6 +247,11 @@ class CertifiedRun(Generic[Warm]):
             is_last = isinstance(self._argument, Enumerated) and self._best.value < cutoff
             stalled |= closes and is_last
             self._argument = None
+            self._n_idle = 0
+        elif closes:
+            # The run takes the node for closed, the checker does not, and nothing better comes.
+            self._n_idle += 1
+            stalled |= self._n_idle >= MOST_IDLE
         return replace(progress, bound=self._best, stalled=stalled)
 
     def _refuted(self, progress: BoundProgress) -> BoundProgress:

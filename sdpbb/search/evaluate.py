@@ -297,7 +297,7 @@ class _NodeSearch:
                 return self._outcome(NodeStatus.CLOSED)
             if self._progress.is_cut:
                 break
-            stalled = self._progress.stalled
+            stalled, improved = self._progress.stalled, False
             due = schedule.iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
                 improved = self._run_heuristic(schedule.during, run)
@@ -308,7 +308,7 @@ class _NodeSearch:
                     return apart
             if stalled:
                 return self._leave(run)
-            if self._clock.is_over():
+            if self._clock.is_over() or improved:  # another process may not come back from a step
                 break
         self._take_provisional(run)
         return self._outcome(NodeStatus.UNFINISHED)
