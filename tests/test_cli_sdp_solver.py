@@ -30,9 +30,9 @@ def rounds(monkeypatch):
     used = []
     advance = ConicRun.advance
 
-    def counted(run, cutoff):
+    def counted(run, cutoff, *more):
         used.append(run.parameters.solver)
-        return advance(run, cutoff)
+        return advance(run, cutoff, *more)
 
     monkeypatch.setattr(ConicRun, "advance", counted)
     return used
