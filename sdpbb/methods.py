@@ -102,7 +102,7 @@ class RootRelaxation:
             )
             with _pool(contraction) as pool:
                 state = None
-                while time.perf_counter() < end:
+                while state is None or time.perf_counter() < end:
                     seconds = end - time.perf_counter()
                     pool.submit(0, _step, contraction, state, known.cost, seconds)
                     done = _within(pool, end)
@@ -148,9 +148,11 @@ def _pool(contraction: Contraction) -> TaskPool:
 
 def _within(pool: TaskPool, end: float) -> _Step | None:
     """What the pool's only task comes to; None if that is not there at the end."""
-    while pool.n_under_way and time.perf_counter() < end + GRACE:
+    while pool.n_under_way:
         for completion in pool.wait(LOOK):
             return None if completion.lost else completion.value
+        if time.perf_counter() >= end + GRACE:
+            break
     return None
 
 
