@@ -238,7 +238,7 @@ class CheckpointFile:
     ) -> None:
         """begin : the run's state before it; seconds : of the run, now"""
         self._path = path
-        self._begin = begin
+        self.begin = begin
         self._seconds = seconds
         self._observer = observer
         self._due = time.perf_counter()
@@ -249,7 +249,7 @@ class CheckpointFile:
 
     def __call__(self, search: Search, finished: bool) -> None:
         if self._path is not None and (finished or time.perf_counter() >= self._due):
-            self.write(self._begin.after(search, self._seconds()), finished)
+            self.write(self.begin.after(search, self._seconds()), finished)
 
     def write(self, checkpoint: Checkpoint, finished: bool) -> None:
         """Write a state now."""

@@ -201,6 +201,7 @@ def _search(
     if plan.parameters != parameters or plan.is_without_bound:
         observer(_memory_short(plan, contraction.n_blocks))
         begin = replace(begin, parameters=plan.parameters)
+        file.begin = begin  # what goes on from here is of this bounding
     bounding: Bounding[Any] = bounding_of(plan.parameters)
     if parameters.certify:
         bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
