@@ -141,6 +141,7 @@ class _Coordinator:
         self._urgent_since: float | None = None
         self._begun_at = limits.seconds
         self._reported_at: float | None = None
+        self._looked_at, self._longest_step = 0.0, 0.0  # at the limits, by a task in this process
         self._is_new_incumbent = search.tree.source == "start" and not search.statistics.n_nodes
         self._n_cuts = 0  # of the node last evaluated
 
@@ -233,10 +234,11 @@ class _Coordinator:
         key = self._n_tasks
         self._n_tasks += 1
         self._tasks[key] = task
-        pool, begun = self._workforce.pool, self._limits.seconds
-        pool.submit(key, function, node, self._tree.upper, self._context, *more)
+        self._looked_at, self._longest_step = self._limits.seconds, 0.0
+        self._workforce.pool.submit(key, function, node, self._tree.upper, self._context, *more)
         # In this process it is done by now.
-        self._workforce.saw_step(self._limits.seconds - begun - self._slice)
+        self._note_step()
+        self._workforce.saw_step(self._longest_step)
 
     @property
     def _slice(self) -> float:
@@ -252,8 +254,15 @@ class _Coordinator:
 
     def _is_cancelled(self) -> bool:
         """Asked by a task in this process between its steps."""
+        self._note_step()
         self._report_now_and_then()
         return self._limits.urgent() is not None
+
+    def _note_step(self) -> None:
+        """A step of a task in this process has ended."""
+        now = self._limits.seconds
+        self._longest_step = max(self._longest_step, now - self._looked_at)
+        self._looked_at = now
 
     def _found(self, labels: NDArray[np.intp], cost: float, source: str) -> None:
         """Told by a task in this process that goes on."""

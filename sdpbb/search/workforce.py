@@ -12,7 +12,7 @@ from sdpbb.executors.pool import Completion, TaskPool
 ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
 # Steps of a bound on more blocks than this, or seen to take longer than so many seconds, are the
 # work of another process, which can be left behind in the middle of one: no step of LAPACK's and
-# no integer programme can be left otherwise. A step on 500 blocks takes a quarter of a second.
+# no integer programme can be left otherwise. A step on 500 blocks takes a sixth of a second.
 MOST_BLOCKS, LONGEST_STEP = 600, 1.0
 # The same of the rounds of a conic solver: one takes 2 seconds for 40 blocks.
 MOST_CONIC = 30
@@ -69,7 +69,8 @@ class Workforce:
         return not self.is_here and any(key < 0 for key in self.pool.keys)
 
     def saw_step(self, seconds: float) -> None:
-        """Take note of the seconds that a task in this process has taken beyond its slice."""
+        """Take note of the seconds from one look at the limits to the next, by a task that this
+        process has done."""
         self._has_long_steps = self._has_long_steps or (self.is_here and seconds > LONGEST_STEP)
 
     def choose_pool(self, n_due: int, n_nodes: int, seconds: float) -> None:
