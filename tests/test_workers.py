@@ -21,10 +21,10 @@ import pytest
 
 from sdpbb import read_instance
 from sdpbb.bounds.sdp.parameters import SdpParameters, SeparationParameters
+from sdpbb.checkpoint import Checkpoint, write_checkpoint
 from sdpbb.cli import ExitCode
 from sdpbb.executors.pool import TaskPool
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem.formats import write_points
 from sdpbb.report import ProgressTable
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.events import WorkerLost
@@ -89,6 +89,9 @@ def variant(fixing, n_candidates, stars, **more):
 
 
 VARIANTS = list(itertools.product([True, False], [1, 10], [True, False]))
+# With two workers those that share the most and the least with each other.
+VARIANTS_AND_WORKERS = [(*variant, 1) for variant in VARIANTS]
+VARIANTS_AND_WORKERS += [(True, 10, True, 2), (False, 1, True, 2), (True, 1, False, 2)]
 
 
 @pytest.mark.parametrize(("fixing", "n_candidates", "stars"), VARIANTS)
@@ -105,9 +108,8 @@ def test_every_variant_agrees_with_enumeration(fixing, n_candidates, stars):
             assert result.objective == pytest.approx(truth, rel=1e-8, abs=1e-11)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize(("fixing", "n_candidates", "stars"), VARIANTS)
-def test_every_variant_has_the_same_optimum(workers, fixing, n_candidates, stars, at_once, pools):
+@pytest.mark.parametrize(("fixing", "n_candidates", "stars", "workers"), VARIANTS_AND_WORKERS)
+def test_every_variant_has_the_same_optimum(fixing, n_candidates, stars, workers, at_once, pools):
     """Without stars trees are many times as large."""
     instance, truth = (SMALL, SMALL_OPTIMUM) if stars else (SMALLER, SMALLER_OPTIMUM)
     result = solve(instance, variant(fixing, n_candidates, stars, workers=workers))
@@ -209,9 +211,8 @@ def test_workers_begin_while_this_process_goes_on(monkeypatch):
         submit(pool, key, function, *args)
 
     monkeypatch.setattr(TaskPool, "submit", counting)
-    result = solve(LARGE, replace(LONG, workers=2))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
+    result = solve(LARGE, replace(LONG, workers=2, node_limit=50))
+    assert result.lower_bound <= LARGE_OPTIMUM <= result.objective * (1 + 1e-8)
     assert len(evaluated) == 2
     assert min(evaluated.values()) >= 2
 
@@ -282,11 +283,12 @@ if __name__ == "__main__":
 @pytest.fixture
 def command(tmp_path):
     """The command with two workers on a long run; whatever is left of it ends with the test."""
-    write_points(tmp_path / "points.txt", LARGE.points, LARGE.k)
     (tmp_path / "script.py").write_text(SCRIPT)
-    options = ["--gap", "0", "--no-fixing", "--branching", "most-undecided", "--workers", "2"]
+    # What the command has no options for is in the checkpoint.
+    checkpoint = Checkpoint(LARGE, replace(LONG, gap=0.0, workers=2))
+    write_checkpoint(tmp_path / "run", checkpoint)
     process = subprocess.Popen(
-        [sys.executable, "script.py", "solve", "points.txt", *options, "--json", "out.json"],
+        [sys.executable, "script.py", "resume", "run", "--json", "out.json"],
         cwd=tmp_path,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
