@@ -20,6 +20,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
 from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
 from sdpbb.search.stop import Sampled
 from sdpbb.solver import resume, solve
@@ -220,6 +221,27 @@ def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
     assert [executor.n_workers for executor in pools] == [1, 1]
 
 
+def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
+    """As of heuristics, which stop when they are told to."""
+    monkeypatch.undo()
+    pools = []
+
+    def pool(executor):
+        pools.append(executor)
+        return TaskPool(executor)
+
+    def slow(node, upper, context, allowance):
+        for _ in range(30):
+            time.sleep(0.1)
+            assert not allowance.cancelled()
+        return evaluate(node, upper, context, allowance)
+
+    monkeypatch.setattr("sdpbb.run.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", slow)
+    assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
+    assert len(pools) == 1
+
+
 def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_found(
     monkeypatch, tmp_path
 ):
@@ -269,3 +291,21 @@ def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
     monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
     plan = memory_plan(SolverParameters(), contraction, is_resumed=False)
     assert plan.parameters.bounding == "colgen"
+
+
+def test_a_checkpoint_of_columns_alone_is_of_columns_alone(monkeypatch, tmp_path):
+    """What memory has decided is what a resumed run goes on with."""
+    instance, path = Instance(np.random.default_rng(0).normal(size=(60, 2)), 20), tmp_path / "run"
+    hybrid, columns = (
+        bounding_of(SolverParameters(bounding=name)).mebibytes(contract(instance))
+        for name in ("hybrid", "colgen")
+    )
+    monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
+    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
+    told = []
+    result = solve(instance, SolverParameters(time_limit=1e-9), told.append, checkpoint=path)
+    assert any(isinstance(event, MemoryShort) for event in told)
+    assert result.termination is Termination.TIME_LIMIT
+    assert read_checkpoint(path).parameters.bounding == "colgen"
+    monkeypatch.undo()
+    assert resume(path, time_limit=math.inf).status is SolutionStatus.OPTIMAL
