@@ -3,7 +3,7 @@
 runner.py, worker.py   cases in processes that may hang or die
 tally.py, outcome.py   what came of them
 exhaustive.py          the truth about small instances, compiled; exact.py, in rational arithmetic;
-                       subsets.py, so for 16 points
+                       subsets.py, so for 16 points; ruled.py, with constraints on clusters
 shapes.py              random instances of every shape
 judging.py             a result against the truth
 reduction.py           the smallest instance, or file, that still shows what was found

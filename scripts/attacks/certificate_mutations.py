@@ -14,17 +14,8 @@ from sdpbb.checker.container import DTYPES, MAGIC, pack, unpack
 
 _WORDS = (
     *("optimal", "feasible", "infeasible", "unknown", "together", "apart", "conflict", "clique"),
-    *(
-        "colouring",
-        "scatter",
-        "semidefinite",
-        "lagrangian",
-        "enumerated",
-        "open",
-        "split",
-        "bound",
-        "merge",
-    ),
+    *("colouring", "scatter", "semidefinite", "lagrangian", "prices", "enumerated", "open"),
+    *("split", "bound", "merge"),
 )
 
 

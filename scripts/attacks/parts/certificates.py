@@ -1,5 +1,5 @@
-"""Certificates of small instances: what the engine writes is verified, and nothing that is false is
-once they are changed."""
+"""Certificates of small instances, a third of them with constraints on clusters: what the engine
+writes is verified, and nothing that is false is once they are changed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ from attacks.exhaustive import best_clustering
 from attacks.judging import BOUND
 from attacks.outcome import Found, Kind, Outcome
 from attacks.random_parameters import code_of
+from attacks.ruled import RuledCase, least_ruled_cost, random_ruled_case
 from attacks.shapes import Case, random_case
 
 PATIENCE = 120.0
-N_MAX = 9
+N_MAX, N_MAX_RULED, RULED = 9, 8, 1 / 3
+# The first knows no constraints on clusters.
+BOUNDINGS = ("sdp", "colgen", "hybrid")
 TIME_LIMIT = 30.0
 # Of each certificate, with the digest it had and with that which belongs to them.
 N_DAMAGED, N_RESEALED = 10, 20
@@ -28,7 +31,7 @@ N_DAMAGED, N_RESEALED = 10, 20
 def prepare(folder: Path) -> None:
     """Load the engine and compile."""
     rng = np.random.default_rng(0)
-    for bounding in ("sdp", "colgen", "hybrid"):
+    for bounding in BOUNDINGS:
         _certificate(random_case(rng, N_MAX), _parameters(rng, bounding), folder)
     case = random_case(rng, N_MAX)
     best_clustering(case.points, case.k, case.must_link, case.cannot_link)
@@ -36,10 +39,10 @@ def prepare(folder: Path) -> None:
 
 def case(rng: np.random.Generator, folder: Path) -> Outcome:
     """The certificate of one instance, and some that are like it."""
-    given = random_case(rng, N_MAX)
-    parameters = _parameters(rng, str(rng.choice(["sdp", "colgen", "hybrid"])))
-    best = best_clustering(given.points, given.k, given.must_link, given.cannot_link)
-    least = None if best is None else best[0]
+    ruled = rng.random() < RULED
+    given = random_ruled_case(rng, N_MAX_RULED) if ruled else random_case(rng, N_MAX)
+    parameters = _parameters(rng, str(rng.choice(BOUNDINGS[ruled:])))
+    least = _least(given)
     content, status = _certificate(given, parameters, folder)
     about = given.code(code_of(parameters))
     verdict = _verdict(content, given)
@@ -57,6 +60,14 @@ def case(rng: np.random.Generator, folder: Path) -> Outcome:
         if not isinstance(accepted, str):
             _judge(given, accepted, least, f"{about}\n# {description}")
     return Outcome(Kind(status))
+
+
+def _least(given: Case) -> float | None:
+    """The cost of the best clustering, if there is any."""
+    if isinstance(given, RuledCase):
+        return least_ruled_cost(given)
+    best = best_clustering(given.points, given.k, given.must_link, given.cannot_link)
+    return None if best is None else best[0]
 
 
 def _parameters(rng: np.random.Generator, bounding: str) -> Any:
@@ -95,10 +106,12 @@ def _verdict(content: bytes, given: Case) -> Any:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.checker.rejection import Rejected
     from sdpbb.checker.verify import verify
+    from sdpbb.problem.cluster_rules import CheckedConstraints
 
-    pairs = given.must_link, given.cannot_link
+    kept = CheckedConstraints.of(given.instance())
+    constraints = kept.must_link, kept.cannot_link, kept.rules
     try:
-        return verify(Certificate.read(content), given.points, given.k, *pairs)
+        return verify(Certificate.read(content), given.points, given.k, *constraints)
     except Rejected as rejected:
         return str(rejected)
 
