@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -158,6 +159,19 @@ def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
         "Iterations": "7",
         "Stopped": "iteration limit",
     }
+
+
+def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
+    def search(self, instance, rng, clock):
+        time.sleep(0.2)
+        return self.found
+
+    monkeypatch.setattr("sdpbb.cli.heuristic.SILENCE", 0.02)
+    monkeypatch.setattr(fake, "_search", search)
+    _, out, _ = run("fake", data)
+    assert "\nAt work              0 s\n" in out
+    _, out, _ = run("fake", data, "--quiet")
+    assert "At work" not in out
 
 
 def test_empty_clusters_are_told(run, fake, data):

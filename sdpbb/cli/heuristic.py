@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
     from heuristics.result import HeuristicResult
     from sdpbb.problem import Instance
+
+# Seconds from one line to the next while a method is at work.
+SILENCE = 5.0
 
 
 def _list_methods(wanted: bool) -> None:
@@ -173,8 +177,9 @@ def _run(
         configured = heuristic(method, **parameters)
         configured.check(instance)
         tell(opening(method, instance, __version__))
-        prepare_kernels(method)
-        result = configured.run(instance, seed, interrupt.is_set)
+        with _told_to_go_on(tell):
+            prepare_kernels(method)
+            result = configured.run(instance, seed, interrupt.is_set)
         report = HeuristicReport(
             instance,
             result,
@@ -185,6 +190,24 @@ def _run(
         tell(report.summary())
         outputs.write(report, result.labels, quiet)
     return heuristic_exit_code(result)
+
+
+@contextmanager
+def _told_to_go_on(tell: Callable[[str], None]) -> Iterator[None]:
+    """A line every few seconds within the block: a method tells nothing until its end."""
+    over, started = threading.Event(), time.perf_counter()
+
+    def tell_now_and_then() -> None:
+        while not over.wait(SILENCE):
+            tell(f"{'At work':<20} {time.perf_counter() - started:.0f} s")
+
+    thread = threading.Thread(target=tell_now_and_then, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager
