@@ -33,9 +33,12 @@ from sdpbb.problem.graph import neighbour_sets
 BINARY = 1e-6
 # Steps of the k-means that the initial assignments come from (section 7).
 KMEANS_ITERATIONS = 100
-# HiGHS is handed and presolves so many variables in about a second, and looks at no clock
-# meanwhile: what takes longer than the time left is not begun.
+# HiGHS is handed so many variables, and finds a first vertex, in about a second: what takes longer
+# than the time left is not begun.
 VARIABLES_PER_SECOND = 100_000
+# Before a binary programme it presolves, and looks at no clock meanwhile: half a second for these,
+# several for a million. With a time limit no larger ones are begun.
+MOST_VARIABLES = 300_000
 # Penalties far above all squared distances, which grow no more: their products must be finite.
 LARGEST_PENALTY = 1e250
 
@@ -268,7 +271,7 @@ class _Search:
     def solve_exactly(self) -> None:
         """Algorithm 2's programme (9) for the last centres by an integer programming solver."""
         left = self._clock.left
-        if left <= 0:
+        if left <= 0 or (left < math.inf and self._programme.n_variables > MOST_VARIABLES):
             return
         limit = None if left == math.inf else left
         costs = _scaled(self._weights * self._distances())
