@@ -78,7 +78,8 @@ def cases(limit: float) -> Iterator[Case]:
             yield Case(f"heuristic {name}", n, 10, 5, limit)
     for name in HEURISTICS:
         yield Case(f"heuristic {name}", 20000, 100, 5, limit)
-    yield Case("heuristic ipc-kmeans --start sdp", 3000, 10, 5, limit)
+        yield Case(f"heuristic {name}", 20000, 2000, 5, limit)
+    yield Case("heuristic ipc-kmeans --option start=sdp", 3000, 10, 5, limit)
 
 
 class Data(NamedTuple):

@@ -113,14 +113,15 @@ class Assignment:
         # || c_i ||^2 is the same for all labels of i, and left out.
         norms = (centres**2).sum(axis=1)
         labels = np.empty(len(self._means), np.int64)
-        # Products of matrices take a tenth of the time of compiled loops.
-        for first, last in pieces(len(labels), max(1, centres.size // 10), left):
+        # Products of matrices take a tenth of the time of compiled loops, and their minima as well.
+        each = max(centres.size // 10, 4 * self._k)
+        for first, last in pieces(len(labels), each, left):
             distances = norms - 2.0 * (self._means[first:last] @ centres.T)
             labels[first:last] = distances.argmin(axis=1)
         linked = self._linked
         if len(linked):
             costs = np.empty((len(linked), self._k))
-            for first, last in pieces(len(linked), max(1, centres.size // 10), left):
+            for first, last in pieces(len(linked), each, left):
                 rows = linked[first:last]
                 distances = norms - 2.0 * (self._means[rows] @ centres.T)
                 costs[first:last] = self._sizes[rows, None] * distances

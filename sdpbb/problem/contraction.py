@@ -127,8 +127,9 @@ class Contraction:
     def cost(self, labels: NDArray[np.intp]) -> float:
         """The sum of squares of the clustering that gives block i the label labels[i]."""
         total = float(self.scatter.sum())
-        for cluster in np.unique(labels):
-            members = labels == cluster
+        by_cluster = np.argsort(labels, kind="stable")
+        ends = np.flatnonzero(np.diff(np.asarray(labels)[by_cluster])) + 1
+        for members in np.split(by_cluster, ends):
             e, c = self.sizes[members], self.means[members]
             centre = e @ c / e.sum()
             total += float(e @ ((c - centre) ** 2).sum(axis=1))
