@@ -106,7 +106,8 @@ def memory_shortage(short: MemoryShort) -> str:
     """In one line, what is done where bounding as asked for does not fit the memory."""
     workers = f"{short.workers} worker{'s' if short.workers > 1 else ''}"
     instead = {
-        None: "clusterings are looked for, and no bound is computed but the scatter inside blocks",
+        None: "clusterings are looked for, and no bound is computed but the scatter inside blocks, "
+        "and for a certificate none at all",
         "colgen": "bounding by column generation alone",
     }.get(short.bounding, f"with {workers}")
     return (
