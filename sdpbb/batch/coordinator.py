@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from sdpbb.batch.crew import Completion, Crew, Ending, crew
 from sdpbb.batch.evaluation import CERTIFICATE
 from sdpbb.batch.events import (
+    AtWork,
     BatchEnded,
     BatchObserver,
     BatchStarted,
@@ -43,6 +44,9 @@ up."""
 
 PAUSE = 0.1
 """Seconds after which the coordinator looks whether it has been interrupted."""
+
+SILENCE = 10.0
+"""Seconds without an end of a job after which the observer is told that work goes on."""
 
 
 @dataclass(frozen=True)
@@ -170,10 +174,10 @@ class _Batch:
     """Those whose worker died: to be tried alone."""
     running: dict[int, _Task] = field(default_factory=dict)
     n_started: int = 0
+    started: float = field(default_factory=time.monotonic)
 
     def run(self) -> BatchResult:
         """The rows of all jobs, or of those that were done until the interrupt."""
-        started = time.monotonic()
         self._take_over_rows()
         self.observer(BatchStarted(len(self.jobs), len(self.settled), self.parameters.workers))
         if self.waiting:
@@ -185,7 +189,7 @@ class _Batch:
         return BatchResult(
             rows=tuple(self.rows[job.name] for job in self.jobs if job.name in self.rows),
             n_jobs=len(self.jobs),
-            wall_seconds=time.monotonic() - started,
+            wall_seconds=time.monotonic() - self.started,
             interrupted=self.interrupt.is_set() and len(self.settled) < len(self.jobs),
         )
 
@@ -208,7 +212,7 @@ class _Batch:
         self.observer(Compiling())
 
     def _work(self, workers: Crew) -> None:
-        is_stopping = False
+        is_stopping, told = False, time.monotonic()
         while True:
             if self.interrupt.is_set() and not is_stopping:
                 is_stopping = True
@@ -216,11 +220,21 @@ class _Batch:
                 workers.interrupt()
             while not is_stopping and workers.n_free and (task := self._next()):
                 self._submit(workers, task)
-            for completion in workers.wait(PAUSE if self.running else 0.0):
+            completions = workers.wait(PAUSE if self.running else 0.0)
+            for completion in completions:
                 self._finish(completion)
+            if completions:
+                told = time.monotonic()
+            elif time.monotonic() - told >= SILENCE:
+                told = time.monotonic()
+                self._tell_of_work(told)
             is_done = is_stopping or not (self.waiting or self.suspects)
             if is_done and not self.running:
                 return
+
+    def _tell_of_work(self, now: float) -> None:
+        n_running, n_done, n_jobs = len(self.running), len(self.settled), len(self.jobs)
+        self.observer(AtWork(n_running, n_done, n_jobs, now - self.started))
 
     def _next(self) -> _Task | None:
         """What to begin with now; suspects when there is nothing else to do."""

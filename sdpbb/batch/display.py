@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from sdpbb.batch.events import (
+    AtWork,
     BatchEnded,
     BatchEvent,
     BatchStarted,
@@ -40,7 +41,8 @@ class Stream(Protocol):
 
 
 class PlainLines:
-    """An observer that writes a line for each job that has ended, and the summary."""
+    """An observer that writes a line for each job that has ended, and the summary; and where none
+    ends for a while, how many are under way."""
 
     def __init__(self, stream: Stream, version: str) -> None:
         self._stream = stream
@@ -55,8 +57,9 @@ class PlainLines:
             case JobPutBack():
                 self._write(_put_back(event))
             case JobEnded(row, n_done, n_jobs):
-                width = len(str(n_jobs))
-                self._write(f"[{n_done:>{width}}/{n_jobs}] {short_line(row)}")
+                self._write(f"{_count(n_done, n_jobs)} {short_line(row)}")
+            case AtWork(n_running, n_done, n_jobs, seconds):
+                self._write(f"{_count(n_done, n_jobs)} {n_running} under way, {clock(seconds)}")
             case BatchEnded(result):
                 self._write(f"\n{summary(result)}".rstrip("\n"))
 
@@ -156,6 +159,10 @@ class LiveDisplay:
         if n_ended <= 0:
             return None
         return elapsed / n_ended * (self._n_jobs - self._n_done)
+
+
+def _count(n_done: int, n_jobs: int) -> str:
+    return f"[{n_done:>{len(str(n_jobs))}}/{n_jobs}]"
 
 
 def opening(started: BatchStarted, version: str) -> str:

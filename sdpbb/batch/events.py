@@ -53,6 +53,16 @@ class JobEnded:
 
 
 @dataclass(frozen=True)
+class AtWork:
+    """Nothing has ended for a while: n_running jobs are under way, seconds after the start."""
+
+    n_running: int
+    n_done: int
+    n_jobs: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Stopping:
     """The batch was interrupted: what is running is asked to end."""
 
@@ -64,7 +74,9 @@ class BatchEnded:
     result: BatchResult
 
 
-BatchEvent = BatchStarted | Compiling | JobStarted | JobPutBack | JobEnded | Stopping | BatchEnded
+BatchEvent = (
+    BatchStarted | Compiling | JobStarted | JobPutBack | JobEnded | AtWork | Stopping | BatchEnded
+)
 BatchObserver = Callable[[BatchEvent], None]
 
 

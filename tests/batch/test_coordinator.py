@@ -13,7 +13,15 @@ import pytest
 from sdpbb import files
 from sdpbb.batch import BatchParameters, Job, run_batch
 from sdpbb.batch.errors import BatchError
-from sdpbb.batch.events import BatchEnded, BatchStarted, JobEnded, JobPutBack, JobStarted, Stopping
+from sdpbb.batch.events import (
+    AtWork,
+    BatchEnded,
+    BatchStarted,
+    JobEnded,
+    JobPutBack,
+    JobStarted,
+    Stopping,
+)
 from sdpbb.batch.results_file import ResultsFile
 from sdpbb.batch.row import RowStatus
 from sdpbb.errors import BackendFailure, ParameterError
@@ -199,6 +207,15 @@ def test_without_labels(tmp_path):
     result = run_batch([job], tmp_path / "out", BatchParameters(labels=False))
     assert result.rows[0].labels is None
     assert not (tmp_path / "out" / "labels").exists()
+
+
+def test_it_is_told_that_work_goes_on(run, monkeypatch):
+    monkeypatch.setattr("sdpbb.batch.coordinator.SILENCE", 0.2)
+    _, events = run("fine", "hang", time_limit=0.5, grace=1.0)
+    (first, *_) = (event for event in events if isinstance(event, AtWork) and event.n_done)
+    assert (first.n_running, first.n_done, first.n_jobs) == (1, 1, 2)
+    assert first.seconds > 0.2
+    assert isinstance(events[-1], BatchEnded)
 
 
 def test_an_interrupt_keeps_what_was_found(run, tmp_path):

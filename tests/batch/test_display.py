@@ -5,6 +5,7 @@ from rich.console import Console
 
 from sdpbb.batch.display import COMPILING, LiveDisplay, PlainLines, clock, opening
 from sdpbb.batch.events import (
+    AtWork,
     BatchEnded,
     BatchStarted,
     Compiling,
@@ -71,6 +72,11 @@ def stream():
 def display(now, stream):
     console = Console(file=stream, force_terminal=True, width=80, color_system=None)
     return LiveDisplay(console, "9.9")
+
+
+def test_plain_lines_say_that_work_goes_on(stream):
+    PlainLines(stream, "9.9")(AtWork(2, 3, 12, 70.4))
+    assert stream.getvalue() == "[ 3/12] 2 under way, 0:01:10\n"
 
 
 def test_the_live_display_says_what_is_going_on(display, now):
