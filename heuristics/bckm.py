@@ -69,8 +69,9 @@ class BCKM(Heuristic):
 
     The cheapest clustering among all binary vertices met is returned, after the centres have come
     to rest. If there was none, the binary programme (9) for the last centres is solved exactly, for
-    which half of the time is kept, and Algorithm 1 begins anew from its S. Where the constraints
-    can be kept, but not within the bounds, nothing is found and `Stop.SIZE_BOUNDS` is told: the
+    which half of the time is kept, and Algorithm 1 begins anew from its S; with a time limit only
+    where it has at most 300,000 variables, as HiGHS looks at no clock while it presolves more.
+    Where the constraints can be kept, but not within the bounds, nothing is found and `Stop.SIZE_BOUNDS` is told: the
     instance itself is feasible.
 
     Source: H. M. Le, A. Eriksson, T.-T. Do, M. Milford, A binary optimization approach for
@@ -237,10 +238,20 @@ class _Search:
 
     @property
     def _left(self) -> float:
-        """Seconds left to the pump: until there is a clustering, half of them are kept."""
-        limit = self._method.time_limit
-        kept = 0.5 * limit if self.labels is None and limit < math.inf else 0.0
+        """Seconds left to the pump: until there is a clustering, half of them are kept for the
+        exact programme, where that is to be solved."""
+        is_kept = self.labels is None and self._is_limited and not self._is_large
+        kept = 0.5 * self._method.time_limit if is_kept else 0.0
         return max(0.0, self._clock.left - kept)
+
+    @property
+    def _is_limited(self) -> bool:
+        return self._method.time_limit < math.inf
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether HiGHS would not look at the clock for a second or more."""
+        return self._programme.n_variables > MOST_VARIABLES
 
     @property
     def is_over(self) -> bool:
@@ -271,7 +282,7 @@ class _Search:
     def solve_exactly(self) -> None:
         """Algorithm 2's programme (9) for the last centres by an integer programming solver."""
         left = self._clock.left
-        if left <= 0 or (left < math.inf and self._programme.n_variables > MOST_VARIABLES):
+        if left <= 0 or (self._is_limited and self._is_large):
             return
         limit = None if left == math.inf else left
         costs = _scaled(self._weights * self._distances())
