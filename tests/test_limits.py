@@ -262,6 +262,20 @@ def test_where_a_bound_does_not_fit_the_memory_it_is_said_and_clusterings_are_fo
     assert resume(path).status is SolutionStatus.OPTIMAL
 
 
+def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
+    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 5.0)
+    monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
+    interrupt = threading.Event()
+
+    def press(*arguments):
+        interrupt.set()
+        return evaluate(*arguments)
+
+    monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", press)
+    result = solve(SMALL, HASTY, interrupt=interrupt)
+    assert_stopped(result, SMALL, Termination.INTERRUPTED)
+
+
 @pytest.mark.parametrize("bounding", ["hybrid", "colgen", "sdp"])
 def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
     rng = np.random.default_rng(0)

@@ -181,7 +181,7 @@ class _Coordinator:
         """Stop handing out work once a limit is reached."""
         if self._limit is None and self._tree.n_open:
             self._limit = self._limits.reached(self._statistics.n_nodes)
-            if self._context.is_without_bound and self._ready:
+            if self._limit is None and self._context.is_without_bound and self._ready:
                 self._limit = Termination.MEMORY_LIMIT
         if self._urgent_since is None and self._limits.urgent() is not None:
             self._urgent_since = self._limits.seconds
