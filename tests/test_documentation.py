@@ -1,7 +1,8 @@
 """Every block of code in the README and the documentation runs, in the order of its page.
 
 Python blocks of a page share their names, blocks of the shell a folder with the bundled instances.
-A block that cannot run here says so in the page: `<!--- skip: next "why" -->`.
+A block that cannot run here says so in the page: `<!--- skip: next "why" -->`. The commands of the
+README are processes of their own, those of other pages forks of one that has started already.
 """
 
 import os
@@ -16,17 +17,16 @@ from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+from tests.warm_command import shim
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def run_in_shell(example: Example) -> None:
     """A block of commands, as a new user's shell would run it."""
-    binaries = Path(sys.executable).parent
-    environment = {**os.environ, "PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
         ["bash", "-e", "-c", example.parsed],
-        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -44,8 +44,31 @@ SYBIL = Sybil(
 )
 
 
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """A folder with a command `sdpbb` that starts at once."""
+    folder = tmp_path_factory.mktemp("bin")
+    path = folder / "socket"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.warm_command", str(path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout.readline() == "ready\n"
+        shim(folder, path)
+        yield folder
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_of_page_runs(page, tmp_path, monkeypatch):
+def test_code_of_page_runs(page, tmp_path, monkeypatch, warm):
+    folders = [Path(sys.executable).parent]
+    if page.name != "README.md":
+        folders.insert(0, warm)
+    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
     for folder in ("instances", "scripts"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
