@@ -24,7 +24,7 @@ def exact_cost(points: np.ndarray, rows: np.ndarray) -> Fraction:
     st.integers(0, 10**6),
     st.sampled_from([0.0, 1.0, 1e3]),
     st.sampled_from([1e-3, 1.0]),
-    st.sampled_from([1e-20, 1.0, 1e20]),
+    st.sampled_from([1e-90, 1e-20, 1.0, 1e20, 1e90]),
 )
 def test_certain_costs_are_just_below_the_truth(seed, offset, spread, unit):
     """Far from the origin and in tight groups, with blocks of many points."""

@@ -26,7 +26,7 @@ def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.floa
     lengths = sets @ (w + e * squares)
     inside = float(e[w > 0.0].max(initial=0.0))
     terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside) + 32.0
-    crossed = 32.0 * np.sqrt(columns.costs * lengths)
+    crossed = 32.0 * np.sqrt(columns.costs) * np.sqrt(lengths)  # their product may be too large
     second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
     margin = _EPS * (terms * columns.costs + crossed + second)
     return np.asarray(np.maximum(columns.costs - margin, 0.0))
