@@ -41,7 +41,8 @@ def test_certain_costs_are_just_below_the_truth(seed, offset, spread, unit):
     for members, low in zip(columns.members, certain.tolist(), strict=True):
         exact = exact_cost(points, np.flatnonzero(members[contraction.block_of]))
         assert Fraction(low) <= exact
-        assert low >= float(exact) - 1e-13 * (n * float(exact) + np.sqrt(float(exact) * squares))
+        crossed = np.sqrt(float(exact)) * np.sqrt(squares)
+        assert low >= float(exact) - 1e-13 * (n * float(exact) + crossed)
 
 
 def test_nothing_is_certain_of_equal_points():
