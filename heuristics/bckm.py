@@ -71,8 +71,8 @@ class BCKM(Heuristic):
     to rest. If there was none, the binary programme (9) for the last centres is solved exactly, for
     which half of the time is kept, and Algorithm 1 begins anew from its S; with a time limit only
     where it has at most 300,000 variables, as HiGHS looks at no clock while it presolves more.
-    Where the constraints can be kept, but not within the bounds, nothing is found and `Stop.SIZE_BOUNDS` is told: the
-    instance itself is feasible.
+    Where the constraints can be kept, but not within the bounds, nothing is found and
+    `Stop.SIZE_BOUNDS` is told: the instance itself is feasible.
 
     Source: H. M. Le, A. Eriksson, T.-T. Do, M. Milford, A binary optimization approach for
     constrained k-means clustering (2018), sections 4 to 6. Coordinates are centred, so that the

@@ -73,9 +73,8 @@ def test_what_is_answered_is_not_run_again():
     assert [run.engine for run in script.left(runs, [], 1.0)] == list(engines)
 
 
-@pytest.mark.parametrize(
-    "engine", ["hybrid", *(pytest.param(e, marks=pytest.mark.slow) for e in ("sdp", "colgen"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["hybrid", "sdp", "colgen"])
 def test_a_run_is_made_in_a_process_of_its_own(tmp_path, engine):
     out, report = tmp_path / "rows.csv", tmp_path / "report.md"
     arguments = ["--suite", "tables", "--names", "soybean", "--draws", "1", "--engines", engine]
@@ -99,6 +98,7 @@ def test_a_run_is_made_in_a_process_of_its_own(tmp_path, engine):
     assert "### soybean" in report.read_text()
 
 
+@pytest.mark.slow
 def test_a_process_that_fails_gives_a_row_that_says_so(capsys):
     failed = script.solve_in_process(script.Run(Case("tables", "nothing", 3, "2", 0), "sdp"), 5.0)
     assert (failed["status"], failed["termination"]) == ("failed", "exit_1")

@@ -1,8 +1,8 @@
 """Every block of code in the README and the documentation runs, in the order of its page.
 
 Python blocks of a page share their names, blocks of the shell a folder with the bundled instances.
-A block that cannot run here says so in the page: `<!--- skip: next "why" -->`. The commands of the
-README are processes of their own, those of other pages forks of one that has started already.
+A block that cannot run here says so in the page: `<!--- skip: next "why" -->`. Commands are
+forks of a process that has started already (test_end_to_end has them start by themselves).
 """
 
 import os
@@ -65,10 +65,8 @@ def warm(tmp_path_factory):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_of_page_runs(page, tmp_path, monkeypatch, warm):
-    folders = [Path(sys.executable).parent]
-    if page.name != "README.md":
-        folders.insert(0, warm)
-    monkeypatch.setenv("PATH", os.pathsep.join([*map(str, folders), os.environ["PATH"]]))
+    folders = [str(warm), str(Path(sys.executable).parent), os.environ["PATH"]]
+    monkeypatch.setenv("PATH", os.pathsep.join(folders))
     for folder in ("instances", "scripts"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)

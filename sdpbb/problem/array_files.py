@@ -28,6 +28,11 @@ _HEADER_ERRORS = (
     ValueError,
 )
 
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
 
 def read_npy(path: FilePath) -> NDArray[np.float64]:
     """The points (n, d) of an array that `numpy.save` wrote; nothing in the file is run.
@@ -49,9 +54,22 @@ def read_array(path: FilePath) -> NDArray:
         As `read_npy`.
     """
     with _told_in_one_line(path, "an array that numpy.save wrote", _HEADER_ERRORS):
+        _check_header(path)
         # A map: a header that claims more than the file holds is found out before any memory is
         # taken.
         return np.array(np.lib.format.open_memmap(path, mode="r"))
+
+
+def _check_header(path: FilePath) -> None:
+    """ValueError for a header that `numpy.save` never writes; a negative shape of items without
+    size would end the process in a division by zero."""
+    with open(path, "rb") as file:
+        version = np.lib.format.read_magic(file)
+        if version not in _HEADERS:  # later ones are of tables with names
+            raise ValueError(f"version {version}")
+        shape, _, dtype = _HEADERS[version](file)
+    if min(shape, default=0) < 0 or not dtype.itemsize:
+        raise ValueError(f"shape {shape} of {dtype}")
 
 
 def read_parquet(

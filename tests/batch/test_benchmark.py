@@ -32,6 +32,7 @@ def test_the_instances_are_the_same_every_time(benchmark, tmp_path):
     assert first == second
 
 
+@pytest.mark.slow
 def test_the_benchmark_gets_what_it_expects(benchmark, monkeypatch, capsys, tmp_path):
     keep = tmp_path / "kept"
     monkeypatch.setattr(

@@ -74,6 +74,10 @@ HEADER = npy(np.zeros((3, 2)))
         HEADER[:-1],
         HEADER.replace(b"(3, 2), }" + b" " * 10, b"(10000000000, 90), }"),
         HEADER.replace(b"(3, 2)", b"(3, 'a"),
+        HEADER.replace(b"(3, 2), ", b"(-3, 2),"),
+        # A division by zero in NumPy, which ends the process.
+        HEADER.replace(b"'<f8'", b"'<U0'").replace(b"(3, 2), ", b"(-1,), "),
+        npy(np.zeros((1, 1), [("\u03b1", "f8")])),
         npy(np.array([[{}]]), allow_pickle=True),
     ],
 )
