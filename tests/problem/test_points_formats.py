@@ -77,7 +77,7 @@ HEADER = npy(np.zeros((3, 2)))
         HEADER.replace(b"(3, 2), ", b"(-3, 2),"),
         # A division by zero in NumPy, which ends the process.
         HEADER.replace(b"'<f8'", b"'<U0'").replace(b"(3, 2), ", b"(-1,), "),
-        npy(np.zeros((1, 1), [("\u03b1", "f8")])),
+        HEADER.replace(b"NUMPY\x01", b"NUMPY\x03"),
         npy(np.array([[{}]]), allow_pickle=True),
     ],
 )
