@@ -5,7 +5,7 @@ import pytest
 from hypothesis import settings
 
 # The first example of a test pays for imports and compilation, so a deadline would be a dice roll.
-settings.register_profile("default", deadline=None, max_examples=40)
+settings.register_profile("default", deadline=None, max_examples=30)
 # For a night: pytest --hypothesis-profile=thorough
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("default")

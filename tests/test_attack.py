@@ -248,9 +248,16 @@ def test_cases_may_hang_and_die(tmp_path, monkeypatch, capsys):
     assert re.search(r"FOUND any: is wrong\n  \d+ times, as in case", capsys.readouterr().out)
 
 
+SLOW_PARTS = (("numerics", 6), ("parameters", 15), ("modules", 1))
+
+
 @pytest.mark.parametrize(
     ("part", "count"),
-    [("enumeration", 20), ("numerics", 6), ("parameters", 15), ("readers", 40), ("modules", 1)],
+    [
+        ("enumeration", 20),
+        ("readers", 40),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in SLOW_PARTS),
+    ],
 )
 def test_a_few_cases_of(part, count, tmp_path):
     path = tmp_path / "rows.csv"

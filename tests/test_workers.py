@@ -48,11 +48,7 @@ from tests.trees import (
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
 
-pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
-    # Not beside others that start processes and measure their patience.
-    pytest.mark.alone,
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
 
 
 @pytest.fixture
@@ -122,7 +118,7 @@ def test_every_variant_has_the_same_optimum(fixing, n_candidates, stars, workers
         assert len(pools) == workers
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_workers_agree_with_enumeration(seed, at_once, pools):
     """On instances whose root does not close at once."""
     rng = np.random.default_rng(seed)
@@ -169,6 +165,7 @@ def eventually(holds, seconds=60.0):
     return True
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_killed_workers_cost_no_node(at_once, pools):
     """The killer waits until what the victim was at has been evaluated again."""
@@ -201,6 +198,7 @@ def test_killed_workers_cost_no_node(at_once, pools):
     assert result.objective == pytest.approx(LARGE_OPTIMUM, rel=1e-4)
 
 
+@pytest.mark.alone
 def test_workers_begin_while_this_process_goes_on(monkeypatch):
     monkeypatch.setattr("sdpbb.search.workforce.ALONE", 0.0)
     evaluated = Counter()
@@ -217,6 +215,7 @@ def test_workers_begin_while_this_process_goes_on(monkeypatch):
     assert min(evaluated.values()) >= 2
 
 
+@pytest.mark.alone
 def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, capsys):
     monkeypatch.setattr("sdpbb.memory_plan.SdpBounding", Deadly)
     events = []
@@ -237,6 +236,7 @@ def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, c
     assert f"node {lost.node} ended its worker twice" in capsys.readouterr().out
 
 
+@pytest.mark.alone
 def test_a_dask_cluster_solves_a_tree(at_once, pools):
     pytest.importorskip("distributed")
     from tests.executors.test_dask import started
@@ -248,6 +248,7 @@ def test_a_dask_cluster_solves_a_tree(at_once, pools):
         assert len(pools) == 2
 
 
+@pytest.mark.alone
 def test_an_interrupt_ends_a_run_with_workers(at_once):
     interrupt = threading.Event()
 
@@ -307,6 +308,7 @@ def workers_of(process):
     return partial(busy_workers, psutil.Process(process.pid))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("signum", "status"),
     [(signal.SIGINT, ExitCode.INTERRUPTED), (signal.SIGTERM, ExitCode.TERMINATED)],
@@ -322,6 +324,7 @@ def test_a_signal_once_with_workers(command, tmp_path, signum, status):
     assert eventually(lambda: not any(worker.is_running() for worker in left))
 
 
+@pytest.mark.alone
 def test_ctrl_c_twice_with_workers(command, tmp_path):
     workers = workers_of(command)
     assert eventually(lambda: len(workers()) == 2)

@@ -120,7 +120,7 @@ def test_what_is_infeasible_is_said_to_be(name, instance):
 
 # The penalty of bckm is in units of the data.
 @pytest.mark.parametrize("name", sorted({*METHODS} - {"bckm"}))
-@pytest.mark.parametrize("scale", [2.0**-200, 2.0**-30, 2.0**40, 2.0**300])
+@pytest.mark.parametrize("scale", [2.0**-200, 2.0**300])
 def test_the_unit_of_the_data_does_not_matter(name, scale):
     """Among 30 mutually constrained points, so that some steps are integer programmes."""
     rng = np.random.default_rng(3)

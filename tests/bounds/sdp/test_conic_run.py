@@ -280,7 +280,13 @@ def test_trees_agree_with_enumeration(name):
     agrees()
 
 
-@pytest.mark.parametrize(("n", "k", "seed"), [(24, 4, 1), (30, 3, 2), (24, 8, 3), (20, 2, 4)])
+SLOW_TREES = ((30, 3, 2), (20, 2, 4))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "seed"),
+    [(24, 4, 1), (24, 8, 3), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_TREES)],
+)
 def test_trees_agree_with_each_other(n, k, seed):
     instance = constrained(seed, n, k)
     ours, theirs = ("sdp", "colgen", "hybrid"), ("sdp, scs", "sdp, scs, branching")
