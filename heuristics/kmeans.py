@@ -134,7 +134,8 @@ def kmeans(
     looked at.
 
     The cost never increases from one step to the next: a block that fills an empty cluster is the
-    one whose move reduces it most.
+    one whose move reduces it most. It has converged once labels come back: those of the step
+    before, or, where points coincide and clusters are filled in turn, earlier ones.
 
     Raises
     ------
@@ -144,6 +145,7 @@ def kmeans(
     k, left = contraction.k, clock.time_left
     labels: NDArray[np.int64] | None = None
     stop = Stop.ITERATION_LIMIT
+    met: set[bytes] = set()
     n_iterations = 0
     while n_iterations < max_iterations:
         try:
@@ -155,9 +157,10 @@ def kmeans(
             stop = clock.reason
             break
         n_iterations += 1
-        if labels is not None and np.array_equal(updated, labels):
+        if (key := updated.tobytes()) in met:
             stop = Stop.CONVERGED
             break
+        met.add(key)
         labels = updated
         centres = cluster_means(contraction, labels)
         if clock.is_over:

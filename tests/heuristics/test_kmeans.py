@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans as Reference
 
@@ -23,6 +23,7 @@ def random_points(seed: int, n: int = 40, k: int = 4) -> Instance:
 
 
 @given(seeds)
+@example(56560015)  # four clusters of three different points, filled in turn
 @settings(max_examples=60)
 def test_every_cluster_has_points(seed):
     instance = random_instance(np.random.default_rng(seed))
