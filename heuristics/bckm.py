@@ -250,7 +250,7 @@ class _Search:
 
     @property
     def _is_large(self) -> bool:
-        """Whether HiGHS would not look at the clock for a second or more."""
+        """Whether presolve of the exact programme may take a second or more: no limit ends it."""
         return self._programme.n_variables > MOST_VARIABLES
 
     @property

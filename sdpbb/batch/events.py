@@ -54,7 +54,7 @@ class JobEnded:
 
 @dataclass(frozen=True)
 class AtWork:
-    """Nothing has ended for a while: n_running jobs are under way, seconds after the start."""
+    """A sign of life while no job ends: n_running jobs are under way, seconds after the start."""
 
     n_running: int
     n_done: int
