@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,6 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.problem.budgets import PointBudget
 from sdpbb.problem.pairs import pairs_farther_than
-
-if TYPE_CHECKING:
-    from sdpbb.problem.instance import Instance
 
 
 class ClusterConstraint(ABC):
@@ -35,14 +32,15 @@ class ClusterConstraint(ABC):
     """
 
     @abstractmethod
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
-        """Whether the points with these row numbers, (s,) in increasing order, s >= 1, may be a
-        cluster of the instance, or a part of one."""
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
+        """Return whether a set of points may be a cluster of the instance, or a part of one.
+
+        instance : the `Instance`
+        members : (s,) the row numbers of the points in increasing order, s >= 1
+        """
 
 
-def is_allowed(
-    constraint: ClusterConstraint, instance: Instance, members: NDArray[np.intp]
-) -> bool:
+def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np.intp]) -> bool:
     """What a constraint says of a cluster, members (s,): a subclass may be anybody's.
 
     Raises
@@ -89,7 +87,7 @@ class MaximumSize(BuiltInConstraint):
     def __post_init__(self) -> None:
         _set(self, "limit", _limit(self, self.limit, 1))
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return len(members) <= self.limit
 
     def budget(self, n: int) -> PointBudget:
@@ -113,7 +111,7 @@ class MaximumDiameter(BuiltInConstraint):
             raise InstanceError(f"MaximumDiameter: distance = {x!r}; expected a finite number >= 0")
         _set(self, "distance", float(x))
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return not len(self.forbidden_pairs(instance.points[members]))
 
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -146,7 +144,7 @@ class MaximumOverlap(_OnPoints):
     InstanceError for other arguments.
     """
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return int(np.isin(members, self.points).sum()) <= self.limit
 
     def budget(self, n: int) -> PointBudget:
@@ -167,7 +165,7 @@ class MinimumDifference(_OnPoints):
     InstanceError for other arguments.
     """
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return int((~np.isin(members, self.points)).sum()) <= self.limit
 
     def budget(self, n: int) -> PointBudget:
@@ -198,7 +196,7 @@ class SoftCannotLinks(BuiltInConstraint):
     def rows(self) -> Iterable[int]:
         return chain.from_iterable(self.pairs)
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         inside = np.isin(self._array(), members).all(axis=1)
         return int(inside.sum()) <= self.limit
 
@@ -221,7 +219,7 @@ class AllOf(ClusterConstraint):
     def __post_init__(self) -> None:
         _set(self, "constraints", checked_constraints(self.constraints, "AllOf: constraints"))
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return all(is_allowed(each, instance, members) for each in self.constraints)
 
 
@@ -239,7 +237,7 @@ class AnyOf(ClusterConstraint):
         if not self.constraints:
             raise InstanceError("AnyOf: constraints is empty; expected at least one")
 
-    def allows(self, instance: Instance, members: NDArray[np.intp]) -> bool:
+    def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return any(is_allowed(each, instance, members) for each in self.constraints)
 
 

@@ -1,17 +1,20 @@
-"""What a file of constraints holds."""
+"""Constraints as a file states them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
-from sdpbb.problem.origin import PairLines
+from sdpbb.problem.origin import Origin, PairLines
+from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
 
 
 def _no_pairs() -> NDArray[np.intp]:
@@ -24,7 +27,7 @@ def _no_lines() -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What a constraint file holds.
+    """The constraints of a file, and where in it they are stated.
 
     Attributes
     ----------
@@ -59,15 +62,53 @@ class Constraints:
         soft = (self.soft_must_link.pairs, self.soft_cannot_link.pairs)
         return [self.must_link, self.cannot_link, *soft]
 
-    def must_link_places(self, near: NDArray[np.intp] | None = None) -> PairLines:
-        """Where must-links are stated; near (p, 2) are those that min_separation amounts to."""
-        lines = self.must_link_lines
-        return _places(self.must_link, lines, near, self.min_separation_line, self.keys[0])
+    def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
+        """Return the arguments of an `Instance` of these points that state the constraints;
+        distances (GAMMA, DELTA) become the pairs that they amount to.
 
-    def cannot_link_places(self, far: NDArray[np.intp] | None = None) -> PairLines:
-        """Where cannot-links are stated; far (p, 2) are those that max_diameter amounts to."""
-        lines = self.cannot_link_lines
-        return _places(self.cannot_link, lines, far, self.max_diameter_line, self.keys[1])
+        points : (n, d), as `checked_points` returns them
+        origin : of the rows and of the file; the places of pairs are added to it
+
+        Raises
+        ------
+        InstanceError
+            If a distance amounts to too many pairs.
+        """
+        must_link, cannot_link = self.must_link, self.cannot_link
+        far, near = None, None
+        try:
+            if self.max_diameter is not None:
+                far = pairs_farther_than(points, self.max_diameter)
+                cannot_link = distinct_pairs(np.concatenate([cannot_link, far]), len(points))
+            if self.min_separation is not None:
+                near = pairs_closer_than(points, self.min_separation)
+                must_link = distinct_pairs(np.concatenate([must_link, near]), len(points))
+        except InstanceError as error:
+            raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
+        return {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": self.soft_must_link,
+            "soft_cannot_link": self.soft_cannot_link,
+            "cluster_constraints": self.cluster_constraints,
+            "origin": replace(
+                origin,
+                must_link=_pair_lines(
+                    self.must_link,
+                    self.must_link_lines,
+                    near,
+                    self.min_separation_line,
+                    self.keys[0],
+                ),
+                cannot_link=_pair_lines(
+                    self.cannot_link,
+                    self.cannot_link_lines,
+                    far,
+                    self.max_diameter_line,
+                    self.keys[1],
+                ),
+            ),
+        }
 
 
 def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) -> None:
@@ -91,13 +132,15 @@ def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) 
             )
 
 
-def _places(
+def _pair_lines(
     pairs: NDArray[np.intp],
     lines: NDArray[np.intp],
     derived: NDArray[np.intp] | None,
     line: int,
     key: str,
 ) -> PairLines:
+    """Return where pairs (p, 2) are stated, and the derived ones (q, 2), which a distance in one
+    line amounts to."""
     # None of those that are not from a file is stated anywhere.
     stated = np.sort(pairs, axis=1)[: len(lines)]
     if derived is None:

@@ -53,21 +53,10 @@ Blank lines are skipped; files are UTF-8.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
-from sdpbb.problem.checks import checked_points, number_of_clusters
-from sdpbb.problem.constrained import constrained_instance
-from sdpbb.problem.constraints_file import (
-    Constraints,
-    check_no_constraints_options,
-    read_constraints,
-    write_constraints,
-)
+from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.labels_file import labels_text, read_labels, write_labels
-from sdpbb.problem.origin import Origin
 from sdpbb.problem.points_file import PointsFile, read_points, write_points
 from sdpbb.problem.textfile import FilePath
 
@@ -96,51 +85,19 @@ def read_instance(
     index_column: str | None = None,
     drop: Sequence[str] = (),
 ) -> Instance:
-    """Read an instance from its files.
-
-    Parameters
-    ----------
-    k : number of clusters; takes precedence over the one that the data file states
-    constraints_format, one_based : see `read_constraints`
-    index_column, drop : see `read_points`; constraints call rows by the names in index_column
+    """Read an instance from its files: `Instance.from_files`, which states the parameters.
 
     Raises
     ------
-    InstanceError
-        One line: the file, the line number where there is one, what is wrong and what would be
-        right.
-    ParameterError
-        If there is no such format.
-
-    Warns
-    -----
-    InstanceWarning
-        If the constraints look as if they numbered rows from 1.
+    InstanceError, ParameterError
+        As there.
     """
-    file = read_points(data_path, index_column=index_column, drop=drop)
-    data_name = shown_path(data_path)
-    if k is None:
-        k = file.k
-    if k is None:
-        raise InstanceError(
-            f"{data_name}: the number of clusters is not stated; give k (option -k), "
-            "or a first line n d k"
-        )
-    k = number_of_clusters(k, len(file.points))
-    try:
-        points = checked_points(file.points)
-    except InstanceError as error:
-        raise InstanceError(f"{data_name}: {error}") from None
-    if constraints_path is None:
-        check_no_constraints_options(constraints_format, one_based)
-        constraints = Constraints()
-    else:
-        constraints = read_constraints(
-            constraints_path,
-            len(points),
-            constraints_format,
-            one_based=one_based,
-            row_names=file.row_names,
-        )
-    origin = Origin(int(one_based), file.row_names, str(constraints_path or ""))
-    return constrained_instance(points, k, constraints, Path(data_path).stem, origin)
+    return Instance.from_files(
+        data_path,
+        k,
+        constraints_path,
+        constraints_format=constraints_format,
+        one_based=one_based,
+        index_column=index_column,
+        drop=drop,
+    )

@@ -84,6 +84,21 @@ class FrameTable:
         return numbered(entries, self.row_names, argument)
 
 
+def finite_table(frame: Any, index_column: str | None, drop: Sequence[str]) -> FrameTable:
+    """Return the points of a data frame, or raise the InstanceError for the first value that is no
+    finite number; parameters as for `FrameTable.of`."""
+    table = FrameTable.of(frame, index_column, drop)
+    bad = np.argwhere(~np.isfinite(table.points))
+    if len(bad):
+        i, j = bad[0]
+        row = i if table.row_names is None else repr(table.row_names[i])
+        raise InstanceError(
+            f"points: column {table.feature_names[j]!r} is {table.points[i, j]} in row {row}; "
+            "expected a finite number"
+        )
+    return table
+
+
 def is_frame(values: object) -> bool:
     """Whether values are a data frame of pandas or polars, neither of which is imported for it."""
     kind = type(values)

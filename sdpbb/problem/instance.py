@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path
 from sdpbb.problem.checks import (
     SoftPairs,
     checked_pairs,
@@ -21,9 +23,13 @@ from sdpbb.problem.checks import (
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
+from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.constraints_file import check_no_constraints_options, read_constraints
 from sdpbb.problem.coordinates import centred
+from sdpbb.problem.frames import finite_table, is_frame
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.pairs import distinct_pairs
+from sdpbb.problem.points_file import read_points
 from sdpbb.problem.textfile import FilePath
 
 
@@ -101,12 +107,13 @@ class Instance:
         index_column: str | None = None,
         drop: Sequence[str] = (),
     ) -> Instance:
-        """Read the points and the constraints from files: `sdpbb.read_instance`.
+        """Read the points and the constraints from files; `sdpbb.read_instance` is the same.
 
         Parameters
         ----------
         data : text, CSV, Parquet or a NumPy array: see `sdpbb.problem.formats`
-        k : number of clusters; None where the data file states it
+        k : number of clusters, which takes precedence over the one that the data file states; None
+            where it states it
         constraints : a file in one of the formats there
         constraints_format : "pc-sos-sdp", "cccg", "pccc" or "matrix"; None to tell by the file
         one_based : whether the file of constraints calls the first row 1, not 0
@@ -116,19 +123,43 @@ class Instance:
         Raises
         ------
         InstanceError
-            Naming the file and the line.
-        """
-        from sdpbb.problem.formats import read_instance
+            One line: the file, the line number where there is one, what is wrong and what would be
+            right.
+        ParameterError
+            If there is no such format.
 
-        return read_instance(
-            data,
-            k,
-            constraints,
-            constraints_format=constraints_format,
-            one_based=one_based,
-            index_column=index_column,
-            drop=drop,
-        )
+        Warns
+        -----
+        InstanceWarning
+            If the constraints look as if they numbered rows from 1.
+        """
+        file = read_points(data, index_column=index_column, drop=drop)
+        data_name = shown_path(data)
+        if k is None:
+            k = file.k
+        if k is None:
+            raise InstanceError(
+                f"{data_name}: the number of clusters is not stated; give k (option -k), "
+                "or a first line n d k"
+            )
+        k = number_of_clusters(k, len(file.points))
+        try:
+            points = checked_points(file.points)
+        except InstanceError as error:
+            raise InstanceError(f"{data_name}: {error}") from None
+        if constraints is None:
+            check_no_constraints_options(constraints_format, one_based)
+            stated = Constraints()
+        else:
+            stated = read_constraints(
+                constraints,
+                len(points),
+                constraints_format,
+                one_based=one_based,
+                row_names=file.row_names,
+            )
+        origin = Origin(int(one_based), file.row_names, str(constraints or ""))
+        return cls(points, k, name=Path(data).stem, **stated.arguments(points, origin))
 
     @classmethod
     def from_points(
@@ -148,18 +179,22 @@ class Instance:
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
-        from sdpbb.problem.memory import instance_of_points
-
-        return instance_of_points(
-            points,
-            k,
-            constraints,
-            constraints_format=constraints_format,
-            one_based=one_based,
-            index_column=index_column,
-            drop=drop,
-            name=name,
+        row_names = None
+        if is_frame(points):
+            table = finite_table(points, index_column, drop)
+            if table.name_problem:
+                raise InstanceError(table.name_problem)
+            points, row_names = table.points, table.shown_names
+        elif index_column is not None or drop:
+            argument = "drop" if index_column is None else "index_column"
+            raise InstanceError(f"{argument}: an array has no columns with names; expected a frame")
+        checked = checked_points(points)
+        k = number_of_clusters(k, len(checked))
+        stated = read_constraints(
+            constraints, len(checked), constraints_format, one_based=one_based, row_names=row_names
         )
+        origin = Origin(int(one_based), row_names, str(constraints))
+        return cls(checked, k, name=name, **stated.arguments(checked, origin))
 
     @classmethod
     def from_frame(
@@ -193,15 +228,23 @@ class Instance:
         InstanceError
             Naming the column and row, or the argument, its position and the unknown name.
         """
-        from sdpbb.problem.memory import instance_of_frame
-
-        pairs = {
-            "must_link": must_link,
-            "cannot_link": cannot_link,
-            "soft_must_link": soft_must_link,
-            "soft_cannot_link": soft_cannot_link,
-        }
-        return instance_of_frame(frame, k, pairs, cluster_constraints, index_column, drop, name)
+        if not is_frame(frame):
+            raise InstanceError(
+                f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
+                "polars"
+            )
+        table = finite_table(frame, index_column, drop)
+        return cls(
+            table.points,
+            k,
+            table.numbered(must_link, "must_link"),
+            table.numbered(cannot_link, "cannot_link"),
+            name,
+            table.numbered(soft_must_link, "soft_must_link"),
+            table.numbered(soft_cannot_link, "soft_cannot_link"),
+            cluster_constraints,  # type: ignore[arg-type]
+            Origin(row_names=table.shown_names),
+        )
 
     @property
     def n_points(self) -> int:

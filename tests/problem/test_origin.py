@@ -158,7 +158,8 @@ def test_as_many_names_as_points():
 def test_no_pairs_are_nowhere():
     assert Origin().must_link.place_of(0, 1) == ""
     without_lines = Constraints(must_link=np.array([[0, 1]]))
-    assert without_lines.must_link_places().place_of(0, 1) == ""
+    origin = without_lines.arguments(LINE, Origin())["origin"]
+    assert origin.must_link.place_of(0, 1) == ""
 
 
 PAIRS, LINES = np.array([[0, 1], [1, 3]]), np.array([4, 9])
