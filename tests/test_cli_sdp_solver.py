@@ -103,5 +103,5 @@ def test_a_missing_solver_is_told_in_one_line(command, files, monkeypatch, capsy
     arguments = (*(files / name for name in given), "--sdp-solver", "clarabel", "-q")
     assert run(monkeypatch, command, *arguments) == ExitCode.BACKEND_FAILURE
     told = capsys.readouterr().err
-    assert told.startswith("error: clarabel: clarabel cannot be imported")
+    assert told.startswith("error: clarabel cannot be imported")
     assert told.count("\n") == 1

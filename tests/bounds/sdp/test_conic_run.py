@@ -344,7 +344,7 @@ def test_too_many_blocks_are_refused():
 def test_a_solver_that_is_missing_is_told_before_the_run(monkeypatch):
     monkeypatch.setitem(sys.modules, "scs", None)
     asked = SolverParameters(sdp=SdpParameters(solver="scs"))
-    with pytest.raises(BackendUnavailable, match=r"^scs: scs cannot be imported"):
+    with pytest.raises(BackendUnavailable, match=r"^scs cannot be imported"):
         solve(constrained(1, 20, 3), asked)
 
 
