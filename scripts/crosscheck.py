@@ -30,7 +30,7 @@ from sdpbb.backends.conic import ConicSolver
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import solve_relaxation
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import safe_bound

@@ -26,14 +26,18 @@ from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.bounding import SdpState, SdpWarmStart
 from sdpbb.bounds.sdp.conic_run import ConicState
-from sdpbb.bounds.sdp.cuts import CutSet
-from sdpbb.bounds.sdp.members import Members
+from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
+from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import (
     AdmmParameters,
     ConicParameters,
     Patience,
     SdpParameters,
-    SeparationParameters,
     SpectrumParameters,
 )
 from sdpbb.bounds.sdp.safe_bound import DualPoint
@@ -148,6 +152,11 @@ STORED_TYPES = (
     AdmmParameters,
     SpectrumParameters,
     SeparationParameters,
+    PentagonCuts,
+    TriangleCuts,
+    CliqueCuts,
+    StarCuts,
+    ComplementCuts,
     ConicParameters,
     Patience,
     ColgenParameters,

@@ -16,6 +16,8 @@ from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import Contraction, Instance, contract
 
@@ -86,7 +88,8 @@ def _points() -> NDArray[np.float64]:
 @cache
 def _exercise_relaxation() -> None:
     contraction = _small()
-    run = SdpBounding(SdpParameters(pentagons_after=0)).start(contraction, None)
+    parameters = SdpParameters(separation=SeparationParameters(pentagons=PentagonCuts(after=0)))
+    run = SdpBounding(parameters).start(contraction, None)
     run.advance(np.inf)
     run.fixings(contraction.total)
     MultiStart().run(contraction, np.random.default_rng(0), run.affinity())

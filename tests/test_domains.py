@@ -18,12 +18,14 @@ from sdpbb.bounds.colgen.parameters import (
     StabilisationParameters,
 )
 from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import (
-    ALLOCATED,
     AdmmParameters,
     Patience,
     SdpParameters,
-    SeparationParameters,
     SpectrumParameters,
 )
 from sdpbb.domains import LARGEST_INTEGER, check_fields, value_text
@@ -34,6 +36,13 @@ from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
 HUGE = 10**5000
 SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}
 LARGEST = f"an integer of at most {LARGEST_INTEGER} in absolute value"
+# Numbers of cuts, or of their parts, that memory is reserved for before any is found.
+ALLOCATED = [
+    (TriangleCuts, "per_arm"),
+    (StarCuts, "leaves"),
+    (PentagonCuts, "cycles"),
+    (PentagonCuts, "copies"),
+]
 # What they say of themselves, before `check_fields` or in its place.
 OWN = (SolverParameters, BatchParameters)
 
@@ -128,11 +137,11 @@ def test_text_of_any_value():
     ("kind", "values"),
     [
         (GenerationParameters, {"max_columns_per_round": math.nan}),
-        (SeparationParameters, {"complements_per_block": 1.0}),
-        (SeparationParameters, {"stars_per_block": 5e-324}),
-        (SeparationParameters, {"triangles_per_arm": 1e308}),
-        (SeparationParameters, {"triangles_per_pair": 2**63}),
-        *((SeparationParameters, {name: 1001}) for name in ALLOCATED),
+        (ComplementCuts, {"per_block": 1.0}),
+        (StarCuts, {"per_block": 5e-324}),
+        (TriangleCuts, {"per_arm": 1e308}),
+        (TriangleCuts, {"per_pair": 2**63}),
+        *((family, {name: 1001}) for family, name in ALLOCATED),
         (SpectrumParameters, {"buffer": math.nan}),
         (SpectrumParameters, {"cap": math.inf}),
         (SpectrumParameters, {"cap": 1e10}),
@@ -176,7 +185,7 @@ def test_what_ended_runs_in_python_errors_is_refused(kind, values):
         (MultiStartParameters, {"assignment_time_limit": math.inf}),
         (SolverParameters, {"seed": 2**128 - 1, "node_limit": 2**63 - 1}),
         (SpectrumParameters, {"cap": 1e9, "degree": 8}),
-        *((SeparationParameters, {name: 1000}) for name in ALLOCATED),
+        *((family, {name: 1000}) for family, name in ALLOCATED),
         (AdmmParameters, {"penalty_step": 10}),
         (AdmmParameters, {"penalty": 1e-6}),
     ],

@@ -20,7 +20,9 @@ import psutil
 import pytest
 
 from sdpbb import read_instance
-from sdpbb.bounds.sdp.parameters import SdpParameters, SeparationParameters
+from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checkpoint import Checkpoint, write_checkpoint
 from sdpbb.cli import ExitCode
 from sdpbb.executors.pool import TaskPool
@@ -75,7 +77,7 @@ def variant(fixing, n_candidates, stars, **more):
         bounding="sdp",
         sdp=SdpParameters(
             max_iterations=20,
-            separation=SeparationParameters(stars_per_block=3 if stars else 0),
+            separation=SeparationParameters(stars=StarCuts(per_block=3 if stars else 0)),
         ),
         search=SearchParameters(
             branching=BranchingParameters(n_candidates=n_candidates), fixing=fixing

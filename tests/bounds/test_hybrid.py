@@ -21,8 +21,7 @@ from sdpbb.bounds.hybrid import STATE_TYPES, HybridBounding, HybridRun
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpState, SdpWarmStart
-from sdpbb.bounds.sdp.cuts import CutSet
-from sdpbb.bounds.sdp.members import Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import Subspace

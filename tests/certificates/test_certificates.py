@@ -9,6 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.checker import container
 from sdpbb.checker.certificate import Certificate
@@ -22,7 +26,9 @@ from sdpbb.search.parameters import BranchingParameters, SearchParameters
 WEAK = replace(
     SdpParameters(),
     max_iterations=20,
-    separation=replace(SdpParameters().separation, triangles_per_block=1, stars_per_block=0),
+    separation=SeparationParameters(
+        triangles=TriangleCuts(per_block=1), stars=StarCuts(per_block=0)
+    ),
 )
 
 
@@ -234,8 +240,8 @@ def test_where_the_checker_gives_up_the_run_branches(tmp_path, monkeypatch):
 
 def test_pentagons_are_a_proof(tmp_path):
     """Of clusters that overlap, with pairs that are decided in children."""
-    sdp = replace(SdpParameters(), pentagons_after=0, max_iterations=200)
-    sdp = replace(sdp, separation=replace(sdp.separation, pentagon_tolerance=0.0))
+    separation = SeparationParameters(pentagons=PentagonCuts(after=0, tolerance=0.0))
+    sdp = SdpParameters(max_iterations=200, separation=separation)
     count = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
+from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.checker import cuts as module
 from sdpbb.checker.cuts import checked_cuts, cut_sums, require_moderate, right_hand_side
 from sdpbb.checker.evidence import Cuts, Pentagons
@@ -107,10 +109,10 @@ def test_sums_agree_with_the_cuts_of_the_solver():
     centre, leaves = np.array(trees)[:, 0], np.array(trees)[:, 1:]
     cliques = np.array([rng.permutation(m)[: k + 1] for _ in range(5)], dtype=np.int32)
     complements = np.array([rng.permutation(m)[:3] for _ in range(5)], dtype=np.int32)
-    stars = CutSet.stars(
+    stars = star_cuts(
         centre.astype(np.int32), leaves.astype(np.int32), np.full(20, 4, dtype=np.int32)
     )
-    theirs = stars + CutSet.cliques(cliques, n, k) + CutSet.complements(complements)
+    theirs = stars + clique_cuts(cliques, n, k) + complement_cuts(complements)
     ours = Cuts(np.arange(21) * 5, np.concatenate(trees).astype(np.int32), cliques, complements)
     t = rng.exponential(size=30)
     total, _, _ = cut_sums(ours, t, np.ones(m), np.zeros((m, m), bool))

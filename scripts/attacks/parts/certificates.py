@@ -75,12 +75,17 @@ def _parameters(rng: np.random.Generator, bounding: str) -> Any:
     from dataclasses import replace
 
     from sdpbb import SolverParameters
+    from sdpbb.bounds.sdp.cuts import SeparationParameters
+    from sdpbb.bounds.sdp.cuts.stars import StarCuts
+    from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
     from sdpbb.bounds.sdp.parameters import SdpParameters
     from sdpbb.search.parameters import BranchingParameters, SearchParameters
 
     sdp = SdpParameters()
     if rng.random() < 0.7:
-        separation = replace(sdp.separation, triangles_per_block=1, stars_per_block=0)
+        separation = SeparationParameters(
+            triangles=TriangleCuts(per_block=1), stars=StarCuts(per_block=0)
+        )
         sdp = replace(sdp, max_iterations=20, separation=separation)
     branching = BranchingParameters(int(rng.choice([1, 1, 4])), 1)
     return SolverParameters(

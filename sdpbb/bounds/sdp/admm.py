@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp import kernels
-from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,11 +19,11 @@ from sdpbb.bounds.bound import (
     matrices_mebibytes,
 )
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart, pairs_together, tied_pairs
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
-from sdpbb.bounds.sdp.separation import separate
 from sdpbb.problem import Contraction
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
@@ -264,10 +264,9 @@ class SdpRun:
         if now == self._separated_at or now % self.parameters.round_period:
             return
         self._separated_at = now
-        parameters = self.parameters.separation
-        if self._admm.n_iterations < self.parameters.pentagons_after and not self._is_child:
-            parameters = replace(parameters, pentagons=0)
-        self._admm.replace_cuts(separate(self._relaxation, self._admm.W, parameters))
+        families = self.parameters.separation.families
+        due = [family for family in families if self._is_child or family.is_due(now)]
+        self._admm.replace_cuts(separate(self._relaxation, self._admm.W, due))
 
     def _stalled(self, cutoff: float) -> bool:
         """Whether the distance to the cutoff hardly shrinks any more (see `Patience`)."""

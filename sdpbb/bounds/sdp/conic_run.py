@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound, SecondsLeft, endless
 from sdpbb.bounds.sdp.bounding import SdpWarmStart
-from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
-from sdpbb.bounds.sdp.parameters import SdpParameters, SeparationParameters
+from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
-from sdpbb.bounds.sdp.separation import separate
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 
@@ -242,14 +242,13 @@ def solve_relaxation(
 def violated_cuts(
     relaxation: Relaxation, Z: NDArray[np.float64], parameters: SeparationParameters
 ) -> CutSet:
-    """The most violated cuts at Z; pentagons, which take longer to find, where there are no
-    others."""
+    """The most violated cuts at Z; those of costly families where there are no others."""
     roots = 1.0 / relaxation.inverse_roots
     Y = roots[:, None] * Z * roots
-    cuts = separate(relaxation, Y, replace(parameters, pentagons=0))
-    if len(cuts) or not parameters.pentagons:
+    cuts = separate(relaxation, Y, (each for each in parameters.families if not each.is_costly))
+    if len(cuts):
         return cuts
-    return separate(relaxation, Y, parameters)
+    return separate(relaxation, Y, (each for each in parameters.families if each.is_costly))
 
 
 def _sum(first: DualPoint, second: DualPoint) -> DualPoint:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sdpbb.bounds.sdp.members import Family, Members
+from sdpbb.bounds.sdp.cuts.cut_set import Kind, Members
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker import cuts as checker_cuts
@@ -31,7 +31,7 @@ def semidefinite_evidence(
     factor = relaxation.scale / unit
     active = np.flatnonzero(dual.multipliers > 0.0)
     # Sorted by family: stars, cliques, complements, pentagons.
-    active = active[np.argsort(dual.cuts.members.family[active], kind="stable")]
+    active = active[np.argsort(dual.cuts.members.kind[active], kind="stable")]
     cuts = _cuts(dual.cuts.members.select(active), relaxation.k)
     entries = nonnegative_part(relaxation, dual) + _estimated_less(relaxation, dual, cuts)
     N = entries[np.triu_indices(relaxation.m)] * factor
@@ -53,7 +53,7 @@ def _estimated_less(
     of a certificate: >= 0 off the cannot-links, as upper estimates are sums of entries of Z."""
     if not len(cuts.pentagons):
         return 0.0
-    chosen = (dual.cuts.members.family == Family.PENTAGON) & (dual.multipliers > 0.0)
+    chosen = (dual.cuts.members.kind == Kind.PENTAGON) & (dual.multipliers > 0.0)
     t = dual.multipliers[chosen]
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
     sizes, forbidden = relaxation.sizes, relaxation.forbidden
@@ -65,7 +65,7 @@ def _estimated_less(
 
 def _cuts(members: Members, k: int) -> Cuts:
     stars, cliques, complements, pentagons = (
-        members.select(np.flatnonzero(members.family == family)) for family in Family
+        members.select(np.flatnonzero(members.kind == kind)) for kind in Kind
     )
     return Cuts(
         star_start=stars.start,
@@ -78,7 +78,7 @@ def _cuts(members: Members, k: int) -> Cuts:
 
 def _pentagons(members: Members) -> Pentagons:
     """Estimates that are there several times are written once, for all of their points."""
-    count = len(members.family)
+    count = len(members.kind)
     owner = np.repeat(np.arange(count), np.diff(members.estimate_start))
     place, block, points = members.estimates.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)

@@ -1,6 +1,6 @@
-"""The compiled loops: dual sweeps over the cuts, and the separation of cuts.
+"""Compiled loops of the semidefinite bound: dual sweeps over the cuts, separation, fixing.
 
-Sequential by nature (each step reads what the last one wrote), which is why they are not NumPy.
+Each step reads what the last one wrote, so these are not array operations of NumPy.
 """
 
 from __future__ import annotations
@@ -349,8 +349,9 @@ def violated_cliques(Z, order, threshold):
 
 @njit(cache=True)
 def exclude_pairs(N, sizes, budget, apart):
-    """Set apart[i, j] for all pairs that the test of `fixing.pairs_apart` excludes, until a pass
-    over the pairs finds no more. N : (m, m) symmetric, >= 0 where not apart. Returns the number."""
+    """Set apart[i, j] for all pairs that the test of `fixing.pairs_apart` excludes, in passes over
+    the pairs until one finds no more. N : (m, m) symmetric, >= 0 where not apart. Returns how many
+    were set."""
     m = len(sizes)
     # Sums of m terms lose at most that share of the sum of their absolute values.
     rounding = 4.0 * (m + 4) * np.finfo(np.float64).eps
@@ -418,8 +419,7 @@ def tied_groups(Z, sizes, tie, at_most):
 @njit(cache=True)
 def together_estimates(Z, sizes, forbidden, blocks):
     """Lower and upper linear estimates (g, g) of x_pq, 1 if p and q share a cluster, for pairs of
-    the given blocks: the values at Z of those that
-    `pentagon_estimates` writes (see `CutSet`)."""
+    the given blocks: the values at Z of what `pentagon_estimates` writes (see `cuts.pentagons`)."""
     g = len(blocks)
     m = len(sizes)
     lower = np.zeros((g, g))
@@ -508,8 +508,8 @@ def violated_pentagons(lower, upper, tolerance, at_most):
 
 @njit(cache=True)
 def pentagon_estimates(Z, sizes, forbidden, cycles):
-    """The estimates of the pentagon cuts (see `CutSet`) of the rows of cycles, (c, 5), that are
-    sharpest at Z. Returns start, place and block, as `sdpbb.checker.evidence.Pentagons` says."""
+    """The estimates that are sharpest at Z of the pentagon cuts of the rows of cycles, (c, 5).
+    Returns start, place and block, as the checker's `Pentagons` has them."""
     m = len(sizes)
     capacity = len(cycles) * 10 * m
     start = np.zeros(len(cycles) + 1, np.int64)

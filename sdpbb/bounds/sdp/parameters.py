@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.domains import check_fields, wrong
 from sdpbb.errors import ParameterError
 
@@ -67,68 +68,6 @@ class AdmmParameters:
             raise ParameterError(f"ADMM parameters out of their domain: {self}")
 
 
-# Numbers of cuts, or of their parts, that memory is reserved for before any is found.
-ALLOCATED = ("triangles_per_arm", "star_leaves", "pentagons", "pentagon_copies")
-
-
-@dataclass(frozen=True)
-class SeparationParameters:
-    """How many cuts a round adds, and which. triangles_per_arm, star_leaves, pentagons and
-    pentagon_copies are at most 1000: memory is reserved for as many.
-
-    triangles_per_block : at most that many triangle cuts per block and round
-    triangles_per_pair : at most that many of a round's triangle cuts hold the same pair of blocks;
-        many cuts through one entry say the same
-    triangles_per_arm : at most that many per centre i and arm (i, j) are candidates
-    stars_per_block : at most that many star cuts per block and round. Separating them in every
-        round, not only when triangles run out, halves the time on the hard instances
-    star_neighbours, star_leaves : stars grow from so many nearest blocks, to so many leaves
-    complements_per_pair, complements_per_block : for k = 2, at most that many complement cuts per
-        cannot-linked pair, and per block and round; 0 for none
-    complement_tolerance : complement cuts count as violated beyond this part of Z_ii
-    pentagons : at most that many five-cycles of groups of blocks; 0 for none
-    pentagon_copies : at most that many pentagon cuts for each, through other members of the groups
-    pentagon_tie : blocks that share this part of their clusters are in one group
-    pentagon_groups : at most that many groups are looked at
-    pentagon_tolerance : pentagons count as violated beyond this; the right-hand side is 2
-    tolerance : a cut counts as violated beyond tolerance * Z_ii
-    """
-
-    triangles_per_block: int = 8
-    triangles_per_pair: int = 6
-    triangles_per_arm: int = 2
-    stars_per_block: int = 3
-    star_neighbours: int = 40
-    star_leaves: int = 14
-    complements_per_pair: int = 10
-    complements_per_block: int = 3
-    complement_tolerance: float = 1e-4
-    pentagons: int = 10
-    pentagon_copies: int = 40
-    pentagon_tie: float = 0.9
-    pentagon_groups: int = 48
-    pentagon_tolerance: float = 0.02
-    tolerance: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_fields(self, most=dict.fromkeys(ALLOCATED, 1000))
-        counts = (self.triangles_per_block, self.triangles_per_pair, self.triangles_per_arm)
-        if min(counts) < 1 or self.stars_per_block < 0 or not 0 <= self.tolerance < 1:
-            raise ParameterError(f"separation parameters out of their domain: {self}")
-        if self.star_leaves < 3 or self.star_neighbours < 1:
-            raise ParameterError("stars need at least 3 leaves and 1 neighbour to grow from")
-        if min(self.complements_per_pair, self.complements_per_block) < 0:
-            raise ParameterError(f"the number of complement cuts must not be negative: {self}")
-        if not 0 <= self.complement_tolerance < 1:
-            raise ParameterError(f"separation parameters out of their domain: {self}")
-        if self.pentagons < 0:
-            raise ParameterError(f"the number of pentagons must not be negative: {self}")
-        if min(self.pentagon_copies, self.pentagon_groups) < 1:
-            raise ParameterError(f"pentagons need copies and groups: {self}")
-        if not (0 < self.pentagon_tie <= 1 and 0 <= self.pentagon_tolerance < 0.5):
-            raise ParameterError(f"separation parameters out of their domain: {self}")
-
-
 @dataclass(frozen=True)
 class Patience:
     """A node is given up when in `iterations` iterations the distance between its best bound and
@@ -187,8 +126,6 @@ class SdpParameters:
     max_iterations : the node is given up
     together_candidates : pairs that are tried to be proven to share a cluster where a node is left.
         0 because proving 20 of them takes longer than most trees do, see docs/relaxation.md
-    pentagons_after : iterations of a root before pentagon cuts are looked for. Most roots close
-        earlier, and separating them from the beginning takes half as much time again
     """
 
     admm: AdmmParameters = field(default_factory=AdmmParameters)
@@ -202,7 +139,6 @@ class SdpParameters:
     root: Patience = field(default_factory=lambda: Patience(iterations=200, progress=0.2))
     child: Patience = field(default_factory=lambda: Patience(iterations=40, progress=0.4))
     max_iterations: int = 3000
-    pentagons_after: int = 150
     together_candidates: int = 0
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 
 _EPS = float(np.finfo(np.float64).eps)

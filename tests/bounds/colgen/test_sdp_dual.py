@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.sdp_dual import master_dual, single_cluster_cuts
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
+from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.stars import star_cuts
+from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction, Instance, contract
@@ -27,7 +31,7 @@ def random_dual(rng: np.random.Generator, relaxation: Relaxation, spread: float)
     if relaxation.k == 2 and relaxation.forbidden.any():
         j, h = np.argwhere(relaxation.forbidden)[0]
         i = next(b for b in range(m) if b not in (j, h))
-        cuts = cuts + CutSet.complements(np.array([(i, j, h)], np.int32))
+        cuts = cuts + complement_cuts(np.array([(i, j, h)], np.int32))
     return DualPoint(N + N.T, cuts, rng.exponential(spread, size=len(cuts)))
 
 
@@ -153,12 +157,12 @@ def test_the_cuts_that_are_kept_hold_for_every_single_cluster(seed):
 
 
 def test_which_families_hold_for_single_clusters():
-    stars = CutSet.stars(
+    stars = star_cuts(
         np.zeros(2, np.int32), np.array([[1, 2, 3], [1, 2, 4]], np.int32), np.full(2, 3, np.int32)
     )
-    triangles = CutSet.triangles(np.array([[0, 1, 2], [0, 1, 1]], np.int32))
-    complement = CutSet.complements(np.array([[0, 1, 2]], np.int32))
-    clique = CutSet.cliques(np.array([[0, 1, 2]], np.int32), 9, 2)
+    triangles = triangle_cuts(np.array([[0, 1, 2], [0, 1, 1]], np.int32))
+    complement = complement_cuts(np.array([[0, 1, 2]], np.int32))
+    clique = clique_cuts(np.array([[0, 1, 2]], np.int32), 9, 2)
     cuts = triangles + stars + complement + clique
     assert single_cluster_cuts(cuts).tolist() == [True] * 4 + [False] * 2
     assert single_cluster_cuts(CutSet.empty()).tolist() == []

@@ -8,9 +8,9 @@ from scipy.sparse import csr_array
 from heuristics import MultiStart
 from sdpbb.backends.conic import solve_peng_wei
 from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.separation import separate
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from tests.bounds.sdp.test_cuts import dense

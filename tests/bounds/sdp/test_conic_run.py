@@ -23,7 +23,7 @@ from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import Admm
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import ConicRun, solve_relaxation
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.parameters import ConicParameters, Patience, SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import safe_bound

@@ -4,10 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp import kernels
-from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
-from sdpbb.bounds.sdp.members import Family
+from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
+from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, ScaledCuts
+from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons
+from sdpbb.bounds.sdp.cuts.stars import star_cuts
+from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.separation import sharpest_pentagons
 from sdpbb.checker.evidence import Pentagons
 from sdpbb.checker.pentagons import checked_pentagons
 from tests.bounds.sdp.problems import small_problem
@@ -17,14 +20,14 @@ def random_cuts(rng: np.random.Generator, m: int, n: int, k: int) -> CutSet:
     """Cuts of all families but pentagons on random blocks."""
     ijh = np.array([rng.permutation(m)[:3] for _ in range(6)], dtype=np.int32)
     ijh[:2, 2] = ijh[:2, 1]
-    cuts = CutSet.triangles(ijh)
+    cuts = triangle_cuts(ijh)
     if m > k:
         members = np.sort([rng.permutation(m)[: k + 1] for _ in range(4)], axis=1)
-        cuts = cuts + CutSet.cliques(members.astype(np.int32), n, k)
+        cuts = cuts + clique_cuts(members.astype(np.int32), n, k)
     if m > 3:
         leaves = np.array([rng.permutation(m) for _ in range(6)], dtype=np.int32)
         size = rng.integers(3, m, size=6).astype(np.int32)
-        cuts = cuts + CutSet.stars(leaves[:, 0], leaves[:, 1:], size)
+        cuts = cuts + star_cuts(leaves[:, 0], leaves[:, 1:], size)
     return cuts
 
 
@@ -32,7 +35,7 @@ def random_pentagons(rng: np.random.Generator, relaxation: Relaxation, Z: np.nda
     """Pentagon cuts through random blocks, with the estimates that are sharpest at Z."""
     cycles = np.array([rng.permutation(relaxation.m)[:5] for _ in range(4)])
     pentagons = sharpest_pentagons(Z, relaxation, cycles)
-    return CutSet.pentagons(pentagons, relaxation.sizes, relaxation.forbidden)
+    return pentagon_cuts(pentagons, relaxation.sizes, relaxation.forbidden)
 
 
 def dense(cuts: CutSet, m: int) -> np.ndarray:
@@ -78,7 +81,7 @@ def test_estimates_are_those_that_the_terms_write(seed):
     Z = np.where(forbidden, 0.0, Z + Z.T)
     lower, upper = kernels.together_estimates(Z, e, forbidden, np.arange(m))
     cycle = rng.permutation(m)[:5]
-    cut = CutSet.pentagons(sharpest_pentagons(Z, relaxation, cycle[None]), e, forbidden)
+    cut = pentagon_cuts(sharpest_pentagons(Z, relaxation, cycle[None]), e, forbidden)
     edges = sum(lower[cycle[a], cycle[(a + 1) % 5]] for a in range(5))
     chords = sum(upper[cycle[a], cycle[(a + 2) % 5]] for a in range(5))
     assert cut.values(Z)[0] == pytest.approx(chords - edges)
@@ -121,16 +124,16 @@ def test_merging_keeps_the_left_hand_side(seed):
 
 
 def test_keys_do_not_depend_on_the_order_of_leaves_and_differ_between_cuts():
-    one = CutSet.stars(*(np.array(a, np.int32) for a in ([0], [[1, 2, 3]], [3])))
-    same = CutSet.stars(*(np.array(a, np.int32) for a in ([0], [[3, 1, 2]], [3])))
-    other = CutSet.stars(*(np.array(a, np.int32) for a in ([1], [[0, 2, 3]], [3])))
+    one = star_cuts(*(np.array(a, np.int32) for a in ([0], [[1, 2, 3]], [3])))
+    same = star_cuts(*(np.array(a, np.int32) for a in ([0], [[3, 1, 2]], [3])))
+    other = star_cuts(*(np.array(a, np.int32) for a in ([1], [[0, 2, 3]], [3])))
     assert one.keys == same.keys
     assert one.keys != other.keys
 
 
 @pytest.mark.parametrize("chosen", [np.array([True, False, True]), np.array([2, 0])])
 def test_select(chosen):
-    cuts = CutSet.triangles(np.array([[0, 1, 2], [1, 2, 2], [2, 0, 3]], np.int32))
+    cuts = triangle_cuts(np.array([[0, 1, 2], [1, 2, 2], [2, 0, 3]], np.int32))
     positions = np.arange(3)[chosen]
     Z = np.arange(16.0).reshape(4, 4)
     np.testing.assert_array_equal(cuts.select(chosen).values(Z), cuts.values(Z)[positions])
@@ -150,13 +153,13 @@ def from_members(cuts: CutSet, k: int, n: int) -> CutSet:
     members = cuts.members
     for c in range(len(cuts)):
         blocks = members.blocks[members.start[c] : members.start[c + 1]][None, :]
-        if members.family[c] == Family.STAR:
+        if members.kind[c] == Kind.STAR:
             size = np.array([blocks.shape[1] - 1], np.int32)
-            cut = CutSet.stars(blocks[:, 0], blocks[:, 1:], size)
-        elif members.family[c] == Family.CLIQUE:
-            cut = CutSet.cliques(blocks, n, k)
+            cut = star_cuts(blocks[:, 0], blocks[:, 1:], size)
+        elif members.kind[c] == Kind.CLIQUE:
+            cut = clique_cuts(blocks, n, k)
         else:
-            cut = CutSet.complements(blocks)
+            cut = complement_cuts(blocks)
         written = written + cut
     return written
 
@@ -169,7 +172,7 @@ def test_members_say_what_cuts_are_after_selection_and_merging(seed):
     cuts = random_cuts(rng, c.n_blocks, c.n_points, c.k)
     if c.n_blocks > 2:
         ijh = np.array([rng.permutation(c.n_blocks)[:3] for _ in range(3)], np.int32)
-        cuts = cuts + CutSet.complements(ijh)
+        cuts = cuts + complement_cuts(ijh)
     cuts = cuts.select(rng.permutation(len(cuts))[: len(cuts) // 2 + 1])
     block_of = np.unique(rng.integers(0, c.n_blocks, c.n_blocks), return_inverse=True)[1]
     for these in (cuts, cuts.merged(block_of)):
@@ -197,7 +200,7 @@ def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
     members = child.members
     pentagons = Pentagons(members.blocks.reshape(-1, 5), members.estimate_start, members.estimates)
     checked_pentagons(pentagons, sizes)
-    written = CutSet.pentagons(pentagons, sizes, apart)
+    written = pentagon_cuts(pentagons, sizes, apart)
     more = dense(child, new) - dense(written, new)
     assert (more[:, ~apart] >= -1e-12).all()
     if not apart.any():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.fixing import (
     far_apart,
     pairs_apart,

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts import CutSet
+from sdpbb.bounds.sdp.cuts.complements import complement_cuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction, Instance, contract
@@ -49,7 +51,7 @@ def test_large_dual_values_that_cancel_do_not_lift_the_bound():
     rng = np.random.default_rng(0)
     opposite = np.array([(i, 0, 4) for i in (1, 2, 3)], np.int32)
     pairs = np.array([(i, j, j) for i in (1, 2, 3) for j in range(5) if i != j], np.int32)
-    cuts = CutSet.triangles(opposite) + CutSet.triangles(pairs) + CutSet.complements(opposite)
+    cuts = triangle_cuts(opposite) + triangle_cuts(pairs) + complement_cuts(opposite)
     for _ in range(1000):
         T = 10.0 ** rng.uniform(13, 18)
         small = 10.0 ** rng.uniform(-2, 1) * rng.random(len(pairs))
@@ -145,7 +147,7 @@ def exact_cost(values: list[Fraction], labels: list[int]) -> Fraction:
 
 def test_merging_adds_up_equal_cuts_and_drops_empty_ones():
     triangles = np.array([[0, 2, 3], [1, 2, 3], [0, 1, 1]], np.int32)
-    dual = DualPoint(np.eye(4), CutSet.triangles(triangles), np.array([1.0, 2.0, 4.0]))
+    dual = DualPoint(np.eye(4), triangle_cuts(triangles), np.array([1.0, 2.0, 4.0]))
     merged = dual.merged(np.array([0, 0, 1, 2]), 3)
     assert len(merged.cuts) == 1
     assert merged.multipliers.tolist() == [3.0]

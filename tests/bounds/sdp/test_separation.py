@@ -6,10 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp import kernels
-from sdpbb.bounds.sdp.cuts import CutSet, ScaledCuts
-from sdpbb.bounds.sdp.parameters import SeparationParameters
+from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
+from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
+from sdpbb.bounds.sdp.cuts.complements import ComplementCuts, complement_cuts
+from sdpbb.bounds.sdp.cuts.cut_set import ScaledCuts
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.separation import separate
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.sdp.problems import small_problem, two_clusters
@@ -29,7 +33,7 @@ def test_separated_cuts_are_violated_there_and_hold_at_every_clustering(seed):
     relaxation = problem.relaxation
     roots = np.sqrt(relaxation.sizes)
     Y = random_affinity(rng, relaxation.m) / relaxation.n * roots[:, None] * roots
-    cuts = separate(relaxation, Y, SeparationParameters())
+    cuts = separate(relaxation, Y, SeparationParameters().families)
     assert (cuts.values(relaxation.to_affinity(Y)) < cuts.rhs).all()
     for Z in problem.matrices():
         assert (cuts.values(Z) >= cuts.rhs - 1e-12).all()
@@ -106,9 +110,11 @@ def test_a_pentagon_is_found_where_nothing_else_is_violated():
     relaxation = Relaxation.of(contraction)
     np.testing.assert_allclose(Z @ relaxation.sizes, 1.0)
     Y = size * Z
-    assert len(separate(relaxation, Y, SeparationParameters(pentagons=0))) == 0
-    cuts = separate(relaxation, Y, SeparationParameters())
+    families = SeparationParameters().families
+    assert len(separate(relaxation, Y, [each for each in families if not each.is_costly])) == 0
+    cuts = separate(relaxation, Y, SeparationParameters().families)
     assert len(cuts) == 1
+    assert len(separate(relaxation, Y, [PentagonCuts(cycles=0)])) == 0
     assert cuts.values(Z)[0] == pytest.approx(-2.5)
 
 
@@ -138,9 +144,8 @@ def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
     e = relaxation.sizes
     Z = np.where(relaxation.forbidden, 0.0, random_affinity(np.random.default_rng(seed), len(e)))
     Y = np.sqrt(e)[:, None] * Z * np.sqrt(e)
-    with_none = separate(relaxation, Y, SeparationParameters(complements_per_pair=0))
-    cuts = separate(relaxation, Y, SeparationParameters(complements_per_pair=2))
-    cuts = cuts.select(~np.isin(cuts.keys, with_none.keys))
+    assert len(separate(relaxation, Y, [ComplementCuts(per_pair=0)])) == 0
+    cuts = separate(relaxation, Y, [ComplementCuts(per_pair=2)])
     for clustering in problem.matrices():
         assert (cuts.values(clustering) >= cuts.rhs - 1e-12).all()
     lacking = {
@@ -152,7 +157,7 @@ def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
     assert (len(cuts) > 0) == (lacking[most] > 1e-4)
     assert len(cuts) <= 2 * relaxation.forbidden.sum() // 2
     if len(cuts):
-        assert CutSet.complements(np.array([most], np.int32)).keys[0] in cuts.keys
+        assert complement_cuts(np.array([most], np.int32)).keys[0] in cuts.keys
 
 
 def test_groups_hold_blocks_of_the_same_clusters():
@@ -171,24 +176,31 @@ def test_distance_is_the_distance_to_the_hyperplane():
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
     ijh, distance = kernels.violated_triangles(Z, relaxation.inverse_roots, 1e-9, 9)
-    cuts = CutSet.triangles(ijh)
+    cuts = triangle_cuts(ijh)
     norm = ScaledCuts.of(cuts, relaxation.inverse_roots).norm
     np.testing.assert_allclose((cuts.rhs - cuts.values(Z)) / norm, distance, rtol=1e-10)
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("family", "wrong"),
     [
-        {"triangles_per_block": 0},
-        {"tolerance": -1.0},
-        {"star_leaves": 2},
-        {"pentagons": -1},
-        {"complements_per_pair": -1},
-        {"complement_tolerance": 1.0},
-        {"pentagon_copies": 0},
-        {"pentagon_tie": 0.0},
+        (TriangleCuts, {"per_block": 0}),
+        (TriangleCuts, {"tolerance": -1.0}),
+        (CliqueCuts, {"tolerance": 1.0}),
+        (StarCuts, {"leaves": 2}),
+        (StarCuts, {"per_block": -1}),
+        (StarCuts, {"neighbours": 0}),
+        (StarCuts, {"tolerance": -1.0}),
+        (PentagonCuts, {"cycles": -1}),
+        (PentagonCuts, {"copies": 0}),
+        (PentagonCuts, {"tie": 0.0}),
+        (PentagonCuts, {"tolerance": 0.5}),
+        (ComplementCuts, {"per_pair": -1}),
+        (ComplementCuts, {"tolerance": 1.0}),
+        (SeparationParameters, {"triangles": StarCuts()}),
     ],
 )
-def test_parameters_out_of_their_domain(wrong):
-    with pytest.raises(ParameterError):
-        SeparationParameters(**wrong)
+def test_parameters_out_of_their_domain(family, wrong):
+    name = next(iter(wrong))
+    with pytest.raises(ParameterError, match=f"^{name} = "):
+        family(**wrong)

@@ -1,16 +1,13 @@
-"""Valid inequalities as sparse symmetric matrices."""
+"""Sets of valid inequalities over the clustering matrix, as sparse symmetric matrices."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sdpbb.bounds.sdp.members import Family, Members, taken
-from sdpbb.checker.evidence import Pentagons
-from sdpbb.checker.pentagons import pentagon_terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,30 +15,7 @@ class CutSet:
     """Inequalities sum_p coefficient_p Z[row_p, column_p] >= rhs over the clustering matrix Z.
 
     Stored as compressed rows: the terms of cut c are start[c]:start[c + 1], with row <= column and
-    each unordered pair at most once per cut. The families (i, j, h, l, p, q blocks, T a set of
-    blocks without i, Q a set of k + 1 blocks):
-
-    pair      Z_ii - Z_ij >= 0                                     PC-SOS-SDP, equation 8
-    triangle  Z_ii + Z_jh - Z_ij - Z_ih >= 0                       equation 9
-    clique    sum of Z_ij over i < j in Q >= 1 / (n - k + 1)       equation 10
-    star      Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0
-    complement  Z_ij + Z_ih - Z_ii >= 0 where k = 2 and j, h are cannot-linked
-    pentagon  2 - sum of x_pq over the edges + sum of x_pq over the chords of a five-cycle >= 0
-
-    (pair and triangle are stars with one and two leaves: i shares its cluster with a of the leaves,
-    and 1 - a + a (a - 1) / 2 >= 0 for every integer a).
-
-    In a pentagon cut x_pq is 1 if p and q share a cluster, and 0 otherwise. The cut for x is the
-    2-chorded odd cycle inequality of Grötschel and Wakabayashi (1990), which is not a sum over
-    clusters of terms that are each nonnegative: clusters of different sizes are compared, and no
-    other family here does that. x is not linear in Z, but it has linear estimates. Summed over all
-    blocks s with their sizes e_s,
-
-        x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
-
-    z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
-    Z_ps + Z_qs - Z_ss. Any choice for every s is valid: lower ones on the edges, upper ones on the
-    chords.
+    each unordered pair at most once per cut. The families are in the modules of this package.
 
     Attributes
     ----------
@@ -49,7 +23,7 @@ class CutSet:
     row, column : (number of terms,) int32
     coefficient : (number of terms,) float64
     rhs : (number of cuts,) float64
-    members : what they are made of
+    members : the blocks that each cut is made of
     """
 
     start: NDArray[np.int64]
@@ -62,97 +36,12 @@ class CutSet:
     @classmethod
     def empty(cls) -> CutSet:
         none = np.empty(0)
-        members = Members.uniform(Family.STAR, np.empty((0, 2), np.int32))
+        members = Members.uniform(Kind.STAR, np.empty((0, 2), np.int32))
         start, blocks = np.zeros(1, np.int64), none.astype(np.int32)
         return cls(start, blocks, blocks, none, none, members)
 
     @classmethod
-    def stars(
-        cls,
-        centre: NDArray[np.int32],
-        leaves: NDArray[np.int32],
-        n_leaves: NDArray[np.int32],
-    ) -> CutSet:
-        """The star cuts with the given centres, (number,), and the first n_leaves entries of the
-        rows of leaves, (number, widest)."""
-        cuts = cls.empty()
-        for size in np.unique(n_leaves):
-            T = leaves[n_leaves == size, :size]
-            i = np.repeat(centre[n_leaves == size, None], size, axis=1)
-            a, b = np.triu_indices(size, 1)
-            first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
-            second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
-            sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
-            members = Members.uniform(Family.STAR, np.concatenate([i[:, :1], T], axis=1))
-            cuts = cuts + cls._uniform(first, second, sign, np.zeros(len(T)), members)
-        return cuts
-
-    @classmethod
-    def pentagons(
-        cls,
-        pentagons: Pentagons,
-        sizes: NDArray[np.float64],
-        forbidden: NDArray[np.bool_],
-    ) -> CutSet:
-        """The pentagon cuts with the given estimates, for blocks of these sizes (m,) with these
-        cannot-links (m, m)."""
-        owner, first, second, coefficient = pentagon_terms(pentagons, sizes, forbidden)
-        order = np.argsort(owner, kind="stable")
-        lengths = np.bincount(owner, minlength=len(pentagons))
-        terms = cls(
-            start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-            row=np.minimum(first, second)[order].astype(np.int32),
-            column=np.maximum(first, second)[order].astype(np.int32),
-            coefficient=coefficient[order],
-            rhs=np.full(len(pentagons), -2.0),
-            members=Members.of_pentagons(pentagons),
-        )
-        # Terms that meet in one entry are added up, as when blocks are merged.
-        return terms.merged(np.arange(len(sizes)))
-
-    @classmethod
-    def cliques(cls, members: NDArray[np.int32], n: int, k: int) -> CutSet:
-        """The clique cuts of the rows of members, (number, k + 1)."""
-        a, b = np.triu_indices(members.shape[1], 1)
-        first, second = members[:, a], members[:, b]
-        rhs = np.full(len(members), 1.0 / (n - k + 1))
-        made_of = Members.uniform(Family.CLIQUE, members)
-        return cls._uniform(first, second, np.ones(len(a)), rhs, made_of)
-
-    @classmethod
-    def complements(cls, ijh: NDArray[np.int32]) -> CutSet:
-        """The complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
-        first = np.repeat(ijh[:, :1], 3, axis=1)
-        sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
-        return cls._uniform(first, ijh, sign, rhs, Members.uniform(Family.COMPLEMENT, ijh))
-
-    @classmethod
-    def triangles(cls, ijh: NDArray[np.int32]) -> CutSet:
-        """The triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
-        i, j, h = ijh.T
-        pair = j == h
-        first = np.stack([i, j, i, i], axis=1)
-        second = np.stack([i, h, j, h], axis=1)
-        kept = np.ones(first.shape, dtype=bool)
-        kept[pair, 1] = kept[pair, 3] = False
-        coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
-        n_blocks = np.where(pair, 2, 3)
-        members = Members.without_estimates(
-            np.full(len(ijh), Family.STAR, np.uint8),
-            np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
-            ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),
-        )
-        return cls(
-            start=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
-            row=np.minimum(first, second)[kept].astype(np.int32),
-            column=np.maximum(first, second)[kept].astype(np.int32),
-            coefficient=coefficient[kept].copy(),
-            rhs=np.zeros(len(ijh)),
-            members=members,
-        )
-
-    @classmethod
-    def _uniform(
+    def uniform(
         cls,
         first: NDArray[np.integer],
         second: NDArray[np.integer],
@@ -160,7 +49,12 @@ class CutSet:
         rhs: NDArray[np.float64],
         members: Members,
     ) -> CutSet:
-        """Cuts with the same coefficients; the entries of cut c are first[c], second[c]."""
+        """Cuts with the same coefficients.
+
+        first, second : (number, terms) the blocks i and j of the entries Z_ij of each cut
+        coefficient : (terms,)
+        rhs : (number,)
+        """
         count, terms = first.shape
         return cls(
             start=np.arange(count + 1, dtype=np.int64) * terms,
@@ -181,7 +75,7 @@ class CutSet:
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """(number of cuts,) a hash that does not depend on the order of terms."""
+        """(number of cuts,) hashes of the left-hand sides, independent of the order of terms."""
         with np.errstate(over="ignore"):
             code = self.row.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             code ^= (self.column.astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -287,3 +181,96 @@ class ScaledCuts:
     @property
     def start(self) -> NDArray[np.int64]:
         return self.cuts.start
+
+
+class Kind(IntEnum):
+    """Inequality that a cut is an instance of; pairs and triangles are stars."""
+
+    STAR = 0
+    CLIQUE = 1
+    COMPLEMENT = 2
+    PENTAGON = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The blocks that cuts are made of, from which a certificate writes their terms again: of a
+    star the centre and the leaves, of a clique its blocks, of a complement cut i, j and h; of a
+    pentagon its cycle, and its estimates, which other cuts have none of.
+
+    After blocks are merged these are lists in which blocks may occur several times, and the
+    inequalities hold for those as well (see `sdpbb.checker.evidence.Cuts`). An estimate may then
+    occur several times, each for its own points of a block.
+
+    Attributes
+    ----------
+    kind : (number of cuts,) uint8
+    start : (number of cuts + 1,) int64
+    blocks : those of cut c are blocks[start[c] : start[c + 1]], int32
+    estimate_start, estimates : the same of rows (place, block, points), int32, as
+        `sdpbb.checker.evidence.Pentagons` has them
+    """
+
+    kind: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    blocks: NDArray[np.int32]
+    estimate_start: NDArray[np.int64]
+    estimates: NDArray[np.int32]
+
+    @classmethod
+    def uniform(cls, kind: Kind, blocks: NDArray[np.integer]) -> Members:
+        """Members of cuts of one kind: the rows of blocks, (number, blocks per cut)."""
+        count, width = blocks.shape
+        start = np.arange(count + 1, dtype=np.int64) * width
+        kinds = np.full(count, kind, np.uint8)
+        return cls.without_estimates(kinds, start, blocks.astype(np.int32).ravel())
+
+    @classmethod
+    def without_estimates(
+        cls, kind: NDArray[np.uint8], start: NDArray[np.int64], blocks: NDArray[np.int32]
+    ) -> Members:
+        """Members of cuts none of which is a pentagon."""
+        none = np.zeros(len(start), np.int64)
+        return cls(kind, start, blocks, none, np.empty((0, 3), np.int32))
+
+    def select(self, positions: NDArray[np.intp]) -> Members:
+        """Members of the cuts at the given positions."""
+        start, entries = taken(self.start, positions)
+        estimate_start, rows = taken(self.estimate_start, positions)
+        return Members(
+            self.kind[positions],
+            start,
+            self.blocks[entries],
+            estimate_start,
+            self.estimates[rows],
+        )
+
+    def __add__(self, other: Members) -> Members:
+        return Members(
+            np.concatenate([self.kind, other.kind]),
+            np.concatenate([self.start, other.start[1:] + self.start[-1]]),
+            np.concatenate([self.blocks, other.blocks]),
+            np.concatenate(
+                [self.estimate_start, other.estimate_start[1:] + self.estimate_start[-1]]
+            ),
+            np.concatenate([self.estimates, other.estimates]),
+        )
+
+    def merged(self, block_of: NDArray[np.intp]) -> Members:
+        """The members after block i has become block_of[i]."""
+        place, block, points = self.estimates.T
+        return replace(
+            self,
+            blocks=block_of[self.blocks].astype(np.int32),
+            estimates=np.column_stack([place, block_of[block], points]).astype(np.int32),
+        )
+
+
+def taken(
+    start: NDArray[np.int64], positions: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The starts of the compressed rows at the given positions, as rows of their own, and the
+    positions of their entries among the old ones."""
+    lengths = np.diff(start)[positions]
+    new = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return new, np.arange(new[-1]) + np.repeat(start[positions] - new[:-1], lengths)

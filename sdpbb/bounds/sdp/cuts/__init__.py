@@ -1,0 +1,62 @@
+"""Cuts: valid inequalities over the clustering matrix Z, a file for each family.
+
+Z_ij = 1 / |C| for two blocks i, j of a cluster C of |C| points, and 0 elsewhere. Each file states
+its inequality and why it is valid, and finds violated ones. A family is added by its file, a field
+of `SeparationParameters`, and its twin in `sdpbb.checker.cuts` (docs/extending.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
+from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
+from sdpbb.domains import check_fields
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+
+@dataclass(frozen=True)
+class SeparationParameters:
+    """The families of cuts of a bounding, in the order in which a round adds their cuts."""
+
+    pentagons: PentagonCuts = field(default_factory=PentagonCuts)
+    triangles: TriangleCuts = field(default_factory=TriangleCuts)
+    cliques: CliqueCuts = field(default_factory=CliqueCuts)
+    stars: StarCuts = field(default_factory=StarCuts)
+    complements: ComplementCuts = field(default_factory=ComplementCuts)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def families(self) -> list[CutFamily]:
+        """All families, in their order."""
+        return [getattr(self, entry.name) for entry in fields(self)]
+
+
+def separate(
+    relaxation: Relaxation, Y: NDArray[np.float64], families: Iterable[CutFamily]
+) -> CutSet:
+    """The most violated cuts of each family at Y; empty when none is violated by more than its
+    tolerance.
+
+    Violation is measured as the distance of Y to the cut's hyperplane, in the norm that the method
+    projects in.
+    """
+    Z = relaxation.to_affinity(Y)
+    found = CutSet.empty()
+    for family in families:
+        found = found + family.separate(Z, relaxation)
+    return found

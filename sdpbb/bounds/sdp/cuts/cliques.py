@@ -1,0 +1,57 @@
+"""Clique cuts (PC-SOS-SDP, equation 10): for a set Q of k + 1 blocks,
+
+    sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
+
+Valid: two blocks of Q share one of the k clusters, which has at most n - k + 1 points, as each of
+the others has one at least.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.domains import check_fields, wrong
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+
+@dataclass(frozen=True)
+class CliqueCuts(CutFamily):
+    """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2).
+
+    tolerance : a cut counts as violated beyond this part of its right-hand side
+    """
+
+    tolerance: float = 1e-5
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0 <= self.tolerance < 1:
+            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """The violated cliques that were grown, each once."""
+        from sdpbb.bounds.sdp import kernels
+
+        k, n = relaxation.k, relaxation.n
+        if k >= relaxation.m:
+            return CutSet.empty()
+        rhs = 1.0 / (n - k + 1)
+        members = kernels.violated_cliques(Z, k + 1, rhs * (1.0 - self.tolerance))
+        return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), n, k)
+
+
+def clique_cuts(members: NDArray[np.int32], n: int, k: int) -> CutSet:
+    """The clique cuts of the rows of members, (number, k + 1)."""
+    a, b = np.triu_indices(members.shape[1], 1)
+    first, second = members[:, a], members[:, b]
+    rhs = np.full(len(members), 1.0 / (n - k + 1))
+    made_of = Members.uniform(Kind.CLIQUE, members)
+    return CutSet.uniform(first, second, np.ones(len(a)), rhs, made_of)

@@ -1,0 +1,66 @@
+"""Complement cuts: where k = 2 and the blocks j and h are cannot-linked, for any block i,
+
+    Z_ij + Z_ih - Z_ii >= 0.
+
+Valid: j and h are in the two different clusters, so i shares its cluster C with one of them, and
+the left-hand side is 1 / |C| - 1 / |C| (for i = j or i = h as well).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.domains import check_fields, wrong
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+
+@dataclass(frozen=True)
+class ComplementCuts(CutFamily):
+    """Complement cuts, for instances of two clusters.
+
+    per_pair : at most that many cuts per cannot-linked pair; 0 for none
+    per_block : at most that many per block and round; 0 for none
+    tolerance : a cut counts as violated beyond this part of Z_ii
+    """
+
+    per_pair: int = 10
+    per_block: int = 3
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for name in ("per_pair", "per_block"):
+            if getattr(self, name) < 0:
+                raise wrong(name, getattr(self, name), "at least 0")
+        if not 0 <= self.tolerance < 1:
+            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """For each cannot-linked pair the blocks that share least with both, the worst first."""
+        if relaxation.k != 2 or self.per_pair == 0:
+            return CutSet.empty()
+        j, h = np.nonzero(np.triu(relaxation.forbidden))
+        diagonal = np.diag(Z)
+        lacking = (diagonal - Z[j] - Z[h]) / np.maximum(diagonal, np.finfo(np.float64).tiny)
+        per_pair = min(self.per_pair, relaxation.m)
+        i = np.argsort(-lacking, axis=1, kind="stable")[:, :per_pair]
+        worst = np.take_along_axis(lacking, i, axis=1).ravel()
+        ijh = np.column_stack([i.ravel(), np.repeat(j, per_pair), np.repeat(h, per_pair)])
+        order = np.argsort(-worst, kind="stable")[: self.per_block * relaxation.m]
+        violated = order[worst[order] > self.tolerance]
+        return complement_cuts(ijh[violated].astype(np.int32))
+
+
+def complement_cuts(ijh: NDArray[np.int32]) -> CutSet:
+    """The complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
+    first = np.repeat(ijh[:, :1], 3, axis=1)
+    sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
+    return CutSet.uniform(first, ijh, sign, rhs, Members.uniform(Kind.COMPLEMENT, ijh))

@@ -1,0 +1,33 @@
+"""Interface of a family of cuts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+
+class CutFamily(ABC):
+    """A family of valid inequalities, with the parameters of its separation as fields.
+
+    A subclass is a frozen dataclass, and a field of `SeparationParameters`. Compiled loops are
+    imported inside `separate`: parameters are read by programs that compile nothing.
+    """
+
+    is_costly: ClassVar[bool] = False
+    """Whether separation takes long, so that a round of a conic solver tries the others first."""
+
+    @abstractmethod
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """The most violated cuts of the family at the affinity Z (m, m), if any is violated."""
+
+    def is_due(self, n_iterations: float) -> bool:
+        """Whether a root looks for these cuts after so many iterations of the method."""
+        return True

@@ -1,0 +1,132 @@
+"""Pentagon cuts: for five blocks in a circle, with x_pq = 1 where p and q share a cluster, else 0,
+
+    2 - sum of x_pq over the edges + sum of x_pq over the chords >= 0.
+
+Valid: blocks of the five that share a cluster have at most one edge more than chords (two or three
+of them; four and five have as many), and at most two clusters hold two of the five or more. This
+is the 2-chorded odd cycle inequality of Grötschel and Wakabayashi (1990). It is no sum over
+clusters of terms that are each nonnegative: it compares clusters of different sizes, as no other
+family here does.
+
+x is not linear in Z, but has linear estimates. With the sizes e_s of all blocks s,
+
+    x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
+
+where z_s is at most Z_pq, Z_ps and Z_qs, and at least 0, Z_pq + Z_ps - Z_pp, Z_pq + Z_qs - Z_qq and
+Z_ps + Z_qs - Z_ss. Any choice for every s is valid: lower estimates on the edges, upper ones on the
+chords.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.checker.evidence import Pentagons
+from sdpbb.checker.pentagons import pentagon_terms
+from sdpbb.domains import check_fields, wrong
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+
+@dataclass(frozen=True)
+class PentagonCuts(CutFamily):
+    """Pentagon cuts through groups of blocks that share almost all of their clusters.
+
+    cycles : at most that many five-cycles of groups; 0 for none, at most 1000, as memory is
+        reserved for as many
+    copies : at most that many cuts for each cycle, through other members of the groups, as a cut
+        through one member says little about the others; at most 1000
+    tie : blocks that share this part of their clusters are in one group
+    groups : at most that many groups are looked at
+    tolerance : a cut counts as violated beyond this; its right-hand side is -2
+    after : iterations of a root before these cuts are looked for. Most roots close earlier, and
+        separating pentagons from the beginning takes half as much time again
+    """
+
+    cycles: int = 10
+    copies: int = 40
+    tie: float = 0.9
+    groups: int = 48
+    tolerance: float = 0.02
+    after: int = 150
+
+    is_costly: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self, most={"cycles": 1000, "copies": 1000})
+        for name, least in (("cycles", 0), ("copies", 1), ("groups", 1)):
+            if getattr(self, name) < least:
+                raise wrong(name, getattr(self, name), f"at least {least}")
+        if not 0 < self.tie <= 1:
+            raise wrong("tie", self.tie, "a number in (0, 1]")
+        if not 0 <= self.tolerance < 0.5:
+            raise wrong("tolerance", self.tolerance, "a number in [0, 0.5)")
+
+    def is_due(self, n_iterations: float) -> bool:
+        """Whether `after` iterations are over."""
+        return n_iterations >= self.after
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Violated five-cycles through one block of each of five groups, and the same cycles
+        through other members of the groups."""
+        from sdpbb.bounds.sdp import kernels
+
+        if self.cycles == 0:
+            return CutSet.empty()
+        e, forbidden = relaxation.sizes, relaxation.forbidden
+        firsts, first_of = kernels.tied_groups(Z, e, self.tie, self.groups)
+        lower, upper = kernels.together_estimates(Z, e, forbidden, firsts)
+        cycles = kernels.violated_pentagons(lower, upper, self.tolerance, self.cycles)
+        members = [np.flatnonzero(first_of == first) for first in firsts]
+        copies = [
+            [members[v][copy % len(members[v])] for v in cycle]
+            for cycle in cycles
+            for copy in range(self.copies)
+        ]
+        distinct = np.unique(np.array(copies, np.int64).reshape(-1, 5), axis=0)
+        cuts = pentagon_cuts(sharpest_pentagons(Z, relaxation, distinct), e, forbidden)
+        return cuts.select(cuts.rhs - cuts.values(Z) > self.tolerance)
+
+
+def sharpest_pentagons(
+    Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
+) -> Pentagons:
+    """The pentagons of the rows of cycles (c, 5), with the estimates that are sharpest at Z."""
+    from sdpbb.bounds.sdp import kernels
+
+    e = relaxation.sizes
+    start, place, block = kernels.pentagon_estimates(Z, e, relaxation.forbidden, cycles)
+    estimates = np.column_stack([place, block, e[block]])
+    return Pentagons(cycles.astype(np.int32), start, estimates.astype(np.int32))
+
+
+def pentagon_cuts(
+    pentagons: Pentagons, sizes: NDArray[np.float64], forbidden: NDArray[np.bool_]
+) -> CutSet:
+    """The pentagon cuts with the given estimates, for blocks of these sizes (m,) with these
+    cannot-links (m, m)."""
+    owner, first, second, coefficient = pentagon_terms(pentagons, sizes, forbidden)
+    order = np.argsort(owner, kind="stable")
+    lengths = np.bincount(owner, minlength=len(pentagons))
+    members = replace(
+        Members.uniform(Kind.PENTAGON, pentagons.cycles),
+        estimate_start=pentagons.start,
+        estimates=pentagons.estimates,
+    )
+    terms = CutSet(
+        start=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        row=np.minimum(first, second)[order].astype(np.int32),
+        column=np.maximum(first, second)[order].astype(np.int32),
+        coefficient=coefficient[order],
+        rhs=np.full(len(pentagons), -2.0),
+        members=members,
+    )
+    # Terms that meet in one entry are added up, as when blocks are merged.
+    return terms.merged(np.arange(len(sizes)))

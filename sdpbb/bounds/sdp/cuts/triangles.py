@@ -1,0 +1,85 @@
+"""Pair and triangle cuts (PC-SOS-SDP, equations 8 and 9).
+
+    pair        Z_ii - Z_ij >= 0
+    triangle    Z_ii + Z_jh - Z_ij - Z_ih >= 0
+
+Valid: they are stars with one and two leaves (see `stars`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.domains import check_fields, wrong
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+
+@dataclass(frozen=True)
+class TriangleCuts(CutFamily):
+    """Triangle cuts, separated exactly up to the numbers below.
+
+    per_block : at most that many cuts per block and round
+    per_pair : at most that many of a round's cuts hold the same pair of blocks; many cuts through
+        one entry say the same
+    per_arm : at most that many per centre i and arm (i, j) are candidates; at most 1000, as memory
+        is reserved for as many
+    tolerance : a cut counts as violated beyond this part of Z_ii
+    """
+
+    per_block: int = 8
+    per_pair: int = 6
+    per_arm: int = 2
+    tolerance: float = 1e-5
+
+    def __post_init__(self) -> None:
+        check_fields(self, most={"per_arm": 1000})
+        for name in ("per_block", "per_pair", "per_arm"):
+            if getattr(self, name) < 1:
+                raise wrong(name, getattr(self, name), "at least 1")
+        if not 0 <= self.tolerance < 1:
+            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """The most violated triangles."""
+        from sdpbb.bounds.sdp import kernels
+
+        ijh, distance = kernels.violated_triangles(
+            Z, relaxation.inverse_roots, self.tolerance, self.per_arm
+        )
+        order = np.argsort(-distance, kind="stable")
+        quota = self.per_block * relaxation.m
+        chosen = kernels.spread(order, ijh, relaxation.m, self.per_pair, quota)
+        return triangle_cuts(ijh[chosen])
+
+
+def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
+    """The triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
+    i, j, h = ijh.T
+    pair = j == h
+    first = np.stack([i, j, i, i], axis=1)
+    second = np.stack([i, h, j, h], axis=1)
+    kept = np.ones(first.shape, dtype=bool)
+    kept[pair, 1] = kept[pair, 3] = False
+    coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
+    n_blocks = np.where(pair, 2, 3)
+    members = Members.without_estimates(
+        np.full(len(ijh), Kind.STAR, np.uint8),
+        np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
+        ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),
+    )
+    return CutSet(
+        start=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64),
+        row=np.minimum(first, second)[kept].astype(np.int32),
+        column=np.maximum(first, second)[kept].astype(np.int32),
+        coefficient=coefficient[kept].copy(),
+        rhs=np.zeros(len(ijh)),
+        members=members,
+    )
