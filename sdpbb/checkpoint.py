@@ -1,4 +1,4 @@
-"""What a run is continued from: all that it was asked and has found out, and the file it is in."""
+"""Checkpoint files: the saved state of a run, from which `sdpbb.resume` goes on."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ INTERVAL, SHARE = 5.0, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """The state of a run.
+class SavedRun:
+    """The state of a run, as a checkpoint file holds it.
 
-    instance, parameters : what it was asked
+    instance, parameters : of the run
     seconds : spent on it so far
     infeasibility : the proof that there is no clustering, if that is known
     tree : None before the search has begun
@@ -109,8 +109,8 @@ class Checkpoint:
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
 
-    def after(self, search: Search, seconds: float) -> Checkpoint:
-        """The state with what a search has come to."""
+    def after(self, search: Search, seconds: float) -> SavedRun:
+        """Return the state with that of the search."""
         tree = search.tree.state()
         return replace(
             self,
@@ -123,8 +123,7 @@ class Checkpoint:
         )
 
     def search(self, tolerances: Tolerances) -> Search | None:
-        """The search as it was, the nodes that were in flight open again; None if it has not
-        begun."""
+        """Return the search as it was, its running nodes open again; None if it had not begun."""
         if self.tree is None:
             return None
         return Search(
@@ -136,9 +135,9 @@ class Checkpoint:
         )
 
 
-# All that a checkpoint consists of, apart from plain values and arrays.
+# The types in a checkpoint, apart from plain values and arrays.
 STORED_TYPES = (
-    Checkpoint,
+    SavedRun,
     Instance,
     SoftPairs,
     Origin,
@@ -196,33 +195,33 @@ STORED_TYPES = (
 )
 
 
-def write_checkpoint(path: FilePath, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, wholly or not at all.
+def write_checkpoint(path: FilePath, run: SavedRun) -> None:
+    """Write the state of a run, wholly or not at all.
 
     Raises
     ------
     OSError
         See `sdpbb.files.replacement`. What was at path is still there.
     """
-    write_archive(path, KIND, checkpoint, STORED_TYPES)
+    write_archive(path, KIND, run, STORED_TYPES)
 
 
-def read_checkpoint(path: FilePath) -> Checkpoint:
-    """The checkpoint in a file.
+def read_checkpoint(path: FilePath) -> SavedRun:
+    """Return the state in a checkpoint.
 
     Raises
     ------
     ArchiveError
         If it is none, damaged, or of another version of sdpbb. One line that names the file.
     """
-    found = read_archive(path, KIND, STORED_TYPES, accept=_of_this_version)
-    if not isinstance(found, Checkpoint):
+    found = read_archive(path, KIND, STORED_TYPES, accept=_check_version)
+    if not isinstance(found, SavedRun):
         raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a whole one")
     return found
 
 
-def _of_this_version(header: ArchiveHeader) -> None:
-    # A state means what the methods of its version make of it.
+def _check_version(header: ArchiveHeader) -> None:
+    # What a state means is defined by the methods of its version.
     if header.version != installed_version():
         raise ArchiveError(
             f"was written by sdpbb {header.version}; expected one of sdpbb {installed_version()}, "
@@ -230,51 +229,68 @@ def _of_this_version(header: ArchiveHeader) -> None:
         )
 
 
-class CheckpointFile:
-    """Keeps the state of a run in a file (a `Save` of `sdpbb.search.branch_and_bound`).
+class CheckpointWriter:
+    """Writes the state of a run to a file (a `Save` of `sdpbb.search.branch_and_bound`).
 
-    Writes every INTERVAL, but seldom enough to spend no more than SHARE of the time on it, and at
+    It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
     the end. A disk that is full or a folder that has gone does not end the run: the observer is
     told, and it is tried again. Without a path, nothing is done.
+
+    Attributes
+    ----------
+    parameters : of what is written from now on
     """
 
     def __init__(
         self,
         path: FilePath | None,
-        begin: Checkpoint,
+        instance: Instance,
+        parameters: SolverParameters,
         seconds: Callable[[], float],
         observer: Observer,
     ) -> None:
-        """begin : the run's state before it; seconds : of the run, now"""
+        """seconds : of the run, now"""
         self._path = path
-        self.begin = begin
+        self._instance = instance
+        self.parameters = parameters
         self._seconds = seconds
         self._observer = observer
         self._due = time.perf_counter()
-        self._failing = False
+        self._is_failing = False
         self._written: float | None = None
         if path is not None:
             remove_leftovers(path)
 
     def __call__(self, search: Search, finished: bool) -> None:
-        if self._path is not None and (finished or time.perf_counter() >= self._due):
-            self.write(self.begin.after(search, self._seconds()), finished)
+        """Write the state if it is time to, or the search has ended."""
+        if finished or time.perf_counter() >= self._due:
+            self.write(search, finished=finished)
 
-    def write(self, checkpoint: Checkpoint, finished: bool) -> None:
-        """Write a state now."""
+    def write(
+        self,
+        search: Search | None = None,
+        infeasibility: Infeasibility | None = None,
+        finished: bool = True,
+    ) -> None:
+        """Write the state now.
+
+        search : None for a run that has ended before it began to search
+        infeasibility : the proof that there is no clustering, if that is why it has ended
+        """
         if self._path is None:
             return
-        started = time.perf_counter()
+        started, seconds = time.perf_counter(), self._seconds()
+        run = SavedRun(self._instance, self.parameters, seconds, infeasibility)
         try:
-            write_checkpoint(self._path, checkpoint)
+            write_checkpoint(self._path, run if search is None else run.after(search, seconds))
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "out of memory"
-            if finished or not self._failing:
+            if finished or not self._is_failing:
                 where = os.fspath(self._path)
                 self._observer(CheckpointFailed(where, reason, finished, self._written))
-            self._failing = True
+            self._is_failing = True
         else:
-            self._failing = False
-            self._written = checkpoint.seconds
+            self._is_failing = False
+            self._written = seconds
         ended = time.perf_counter()
         self._due = ended + max(INTERVAL, (1.0 / SHARE - 1.0) * (ended - started))

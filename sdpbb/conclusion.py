@@ -1,16 +1,16 @@
-"""The result of a run, from what its search has come to."""
+"""Results of runs that have ended."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from typing import Any
 
-from sdpbb.checkpoint import Checkpoint
 from sdpbb.errors import BackendFailure
 from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.explain import diagnose
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.result import (
     PRECISION,
     Result,
@@ -22,28 +22,29 @@ from sdpbb.result import (
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.version import installed_version
 
-# Seconds for saying why there is no clustering, less where little is left of the run's own, but
-# never less than the second number.
+# Seconds to look for the constraints that cannot hold together: as many as are left to the run
+# within these two numbers.
 EXPLANATION, LEAST_EXPLANATION = 5.0, 1.0
 
 
 def infeasible(
     proof: Infeasibility,
-    begin: Checkpoint,
+    instance: Instance,
+    parameters: SolverParameters,
     seconds: float,
     n_blocks: int = 0,
     statistics: SearchStatistics | None = None,
 ) -> Result:
-    """It is proven that there is no clustering.
+    """Return the result of a run that has proven that there is no clustering.
 
     Raises
     ------
     BackendFailure
         If there is one, so that an integer programming solver was wrong, or if one fails.
     """
-    rows = tuple(begin.instance.origin.rows(proof.points))
+    rows = tuple(instance.origin.rows(proof.points))
     return _result(
-        begin,
+        parameters,
         seconds,
         n_blocks,
         statistics,
@@ -51,14 +52,13 @@ def infeasible(
         termination=Termination.PROVEN_INFEASIBLE,
         lower_bound=None,
         infeasibility=replace(proof, rows=rows),
-        conflict=_conflict(proof, begin, seconds),
+        conflict=_conflict(proof, instance, parameters.time_limit - seconds),
     )
 
 
-def _conflict(proof: Infeasibility, begin: Checkpoint, seconds: float) -> Conflict | None:
-    """The constraints that cannot hold together, if they are found in a few seconds."""
-    left = begin.parameters.time_limit - seconds
-    found = diagnose(begin.instance, min(EXPLANATION, max(LEAST_EXPLANATION, left)))
+def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> Conflict | None:
+    """Return constraints that cannot hold together, if they are found in a few seconds."""
+    found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
     if found.verdict is Colourability.YES:
         raise BackendFailure(f"{proof}: that is not so, as a clustering has been found")
     return found.conflict
@@ -67,15 +67,15 @@ def _conflict(proof: Infeasibility, begin: Checkpoint, seconds: float) -> Confli
 def unknown(
     limit: Termination,
     lower: float,
-    begin: Checkpoint,
+    parameters: SolverParameters,
     seconds: float,
     n_blocks: int,
     statistics: SearchStatistics | None = None,
 ) -> Result:
-    """A limit was reached before it was known whether there is a clustering; lower is proven for
-    all there may be."""
+    """Return the result of a run that has reached a limit before it was known whether there is a
+    clustering; lower is proven for all there may be."""
     return _result(
-        begin,
+        parameters,
         seconds,
         n_blocks,
         statistics,
@@ -86,27 +86,32 @@ def unknown(
 
 
 def of_search(
-    search: Search, limit: Termination | None, begin: Checkpoint, seconds: float, n_blocks: int
+    search: Search,
+    limit: Termination | None,
+    instance: Instance,
+    parameters: SolverParameters,
+    seconds: float,
+    n_blocks: int,
 ) -> Result:
-    """What a search has proven when it ended, at a limit or (None) with nothing left to do."""
+    """Return the result of a search that ended, at a limit or (None) with nothing left to do."""
     tree, statistics = search.tree, search.statistics
     if tree.is_exhausted:
         proof = Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=statistics.n_nodes)
-        return infeasible(proof, begin, seconds, n_blocks, statistics)
+        return infeasible(proof, instance, parameters, seconds, n_blocks, statistics)
     assert tree.is_closed or limit is not None
     if tree.labels is None:
         assert limit is not None  # nothing is closed without a clustering
-        return unknown(limit, tree.lower, begin, seconds, n_blocks, statistics)
+        return unknown(limit, tree.lower, parameters, seconds, n_blocks, statistics)
     partition = Partition(tree.labels)
-    if not partition.is_feasible(begin.instance):
+    if not partition.is_feasible(instance):
         raise AssertionError("the incumbent violates a constraint")
-    objective = partition.sum_of_squares(begin.instance.points)
+    objective = partition.sum_of_squares(instance.points)
     lower = min(tree.lower, objective)
     gap = relative_gap(lower, objective)
-    closed = tree.is_closed and gap <= max(begin.parameters.gap, PRECISION)
+    closed = tree.is_closed and gap <= max(parameters.gap, PRECISION)
     limited = Termination.PRECISION if limit is None or tree.is_closed else limit
     return _result(
-        begin,
+        parameters,
         seconds,
         n_blocks,
         statistics,
@@ -120,17 +125,18 @@ def of_search(
 
 
 def _result(
-    begin: Checkpoint,
+    parameters: SolverParameters,
     seconds: float,
     n_blocks: int,
     statistics: SearchStatistics | None = None,
     **proven: Any,
 ) -> Result:
-    taken = asdict(statistics or SearchStatistics())
+    """Return a result without a clustering, but for what is given."""
+    counters = asdict(statistics or SearchStatistics())
     without_clustering = {"partition": None, "objective": None, "gap": None}
     return Result(
-        statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **taken),
-        parameters=begin.parameters.to_dict(),
+        statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **counters),
+        parameters=parameters.to_dict(),
         version=installed_version(),
         **(without_clustering | proven),
     )

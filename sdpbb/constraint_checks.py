@@ -10,9 +10,9 @@ from sdpbb.files import shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.problem.instance import check_instance
+from sdpbb.refusals import check_certifiable
 from sdpbb.result import SolutionStatus
-from sdpbb.run import CertificateOrder
-from sdpbb.solver import require_certifiable, solve_and_certify
+from sdpbb.solver import CertificateOrder, solve_and_certify
 
 
 def check_constraints(
@@ -40,7 +40,7 @@ def check_constraints(
     """
     check_instance(instance)
     if certificate is not None:
-        require_certifiable(instance, certificate)
+        check_certifiable(instance, certificate)
     report = check.check_constraints(instance, time_limit)
     if certificate is not None and report.is_feasible is False:
         try:

@@ -1,30 +1,73 @@
-"""solve and resume: what a run is asked for, and what is refused before it begins."""
+"""`solve` and `resume`: a run is composed here, and nowhere else.
+
+A run is a search tree (`sdpbb.search.tree`) on which `branch_and_bound` works: nodes are evaluated
+by a `Workforce`, with a bounding method (`sdpbb.bounds`) and heuristics, until they are finished or
+a limit is reached. A `CheckpointWriter` saves its state; `sdpbb.conclusion` makes the result.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
 
+from sdpbb import conclusion
 from sdpbb.archive import read_header
-from sdpbb.checkpoint import KIND, Checkpoint, FilePath, read_checkpoint
-from sdpbb.compatibility import check_compatibility
-from sdpbb.errors import FileInUse, InstanceError, ParameterError
-from sdpbb.files import new_file_problem, output_problem, shown_path
+from sdpbb.bounds.bound import Bounding
+from sdpbb.bounds.certified import CertifiedBounding
+from sdpbb.certificates import certificate_bytes
+from sdpbb.checkpoint import KIND, CheckpointWriter, FilePath, SavedRun, read_checkpoint
+from sdpbb.compilation import prepare_kernels, warm_up
+from sdpbb.errors import BackendFailure, CertificateError
+from sdpbb.executors.dask import DaskCluster
+from sdpbb.executors.memory import resident_mebibytes
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.serial import SerialExecutor
+from sdpbb.feasibility import find_feasible
+from sdpbb.files import new_file_problem, output_problem, replacement, shown_path
 from sdpbb.interruption import interruptible
-from sdpbb.locks import only_writer
+from sdpbb.memory_plan import MemoryPlan, bounding_of, memory_plan
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_rules import foreign_constraints
-from sdpbb.result import Result
-from sdpbb.run import CertificateOrder, run
-from sdpbb.search.events import Observer, Resumed, ignore
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem.cluster_rules import cluster_rules
+from sdpbb.refusals import (
+    check_begun_with_certificate,
+    check_certifiable,
+    check_compatibility,
+    checked_start,
+    reserved_checkpoint,
+)
+from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.search.branch_and_bound import Search, branch_and_bound
+from sdpbb.search.evaluate import EvaluationContext
+from sdpbb.search.events import (
+    CertificateWritten,
+    Compiling,
+    Finished,
+    MemoryShort,
+    Observer,
+    Resumed,
+    Started,
+    ignore,
+)
+from sdpbb.search.node import Node
+from sdpbb.search.proof import ProofNode, SearchProof
+from sdpbb.search.stop import Limits, Sampled
+from sdpbb.search.tolerances import Tolerances
+from sdpbb.search.tree import Tree
+from sdpbb.search.workforce import MOST_BLOCKS, MOST_CONIC, Workforce
+
+# Seconds between two measurements of the memory.
+MEMORY_SECONDS = 0.25
 
 
 def solve(
@@ -92,6 +135,20 @@ def solve(
     return solve_and_certify(instance, parameters, observer, interrupt, checkpoint, start, order)
 
 
+@dataclass(frozen=True)
+class CertificateOrder:
+    """A certificate to be written at the end of a run.
+
+    path : of the file
+    about : a clustering that keeps the constraints, in the place of the best one found
+    only : the status without which no certificate is written; None for any
+    """
+
+    path: FilePath
+    about: Partition | None = None
+    only: SolutionStatus | None = None
+
+
 def solve_and_certify(
     instance: Instance,
     parameters: SolverParameters | None = None,
@@ -101,47 +158,22 @@ def solve_and_certify(
     start: ArrayLike | None = None,
     order: CertificateOrder | None = None,
 ) -> Result:
-    """`solve`, with a certificate that says what the order does."""
+    """`solve`, with all that can be said of a certificate."""
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
-    with _only_writer(checkpoint, new_file_problem):
+    with reserved_checkpoint(checkpoint, new_file_problem):
         if order is not None or parameters.certify:
             parameters = parameters.for_certificates()
-            require_certifiable(instance, None if order is None else order.path, checkpoint)
-        first = None if start is None else _first_clustering(start, instance)
-        begin = Checkpoint(instance, parameters)
+            check_certifiable(instance, None if order is None else order.path, checkpoint)
+        first = None if start is None else checked_start(start, instance)
         return interruptible(
             interrupt,
-            lambda stop: run(begin, checkpoint, observer, stop, order, first=first),
+            lambda stop: _run(instance, parameters, observer, stop, checkpoint, order, start=first),
         )
-
-
-def require_certifiable(
-    instance: Instance, path: FilePath | None, *checkpoints: FilePath | None
-) -> None:
-    """ParameterError if there is no certificate for an instance, or none at path, where there are
-    checkpoints."""
-    _require("certificate", _certificate_problem(path, instance, *checkpoints))
-
-
-def _first_clustering(start: ArrayLike, instance: Instance) -> Partition:
-    try:
-        partition = Partition(np.asarray(start))
-    except (InstanceError, ValueError):
-        raise ParameterError("start = ...: expected a one-dimensional array of integers") from None
-    if len(partition.labels) != instance.n_points:
-        expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"
-        raise ParameterError(f"start = {expected}")
-    if not partition.is_feasible(instance):
-        raise ParameterError(
-            f"start = {partition.n_clusters} clusters: expected a clustering into exactly "
-            f"k = {instance.k} clusters that keeps every constraint"
-        )
-    return partition
 
 
 class Changes(TypedDict, total=False):
-    """What a run can be asked anew when it is resumed (see `SolverParameters`)."""
+    """The parameters that can be changed when a run is resumed (see `SolverParameters`)."""
 
     time_limit: float
     node_limit: int | None
@@ -182,76 +214,28 @@ def resume(
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
     read_header(path, KIND)  # what is no checkpoint at all is told first
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
+    writable = output_problem if is_same else new_file_problem
     written_to = path if checkpoint is None else checkpoint
-    with _only_writer(written_to, output_problem if is_same else new_file_problem):
-        left = read_checkpoint(path)
+    with reserved_checkpoint(written_to, writable):
+        saved = read_checkpoint(path)
+        order = None
         if certificate is not None:
-            require_certifiable(left.instance, certificate, path, checkpoint)
-            if not left.parameters.certify:
-                begun = "expected none, as the run was not begun with one"
-                _require("certificate", f"{shown_path(certificate)}: {begun}")
-        left = replace(left, parameters=_changed(left.parameters, changes))
+            check_certifiable(saved.instance, certificate, path, checkpoint)
+            check_begun_with_certificate(saved.parameters, certificate)
+            order = CertificateOrder(certificate)
+        parameters = _changed(saved.parameters, changes)
         resumed = Resumed(
             path=os.fspath(path),
-            n_nodes=left.statistics.n_nodes,
-            n_open=0 if left.tree is None else len(left.tree.nodes),
-            seconds=left.seconds,
+            n_nodes=saved.statistics.n_nodes,
+            n_open=0 if saved.tree is None else len(saved.tree.nodes),
+            seconds=saved.seconds,
         )
-        order = None if certificate is None else CertificateOrder(certificate)
         return interruptible(
             interrupt,
-            lambda stop: run(left, written_to, observer, stop, order, resumed),
+            lambda stop: _run(
+                saved.instance, parameters, observer, stop, written_to, order, saved, resumed
+            ),
         )
-
-
-@contextmanager
-def _only_writer(
-    checkpoint: FilePath | None, problem: Callable[[FilePath], str | None]
-) -> Iterator[None]:
-    """Within the block no other run writes to the checkpoint, if there is one; problem says why
-    there can be none."""
-    if checkpoint is None:
-        yield
-        return
-    _require("checkpoint", problem(checkpoint))
-    with ExitStack() as held:
-        try:
-            held.enter_context(only_writer(checkpoint, "run"))
-        except FileInUse as error:
-            raise FileInUse(f"checkpoint = {error}") from None
-        except OSError as error:
-            reason = error.strerror or error
-            _require("checkpoint", f"{shown_path(checkpoint)}: cannot be written ({reason})")
-        # Another run may have written it, and ended, since it was asked for.
-        _require("checkpoint", problem(checkpoint))
-        yield
-
-
-def _certificate_problem(
-    path: FilePath | None, instance: Instance, *checkpoints: FilePath | None
-) -> str | None:
-    """Why there is no certificate for an instance, or none at path, where there are checkpoints, or
-    None."""
-    if instance.has_soft_constraints:
-        return f"{path}: expected none, as certificates say nothing of soft constraints"
-    foreign = foreign_constraints(instance.cluster_constraints)
-    if foreign:
-        name = "True" if path is None else f"{shown_path(path)}"
-        return (
-            f"{name}: expected none, as {foreign[0]} is a constraint on clusters that does not "
-            "come with sdpbb, so that nobody else can check it"
-        )
-    if path is None:
-        return None
-    for checkpoint in checkpoints:
-        if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(path):
-            return f"{shown_path(path)}: is the checkpoint already; expected another file"
-    return output_problem(path)
-
-
-def _require(parameter: str, problem: str | None) -> None:
-    if problem is not None:
-        raise ParameterError(f"{parameter} = {problem}")
 
 
 def _changed(parameters: SolverParameters, changes: Changes) -> SolverParameters:
@@ -261,3 +245,225 @@ def _changed(parameters: SolverParameters, changes: Changes) -> SolverParameters
     elif changes.get("dask") is not None:
         values["workers"] = 1
     return replace(parameters, **values)
+
+
+def _run(
+    instance: Instance,
+    parameters: SolverParameters,
+    observer: Observer,
+    interrupt: threading.Event,
+    checkpoint: FilePath | None,
+    order: CertificateOrder | None,
+    saved: SavedRun | None = None,
+    resumed: Resumed | None = None,
+    start: Partition | None = None,
+) -> Result:
+    """Solve an instance from the beginning or from a saved state, write checkpoints, and in the end
+    the certificate: after `Finished`, so that whoever keeps the result has it before.
+
+    Raises
+    ------
+    CertificateError
+        With the result, if its certificate cannot be written.
+    """
+    # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
+    # 150; parallelism belongs across nodes.
+    with threadpool_limits(1):
+        with _dask_cluster(parameters) as cluster:
+            # There are at most as many blocks as points.
+            small = instance.n_points <= parameters.hybrid.small * instance.k
+            prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
+            limits = Limits(
+                time_limit=parameters.time_limit,
+                node_limit=parameters.node_limit,
+                memory_limit=parameters.memory_limit,
+                memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
+                interrupt=interrupt,
+                started=time.perf_counter() - (0.0 if saved is None else saved.seconds),
+            )
+            writer = CheckpointWriter(
+                checkpoint, instance, parameters, lambda: limits.seconds, observer
+            )
+            result, proof = _solved(
+                instance, parameters, limits, observer, cluster, writer, saved, resumed, start
+            )
+        observer(Finished(result))
+        if order is not None and order.only in (None, result.status):
+            observer(_write_certificate(order, instance, parameters.gap, result, proof))
+    return result
+
+
+def _solved(
+    instance: Instance,
+    parameters: SolverParameters,
+    limits: Limits,
+    observer: Observer,
+    cluster: DaskCluster | None,
+    writer: CheckpointWriter,
+    saved: SavedRun | None,
+    resumed: Resumed | None,
+    start: Partition | None,
+) -> tuple[Result, SearchProof]:
+    """Return the result of a run, and its proof, which is complete if bounds are certified."""
+    contraction = contract(instance)
+    observer(_started(instance, contraction, resumed))
+    tolerances = Tolerances(parameters.gap)
+    if isinstance(contraction, Infeasibility):
+        search: Search | Infeasibility | None = contraction
+    else:
+        search = _initial_search(instance, contraction, tolerances, limits, saved, start)
+    n_blocks = 0 if isinstance(contraction, Infeasibility) else contraction.n_blocks
+    if isinstance(search, Infeasibility):
+        writer.write(infeasibility=search)
+        result = conclusion.infeasible(search, instance, parameters, limits.seconds, n_blocks)
+        return result, SearchProof([ProofNode(is_infeasible=True)])
+    if search is None:
+        writer.write()
+        limit = limits.urgent() or Termination.TIME_LIMIT
+        result = conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
+        return result, SearchProof()
+    assert isinstance(contraction, Contraction)
+    if parameters.certify and search.proof is None:
+        search.proof = SearchProof()
+    plan = memory_plan(
+        parameters, contraction, is_resumed=saved is not None and saved.tree is not None
+    )
+    if plan.parameters != parameters or plan.is_without_bound:
+        observer(_memory_short(plan, n_blocks))
+        parameters = writer.parameters = plan.parameters
+    bounding: Bounding[Any] = bounding_of(parameters)
+    if parameters.certify:
+        bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
+    context = EvaluationContext(
+        instance=instance,
+        bounding=bounding,
+        search=parameters.search,
+        tolerances=tolerances,
+        seed=parameters.seed,
+        is_without_bound=plan.is_without_bound,
+    )
+    # Without a bound, no step takes long.
+    workforce = _workforce(parameters, cluster, 0 if plan.is_without_bound else n_blocks)
+    try:
+        reached = branch_and_bound(search, context, limits, observer, workforce, writer)
+    except BackendFailure:
+        # Of a task or of who evaluates them: what is known of the tree is as it should be.
+        writer.write(search)
+        raise
+    result = conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
+    return result, search.proof or SearchProof()
+
+
+def _initial_search(
+    instance: Instance,
+    contraction: Contraction,
+    tolerances: Tolerances,
+    limits: Limits,
+    saved: SavedRun | None,
+    start: Partition | None,
+) -> Search | Infeasibility | None:
+    """Return the search that was saved, or one from a first clustering that keeps the constraints
+    on pairs; or the proof that there is none; or None if the time does not do to tell."""
+    if saved is not None and (search := saved.search(tolerances)) is not None:
+        return search
+    if saved is not None and saved.infeasibility is not None:
+        return saved.infeasibility
+    if start is not None:
+        return _search_from(start.labels, "start", instance, contraction, tolerances)
+    found = find_feasible(contraction, limits.seconds_left, lambda: limits.urgent() is not None)
+    if found is None or isinstance(found, Infeasibility):
+        return found
+    return _search_from(contraction.lift(found), "colouring", instance, contraction, tolerances)
+
+
+def _search_from(
+    labels: NDArray[np.intp],
+    source: str,
+    instance: Instance,
+    contraction: Contraction,
+    tolerances: Tolerances,
+) -> Search:
+    """Return a search whose root knows labels (n,) that keep the constraints on pairs. They are its
+    first incumbent if they keep those on clusters, too."""
+    tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
+    if contraction.keeps(labels[contraction.representatives]):
+        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
+    return Search(tree)
+
+
+@contextmanager
+def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
+    """Context manager: the cluster that evaluates nodes, if it is asked for. It is connected to at
+    once, so that a wrong address is told before the work begins."""
+    if parameters.dask is None:
+        yield None
+        return
+    cluster = DaskCluster(parameters.dask, warm_up(parameters.bounding))
+    try:
+        yield cluster
+    finally:
+        cluster.kill()
+
+
+def _workforce(
+    parameters: SolverParameters, cluster: DaskCluster | None, n_blocks: int
+) -> Workforce:
+    """Return the processes that evaluate nodes. Local ones are started when they are needed."""
+    here = TaskPool(SerialExecutor())
+    prepare = warm_up(parameters.bounding)
+
+    def others() -> TaskPool:
+        if cluster is not None:
+            return TaskPool(cluster)
+        return TaskPool(LocalProcesses(parameters.workers, prepare))
+
+    several = cluster is not None or parameters.workers > 1
+    has_long_steps = n_blocks > (MOST_BLOCKS if parameters.sdp.solver == "admm" else MOST_CONIC)
+    return Workforce(here, others, several, has_long_steps)
+
+
+def _write_certificate(
+    order: CertificateOrder, instance: Instance, gap: float, result: Result, proof: SearchProof
+) -> CertificateWritten:
+    """Write the certificate of a run that has ended."""
+    path = order.path
+    try:
+        content = certificate_bytes(instance, result, proof, gap, order.about)
+        with replacement(path) as file:
+            file.write(content)
+    except Exception as error:  # whatever it is, the result must not go with it
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = f"{shown_path(path)}: could not be written ({reason})"
+        raise CertificateError(message, result) from error
+    return CertificateWritten(os.fspath(path), len(content))
+
+
+def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:
+    """Return the event that tells of a plan."""
+    return MemoryShort(
+        n_blocks=n_blocks,
+        needed=plan.needed,
+        available=plan.available,
+        bounding=None if plan.is_without_bound else plan.parameters.bounding,
+        workers=plan.parameters.workers,
+    )
+
+
+def _started(
+    instance: Instance, contraction: Contraction | Infeasibility, resumed: Resumed | None
+) -> Started:
+    """Return the event that begins a run."""
+    known = contraction if isinstance(contraction, Contraction) else None
+    return Started(
+        name=instance.name,
+        n_points=instance.n_points,
+        n_features=instance.n_features,
+        k=instance.k,
+        n_must_link=len(instance.must_link),
+        n_cannot_link=len(instance.cannot_link),
+        n_blocks=0 if known is None else known.n_blocks,
+        n_block_cannot_link=0 if known is None else len(known.cannot_link),
+        resumed=resumed,
+        n_cluster_constraints=len(instance.cluster_constraints),
+        origin=instance.origin,
+    )

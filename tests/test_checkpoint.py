@@ -11,8 +11,8 @@ from sdpbb.archive import write_archive
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.checkpoint import (
     STORED_TYPES,
-    Checkpoint,
-    CheckpointFile,
+    CheckpointWriter,
+    SavedRun,
     read_checkpoint,
     write_checkpoint,
 )
@@ -93,7 +93,7 @@ def test_a_search_is_restored(busy):
     assert search.tree.upper == written.tree.upper
     assert search.statistics == written.statistics
     assert search.statistics is not read.statistics
-    again = Checkpoint(SMALL, HASTY).after(search, 1.0)
+    again = SavedRun(SMALL, HASTY).after(search, 1.0)
     assert sorted(node.number for node in again.tree.nodes) == sorted(
         node.number for node in written.tree.nodes
     )
@@ -131,14 +131,14 @@ def holds(node, labels):
 def test_nodes_are_counted_once():
     tree = Tree(Node(), Tolerances(0.0))
     search = Search(tree, counted={0, 1, 2})
-    checkpoint = Checkpoint(TINY, HASTY).after(search, 0.0)
+    checkpoint = SavedRun(TINY, HASTY).after(search, 0.0)
     assert checkpoint.counted == (0,)
     assert checkpoint.search(tree.tolerances).counted == {0}
 
 
 def test_a_run_without_a_tree(tmp_path):
     proof = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
-    write_checkpoint(tmp_path / "run", Checkpoint(TINY, HASTY, 2.5, proof))
+    write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY, 2.5, proof))
     read = read_checkpoint(tmp_path / "run")
     assert (read.seconds, read.infeasibility, read.tree) == (2.5, proof, None)
     assert read.search(Tolerances(0.0)) is None
@@ -179,7 +179,7 @@ def events():
 
 @pytest.fixture
 def save(clock, events):
-    file = CheckpointFile("run", Checkpoint(TINY, HASTY), lambda: clock.now, events.append)
+    file = CheckpointWriter("run", TINY, HASTY, lambda: clock.now, events.append)
     search = Search(Tree(Node(), Tolerances(0.0)))
 
     def save(seconds=0.0, finished=False):
@@ -256,11 +256,11 @@ def test_what_a_killed_run_has_left_is_removed(good, monkeypatch):
         patch.setattr("pathlib.Path.unlink", lambda path: None)
         for path in (good, folder / "other"):
             with pytest.raises(KeyboardInterrupt):
-                write_checkpoint(path, Checkpoint(TINY, HASTY))
+                write_checkpoint(path, SavedRun(TINY, HASTY))
     assert len(list(folder.iterdir())) == 3
-    CheckpointFile(good, Checkpoint(TINY, HASTY), float, print)
+    CheckpointWriter(good, TINY, HASTY, float, print)
     assert len(list(folder.iterdir())) == 2
-    CheckpointFile(folder / "other", Checkpoint(TINY, HASTY), float, print)
+    CheckpointWriter(folder / "other", TINY, HASTY, float, print)
     assert list(folder.iterdir()) == [good]
 
 
@@ -269,7 +269,7 @@ def test_what_a_killed_run_has_left_is_removed(good, monkeypatch):
 
 @pytest.fixture
 def good(tmp_path):
-    write_checkpoint(tmp_path / "run", Checkpoint(TINY, HASTY))
+    write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY))
     return tmp_path / "run"
 
 
@@ -303,7 +303,7 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
 
 def test_other_versions_are_refused(good, monkeypatch):
     monkeypatch.setattr("sdpbb.archive.file._version", lambda: "0.0.9")
-    write_checkpoint(good, Checkpoint(TINY, HASTY))
+    write_checkpoint(good, SavedRun(TINY, HASTY))
     assert reason(good) == (
         f"was written by sdpbb 0.0.9; expected one of sdpbb {__version__}, which this is "
         "(sdpbb 0.0.9 can resume it)"
@@ -311,7 +311,7 @@ def test_other_versions_are_refused(good, monkeypatch):
 
 
 def test_values_of_the_wrong_types_are_refused(good):
-    broken = Checkpoint(TINY, HASTY)
+    broken = SavedRun(TINY, HASTY)
     object.__setattr__(broken, "instance", SafeBound(0.0))
     write_archive(good, "checkpoint", broken, STORED_TYPES)
-    assert "holds what is no Checkpoint" in reason(good)
+    assert "holds what is no SavedRun" in reason(good)

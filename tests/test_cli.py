@@ -250,8 +250,8 @@ def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("sdpbb.run.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
-    monkeypatch.setattr("sdpbb.run.contract", None)
+    monkeypatch.setattr("sdpbb.solver.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
+    monkeypatch.setattr("sdpbb.solver.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
     assert err.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (")

@@ -106,7 +106,7 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
         if isinstance(event, Progress):
             told.append(event)
 
-    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure, seconds: occupied)
+    monkeypatch.setattr("sdpbb.solver.Sampled", lambda measure, seconds: occupied)
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
@@ -165,7 +165,7 @@ def test_one_worker_repeats_itself():
 def long_steps(monkeypatch, request):
     """Instances of any size count as large, so that their steps are those of another process."""
     monkeypatch.undo()  # the choice of processes is the run's own
-    monkeypatch.setattr("sdpbb.run.MOST_BLOCKS", 1)
+    monkeypatch.setattr("sdpbb.solver.MOST_BLOCKS", 1)
     return monkeypatch
 
 
@@ -214,7 +214,7 @@ def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
         pools.append(executor)
         return TaskPool(executor)
 
-    monkeypatch.setattr("sdpbb.run.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
     result = solve(SMALL, HASTY)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
@@ -236,7 +236,7 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
             assert not allowance.cancelled()
         return evaluate(node, upper, context, allowance)
 
-    monkeypatch.setattr("sdpbb.run.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
     monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", slow)
     assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
     assert len(pools) == 1

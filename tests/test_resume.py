@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from sdpbb.checkpoint import SavedRun, read_checkpoint, write_checkpoint
 from sdpbb.cli import ExitCode, main
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.parameters import SolverParameters
@@ -89,7 +89,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
     instance = Instance(np.arange(11.0)[:, None], 3, cannot_link=np.argwhere(np.triu(graph)))
     result = solve(instance, checkpoint=path)
     assert result.status is SolutionStatus.INFEASIBLE
-    monkeypatch.setattr("sdpbb.run.find_feasible", None)  # not sought again
+    monkeypatch.setattr("sdpbb.solver.find_feasible", None)  # not sought again
     again = resume(path)
     assert again.infeasibility == result.infeasibility
     assert again.statistics.n_blocks == 11
@@ -97,7 +97,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
 
 def test_what_had_no_clustering_yet_is_begun_again(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.run.find_feasible", lambda contraction, seconds, stop: None)
+        patch.setattr("sdpbb.solver.find_feasible", lambda contraction, seconds, stop: None)
         result = solve(SMALL, replace(HASTY, time_limit=1.0), checkpoint=path)
     assert (result.status, result.termination) == (SolutionStatus.UNKNOWN, Termination.TIME_LIMIT)
     result = resume(path, time_limit=math.inf)
@@ -105,7 +105,7 @@ def test_what_had_no_clustering_yet_is_begun_again(path):
 
 
 def test_time_counts_on(path):
-    write_checkpoint(path, Checkpoint(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
+    write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
     result = resume(path)
     assert result.termination is Termination.TIME_LIMIT
     assert 100.0 <= result.statistics.wall_seconds < 105.0
@@ -257,7 +257,7 @@ def test_options_of_resume_reach_the_engine(run, path, tmp_path, monkeypatch):
         raise ParameterError("time_limit = 0.0: expected seconds > 0")
 
     monkeypatch.setattr("sdpbb.solver.resume", engine)
-    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    write_checkpoint(path, SavedRun(SMALL, HASTY))
     limits = ["--time-limit", 5, "--node-limit", 6, "--memory-limit", 7]
     others = ["--workers", 2, "--dask", "x", "--checkpoint", tmp_path / "new"]
     message = "error: --time-limit 0.0: expected seconds > 0\n"
@@ -290,7 +290,7 @@ def make_empty(path):
 
 
 def make_truncated(path):
-    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    write_checkpoint(path, SavedRun(SMALL, HASTY))
     content = path.read_bytes()
     path.write_bytes(content[:-100])
     n = len(content)
@@ -298,7 +298,7 @@ def make_truncated(path):
 
 
 def make_damaged(path):
-    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    write_checkpoint(path, SavedRun(SMALL, HASTY))
     content = bytearray(path.read_bytes())
     content[-100] ^= 1
     path.write_bytes(content)
@@ -308,7 +308,7 @@ def make_damaged(path):
 def make_of_another_version(path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdpbb.archive.file._version", lambda: "9.9.9")
-        write_checkpoint(path, Checkpoint(SMALL, HASTY))
+        write_checkpoint(path, SavedRun(SMALL, HASTY))
     return (
         f"was written by sdpbb 9.9.9; expected one of sdpbb {sdpbb.__version__}, which this is "
         "(sdpbb 9.9.9 can resume it)"
@@ -338,7 +338,7 @@ def test_what_cannot_be_resumed_is_told_and_left_alone(run, path, tmp_path, make
 
 
 def test_a_checkpoint_is_not_replaced_by_a_result(run, path):
-    write_checkpoint(path, Checkpoint(SMALL, HASTY))
+    write_checkpoint(path, SavedRun(SMALL, HASTY))
     before = path.read_bytes()
     status, _, err = run("resume", path, "--json", path)
     assert status == ExitCode.USAGE
@@ -384,7 +384,7 @@ def kill_and_resume(instance, folder, workers, n_kills, rng, life):
     script.write_text(SCRIPT)
     # What the command has no options for is in the checkpoint.
     if not path.exists():
-        write_checkpoint(path, Checkpoint(instance, replace(LONG, workers=workers)))
+        write_checkpoint(path, SavedRun(instance, replace(LONG, workers=workers)))
     states = []
     while True:
         process = subprocess.Popen(

@@ -23,7 +23,7 @@ from sdpbb import read_instance
 from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checkpoint import Checkpoint, write_checkpoint
+from sdpbb.checkpoint import SavedRun, write_checkpoint
 from sdpbb.cli import ExitCode
 from sdpbb.executors.pool import TaskPool
 from sdpbb.parameters import SolverParameters
@@ -68,7 +68,7 @@ def pools(monkeypatch):
         made.append(TaskPool(executor))
         return made[-1]
 
-    monkeypatch.setattr("sdpbb.run.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
     return made
 
 
@@ -288,7 +288,7 @@ def command(tmp_path):
     """The command with two workers on a long run; whatever is left of it ends with the test."""
     (tmp_path / "script.py").write_text(SCRIPT)
     # What the command has no options for is in the checkpoint.
-    checkpoint = Checkpoint(LARGE, replace(LONG, gap=0.0, workers=2))
+    checkpoint = SavedRun(LARGE, replace(LONG, gap=0.0, workers=2))
     write_checkpoint(tmp_path / "run", checkpoint)
     process = subprocess.Popen(
         [sys.executable, "script.py", "resume", "run", "--json", "out.json"],

@@ -20,9 +20,8 @@ from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.textfile import FilePath
 from sdpbb.result import Result, relative_gap
-from sdpbb.run import CertificateOrder
 from sdpbb.search.events import Observer, ignore
-from sdpbb.solver import solve_and_certify
+from sdpbb.solver import CertificateOrder, solve_and_certify
 
 
 def optimality_gap(

@@ -113,7 +113,7 @@ class SeeingRun(BlindRun):
 
 def use(monkeypatch, bounding):
     monkeypatch.setattr("sdpbb.memory_plan.bounding_of", lambda parameters: bounding)
-    monkeypatch.setattr("sdpbb.run.bounding_of", lambda parameters: bounding)
+    monkeypatch.setattr("sdpbb.solver.bounding_of", lambda parameters: bounding)
 
 
 class EvenSpread(ClusterConstraint):
@@ -201,7 +201,7 @@ def test_an_exhausted_tree_is_a_proof(monkeypatch, bounding):
         limits.append(branch_and_bound(*arguments))
         return limits[-1]
 
-    monkeypatch.setattr("sdpbb.run.branch_and_bound", search)
+    monkeypatch.setattr("sdpbb.solver.branch_and_bound", search)
     events = []
     result = solve(IMPOSSIBLE, COLGEN, events.append)
     assert limits == [None]

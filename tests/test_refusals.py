@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from sdpbb.compatibility import check_compatibility
+from sdpbb.checkpoint import SavedRun, read_checkpoint, write_checkpoint
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import (
     AllOf,
@@ -20,6 +19,7 @@ from sdpbb.problem import (
     MinimumDifference,
     SoftCannotLinks,
 )
+from sdpbb.refusals import check_compatibility
 
 POINTS = np.random.default_rng(0).normal(size=(8, 2))
 
@@ -104,7 +104,7 @@ def test_a_checkpoint_holds_what_comes_with_the_package(tmp_path, constraint):
 def test_built_in_constraints_survive_a_checkpoint(tmp_path):
     instance = instance_with(*BUILT_IN)
     path = tmp_path / "run"
-    write_checkpoint(path, Checkpoint(instance, sdpbb.SolverParameters(bounding="colgen")))
+    write_checkpoint(path, SavedRun(instance, sdpbb.SolverParameters(bounding="colgen")))
     read = read_checkpoint(path).instance
     assert read.cluster_constraints == BUILT_IN
     assert len(read.compiled_constraints.budgets) == len(instance.compiled_constraints.budgets)

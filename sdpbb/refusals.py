@@ -1,0 +1,176 @@
+"""Requests that are refused before a run begins."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sdpbb.errors import FileInUse, InstanceError, ParameterError
+from sdpbb.files import output_problem, shown_path
+from sdpbb.locks import only_writer
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import ClusterConstraint, Instance, Partition
+from sdpbb.problem.cluster_rules import foreign_constraints
+from sdpbb.problem.compiled_constraints import is_built_in
+from sdpbb.problem.instance import check_instance
+from sdpbb.problem.textfile import FilePath
+
+
+def check_compatibility(
+    instance: Instance, parameters: SolverParameters, checkpoint: FilePath | None
+) -> None:
+    """Check that a run on the instance can do what the parameters ask for.
+
+    Raises
+    ------
+    InstanceError
+        If the instance is none, or has soft constraints.
+    ParameterError
+        If the parameters are none. If the instance's constraints on clusters are more than the
+        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes.
+    """
+    check_instance(instance)
+    if not isinstance(parameters, SolverParameters):
+        kind = type(parameters).__name__
+        raise ParameterError(
+            f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
+        )
+    if instance.has_soft_constraints:
+        raise InstanceError(
+            "soft constraints: only hard ones can be solved exactly; give them as must-links and "
+            "cannot-links, or use a heuristic that weighs them (pccc)"
+        )
+    if instance.has_constraints_beyond_pairs and parameters.bounding == "sdp":
+        raise ParameterError(
+            "bounding = 'sdp': expected 'colgen' or 'hybrid', as there are constraints on clusters "
+            "that are more than cannot-links"
+        )
+    custom = [c for c in instance.cluster_constraints if not is_built_in(c)]
+    if custom and checkpoint is not None:
+        raise ParameterError(
+            f"checkpoint = {shown_path(checkpoint)}: expected none, as a checkpoint holds no "
+            f"constraint that does not come with sdpbb ({type(custom[0]).__name__})"
+        )
+    if custom and parameters.dask is not None:
+        _check_picklable(custom, f"dask = {parameters.dask}: expected None")
+    elif custom and parameters.workers > 1:
+        _check_picklable(custom, f"workers = {parameters.workers}: expected 1")
+
+
+def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:
+    try:
+        pickle.dumps(constraints)
+    except Exception as error:  # whatever the classes raise
+        detail = " ".join(str(error).split())
+        raise ParameterError(
+            f"{wrong}, as constraints on clusters cannot be sent to other processes ({detail})"
+        ) from None
+
+
+def checked_start(start: ArrayLike, instance: Instance) -> Partition:
+    """Return the clustering that a run is to begin with.
+
+    Raises
+    ------
+    ParameterError
+        If it is no clustering of the instance, or violates a constraint.
+    """
+    try:
+        partition = Partition(np.asarray(start))
+    except (InstanceError, ValueError):
+        raise ParameterError("start = ...: expected a one-dimensional array of integers") from None
+    if len(partition.labels) != instance.n_points:
+        expected = f"{len(partition.labels)} labels: expected {instance.n_points}, one per point"
+        raise ParameterError(f"start = {expected}")
+    if not partition.is_feasible(instance):
+        raise ParameterError(
+            f"start = {partition.n_clusters} clusters: expected a clustering into exactly "
+            f"k = {instance.k} clusters that keeps every constraint"
+        )
+    return partition
+
+
+def check_certifiable(
+    instance: Instance, path: FilePath | None, *checkpoints: FilePath | None
+) -> None:
+    """Check that a run on the instance can be certified, and its certificate written to path, which
+    is none of the checkpoints.
+
+    Raises
+    ------
+    ParameterError
+        If not.
+    """
+    if instance.has_soft_constraints:
+        _refuse(
+            "certificate", f"{path}: expected none, as certificates say nothing of soft constraints"
+        )
+    foreign = foreign_constraints(instance.cluster_constraints)
+    if foreign:
+        name = "True" if path is None else f"{shown_path(path)}"
+        _refuse(
+            "certificate",
+            f"{name}: expected none, as {foreign[0]} is a constraint on clusters that does not "
+            "come with sdpbb, so that nobody else can check it",
+        )
+    if path is None:
+        return
+    for checkpoint in checkpoints:
+        if checkpoint is not None and os.path.realpath(checkpoint) == os.path.realpath(path):
+            problem = f"{shown_path(path)}: is the checkpoint already; expected another file"
+            _refuse("certificate", problem)
+    _refuse("certificate", output_problem(path))
+
+
+def check_begun_with_certificate(parameters: SolverParameters, path: FilePath) -> None:
+    """Check that a run that is resumed has been certified from its beginning.
+
+    Raises
+    ------
+    ParameterError
+        If not, so that there can be no certificate.
+    """
+    if not parameters.certify:
+        begun = "expected none, as the run was not begun with one"
+        _refuse("certificate", f"{shown_path(path)}: {begun}")
+
+
+@contextmanager
+def reserved_checkpoint(
+    checkpoint: FilePath | None, problem: Callable[[FilePath], str | None]
+) -> Iterator[None]:
+    """Context manager: no other run writes to the checkpoint, if there is one.
+
+    problem : the reason why a file cannot be written at a path, or None
+
+    Raises
+    ------
+    ParameterError
+        If the checkpoint cannot be written, or another run writes to it (`FileInUse`).
+    """
+    if checkpoint is None:
+        yield
+        return
+    _refuse("checkpoint", problem(checkpoint))
+    with ExitStack() as held:
+        try:
+            held.enter_context(only_writer(checkpoint, "run"))
+        except FileInUse as error:
+            raise FileInUse(f"checkpoint = {error}") from None
+        except OSError as error:
+            reason = error.strerror or error
+            _refuse("checkpoint", f"{shown_path(checkpoint)}: cannot be written ({reason})")
+        # Another run may have written it, and ended, since it was asked for.
+        _refuse("checkpoint", problem(checkpoint))
+        yield
+
+
+def _refuse(parameter: str, problem: str | None) -> None:
+    """Raise a ParameterError if there is a problem with a parameter."""
+    if problem is not None:
+        raise ParameterError(f"{parameter} = {problem}")
