@@ -38,8 +38,8 @@ from sdpbb.bounds.colgen.parameters import (
     PricingParameters,
     Scheme,
 )
-from sdpbb.bounds.colgen.pricing import PricingProblem as BlockProblem
-from sdpbb.bounds.colgen.pricing import Search
+from sdpbb.bounds.colgen.pricing.problem import PricingProblem as BlockProblem
+from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.parameters import BOUNDINGS
 from sdpbb.problem import Contraction
 
@@ -107,7 +107,7 @@ def our_pricing(settings: Settings) -> Callable[..., Priced]:
     """The search for the least value only."""
 
     def priced(contraction: Contraction, prices: NDArray[np.float64], target: float) -> Priced:
-        search = Search(BlockProblem.of(contraction), prices, target)
+        search = ClusterSearch(BlockProblem.of(contraction), prices, target)
         start = time.perf_counter()
         while not search.is_finished and search.n_nodes < settings.search_nodes:
             if time.perf_counter() - start > settings.search_seconds:

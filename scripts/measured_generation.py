@@ -18,9 +18,9 @@ from sdpbb.bounds.colgen.parameters import (
     Scheme,
     StabilisationParameters,
 )
-from sdpbb.bounds.colgen.pricing import Search
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
+from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -40,13 +40,13 @@ class MeasuringPricer(BranchingPricer):
         super().__init__(contraction, parameters or PricingParameters())
         self.asked: list[tuple[NDArray[np.float64], float]] = []
         self.n_slices, self.n_nodes = 0, 0
-        self._under_way: Search | None = None
+        self._under_way: ClusterSearch | None = None
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
         target = min(target, 0.0)
         if self._under_way is None or not self._is_last(prices, target):
             self.asked.append((prices.copy(), target))
-            self._under_way = Search(self.problem(), prices, target)
+            self._under_way = ClusterSearch(self.problem(), prices, target)
         search, before = self._under_way, self._under_way.n_nodes
         members = search.run(self.nodes_per_slice)
         self.n_slices += 1

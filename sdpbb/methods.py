@@ -130,7 +130,7 @@ def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> 
     run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, state)
     progress = run.advance(cost, lambda: end - time.perf_counter())
     is_last = progress.stalled or progress.bound.value >= (1.0 - GAP) * cost
-    return _Step(run.state(), run.affinity(), is_last)
+    return _Step(run.state, run.affinity(), is_last)
 
 
 def _pool(contraction: Contraction) -> TaskPool:

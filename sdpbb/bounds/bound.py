@@ -103,9 +103,10 @@ class BoundRun(Protocol[Warm_co]):
         """What a bound is proven by that the last step has raised: a `DualPoint` or `Lagrangian`;
         None if it is the scatter inside blocks."""
 
+    @property
     def state(self) -> Any:
-        """All that `Bounding.resume` needs to go on as if the run had not been left; picklable, and
-        not changed by going on."""
+        """State to resume from with `Bounding.resume`, to the last bit; picklable. Going on may
+        change it: resume from a copy if it is to be kept."""
 
 
 class Bounding(Protocol, Generic[WarmStart]):

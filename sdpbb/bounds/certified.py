@@ -208,9 +208,10 @@ class CertifiedRun(Generic[Warm]):
         self._argument: Argument | None = None
         self.fixing_proof: FixingProof | None = None
 
+    @property
     def state(self) -> CertifiedState:
         return CertifiedState(
-            self._inner.state(),
+            self._inner.state,
             self._best,
             self._evidence,
             self._claimed,

@@ -28,9 +28,9 @@ from sdpbb.bounds.colgen.bounding import (
     semidefinite_duals,
 )
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
-from sdpbb.bounds.colgen.generation_state import GenerationWarmStart
+from sdpbb.bounds.colgen.generation import GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
@@ -233,8 +233,8 @@ class HybridRun:
         parameters = self._bounding.colgen.enumeration
         if not (parameters.is_wanted and self.enumerates and math.isfinite(cutoff)):
             return False
-        self._enumeration = Enumeration(
-            self._contraction, self._pricer, self._duals(), cutoff, parameters
+        self._enumeration = Enumeration.start(
+            self._contraction, self._pricer, parameters, self._duals(), cutoff
         )
         return True
 
@@ -284,12 +284,13 @@ class HybridRun:
             self._sdp.warm_start(), columns, self.enumerates, self._is_easy, self.generates
         )
 
+    @property
     def state(self) -> HybridState:
         return HybridState(
-            self._sdp.state(),
-            self._pricer.state(),
-            None if self._enumeration is None else self._enumeration.state(),
-            None if self._columns is None else self._columns.state(),
+            self._sdp.state,
+            self._pricer.state,
+            None if self._enumeration is None else self._enumeration.state,
+            None if self._columns is None else self._columns.state,
             self._inherited,
             self._known,
             self._bound,
@@ -305,11 +306,10 @@ class HybridRun:
         self._bound, self.enumerates = state.bound, state.enumerates
         self._is_easy, self.generates = state.is_easy, state.generates
         self._n_dropped = state.n_dropped
-        self._pricer.restore(state.pricer)
+        self._pricer = BranchingPricer(self._contraction, colgen.pricing, state.pricer)
         if state.enumeration is not None:
-            self._enumeration = Enumeration.resumed(
+            self._enumeration = Enumeration(
                 self._contraction, self._pricer, colgen.enumeration, state.enumeration
             )
         if state.columns is not None:
-            self._columns = ColgenRun(self._contraction, colgen)
-            self._columns.restore(state.columns)
+            self._columns = ColgenRun(self._contraction, colgen, state.columns)

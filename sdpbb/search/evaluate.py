@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -327,7 +328,8 @@ class _NodeSearch:
         if state is None or state.bounding is None:
             self._run = bounding.start(self._bounded, self._node.warm_start, self._known())
         else:
-            self._run = bounding.resume(self._bounded, state.bounding)
+            # A run changes its state, and a node is not to change.
+            self._run = bounding.resume(self._bounded, copy.deepcopy(state.bounding))
             self._iterations_before = self._run.n_iterations
         return self._run
 
@@ -468,7 +470,7 @@ class _NodeSearch:
         """What the evaluation has come to."""
         if status is NodeStatus.UNFINISHED:
             known = self._node.state or EvaluationState()
-            bounding = known.bounding if self._run is None else self._run.state()
+            bounding = known.bounding if self._run is None else self._run.state
             more["state"] = EvaluationState(bounding, self._n_heuristics)
         return Outcome(
             status=status,

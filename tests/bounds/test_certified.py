@@ -59,7 +59,7 @@ def test_left_after_every_step_it_goes_on_to_the_last_bit(name, tmp_path):
         assert_same_evidence(whole.proof().evidence, run.proof().evidence)
         if one.stalled:
             break
-        write_archive(tmp_path / "state", "state", run.state(), STORED_TYPES)
+        write_archive(tmp_path / "state", "state", run.state, STORED_TYPES)
         state = read_archive(tmp_path / "state", "state", STORED_TYPES)
         run = bounding.resume(contraction, state)
 

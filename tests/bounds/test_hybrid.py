@@ -146,9 +146,9 @@ def test_columns_go_on_from_the_dual_values_of_the_relaxation():
         replace(PLAIN, centre=HARD),
         HybridParameters(100.0, high=100.0),
     ).start(contraction, None)
-    while run.state().columns is None:
+    while run.state.columns is None:
         relaxed = run.advance(math.inf).bound.value
-    at = run.state().columns.generation.stabilisation.centre
+    at = run.state.columns.generation.stabilisation.centre
     assert at.value(contraction.k) >= 0.9 * relaxed
     progress = run.advance(math.inf)
     while not progress.stalled:
@@ -163,18 +163,18 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     assert isinstance(contraction, Contraction)
     run = HYBRIDS["columns, then all"].start(contraction, None)
     for _ in range(3):
-        assert run.state().columns is not None
+        assert run.state.columns is not None
         assert run.warm_start().is_easy
         run.advance(math.inf)
     run.advance(math.inf)
-    state = run.state()
+    state = run.state
     assert state.columns is None
     assert len(state.inherited.columns.members()) > contraction.n_blocks
     assert run.n_iterations == 3 + state.sdp.admm.n_iterations
     assert run.warm_start().columns is state.inherited
     assert not run.warm_start().is_easy
     child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
-    assert child.state().columns is None
+    assert child.state.columns is None
 
 
 @pytest.mark.parametrize("case", ["an outlier", "two groups"])
@@ -210,12 +210,12 @@ def test_large_clusters_are_tried_for_a_while_and_once_a_tree():
     )
     run, n_steps = bounding.start(contraction, None), 0
     while not run.advance(math.inf).stalled:
-        n_steps += run.state().columns is not None
+        n_steps += run.state.columns is not None
     assert n_steps == 4  # and the one that begins
-    assert run.state().columns is None
+    assert run.state.columns is None
     child = bounding.start(contraction, run.warm_start())
     while not child.advance(math.inf).stalled:
-        assert child.state().columns is None
+        assert child.state.columns is None
 
 
 def test_states_go_into_archives(tmp_path):
@@ -234,7 +234,7 @@ def test_states_go_into_archives(tmp_path):
     )
     run, path, seen = hybrid.start(contraction, None), tmp_path / "state", set()
     for _ in range(200):
-        state = run.state()
+        state = run.state
         phase = (state.enumeration is not None, state.columns is not None)
         if phase not in seen:
             seen.add(phase)

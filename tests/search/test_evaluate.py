@@ -8,6 +8,8 @@ from heuristics.assignment.programme import AssignmentProgramme
 from heuristics.assignment.wide_hard import PROGRAMME_SHARE
 from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.colgen.bounding import ColgenBounding
+from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
@@ -141,6 +143,31 @@ def in_slices(node, context):
             return replace(outcome, n_iterations=n_iterations), n_slices
         upper = min(upper, outcome.cost)
         node = pickle.loads(pickle.dumps(advanced(node, outcome)))
+
+
+@pytest.mark.parametrize("bounding", [SdpBounding, ColgenBounding, HybridBounding])
+def test_evaluate_does_not_change_its_node(bounding):
+    """Not even the state that its bounding goes on from."""
+    instance = Instance(np.random.default_rng(5).normal(size=(30, 2)), 4, [(0, 1)], [(1, 2)])
+    context = EvaluationContext(
+        instance=instance,
+        bounding=bounding(),
+        search=SearchParameters(),
+        tolerances=Tolerances(1e-9),
+        seed=0,
+    )
+    node, n_slices = Node(), 0
+    while True:
+        packed = pickle.dumps(node)
+        outcome = evaluate(node, np.inf, context, Allowance(slice=0.0))
+        assert pickle.dumps(node) == packed
+        if outcome.status is not NodeStatus.UNFINISHED:
+            break
+        n_slices += 1
+        # As it comes back from another process: pickles show which of its parts are shared.
+        node = pickle.loads(pickle.dumps(advanced(node, outcome)))
+        node = pickle.loads(pickle.dumps(node))
+    assert n_slices > 2
 
 
 def test_where_an_evaluation_is_left_has_no_influence():

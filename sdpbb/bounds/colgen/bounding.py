@@ -1,4 +1,4 @@
-"""The bound of a node by column generation, and by enumeration where that ends it."""
+"""The bound of a node by column generation, and by enumeration where few clusters are left."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sdpbb.bounds.bound import (
     endless,
     matrices_mebibytes,
 )
-from sdpbb.bounds.colgen import generation_state
+from sdpbb.bounds.colgen import generation
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
-from sdpbb.bounds.colgen.generation import Generation
-from sdpbb.bounds.colgen.generation_state import GenerationState, GenerationWarmStart
+from sdpbb.bounds.colgen.generation import Generation, GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import CentreParameters, ColgenParameters
-from sdpbb.bounds.colgen.pricing import BranchingPricer, PricerState, SearchState
+from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
+from sdpbb.bounds.colgen.pricing.search import ClusterSearchState
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
@@ -33,25 +33,26 @@ from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ColgenState:
-    """Where the bounding of a node was left: the parts that have begun.
+    """State of the bounding of a node: that of the parts that have begun.
 
+    pricer : of generation and enumeration
     centre : of the semidefinite bound that the first prices are taken from
     known : (m,) labels of a known clustering, for columns to begin with
-    generation : with that of the pricer
     """
 
-    centre: SdpState | ConicState | None
-    known: NDArray[np.intp] | None
-    generation: GenerationState | None
-    enumeration: EnumerationState | None
+    pricer: PricerState
+    centre: SdpState | ConicState | None = None
+    known: NDArray[np.intp] | None = None
+    generation: GenerationState | None = None
+    enumeration: EnumerationState | None = None
 
 
 # All that states and warm starts consist of, apart from plain values and arrays.
 STATE_TYPES = (
-    *generation_state.STATE_TYPES,
-    SearchState,
+    *generation.STATE_TYPES,
+    ClusterSearchState,
     PricerState,
     EnumerationState,
     ColgenState,
@@ -105,27 +106,45 @@ class ColgenBounding:
 
     def resume(self, contraction: Contraction, state: ColgenState) -> ColgenRun:
         """Go on where the bounding of the same contraction was left."""
-        run = ColgenRun(contraction, self.parameters)
-        if state.centre is not None:
-            run.begin_with(self.sdp.resume(contraction, state.centre), state.known)
-        run.restore(state)
-        return run
+        centre = None if state.centre is None else self.sdp.resume(contraction, state.centre)
+        return ColgenRun(contraction, self.parameters, state, centre)
 
 
 class ColgenRun:
     """The bounding of one node: generate columns until the master programme is solved, then
     enumerate those of a better clustering if they are few.
 
-    Begun by one of `generate`, `inherit`, `begin_with` and `restore`.
+    Without a state it is begun by one of `generate`, `inherit` and `begin_with`.
     """
 
-    def __init__(self, contraction: Contraction, parameters: ColgenParameters) -> None:
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: ColgenParameters,
+        state: ColgenState | None = None,
+        centre: SdpRun | ConicRun | None = None,
+    ) -> None:
+        """state, centre : of a run on the same contraction, to go on from; None to begin"""
         self._contraction, self._parameters = contraction, parameters
-        self._pricer = BranchingPricer(contraction, parameters.pricing)
-        self._centre: SdpRun | ConicRun | None = None
-        self._known: NDArray[np.intp] | None = None
+        pricer = BranchingPricer(contraction, parameters.pricing, state.pricer if state else None)
+        self._pricer, self._centre = pricer, centre
+        self._state = state or ColgenState(pricer.state)
         self._generation: Generation | None = None
+        if self._state.generation is not None:
+            self._generation = Generation(
+                contraction, pricer, parameters, state=self._state.generation
+            )
         self._enumeration: Enumeration | None = None
+        if self._state.enumeration is not None:
+            self._enumeration = Enumeration(
+                contraction, pricer, parameters.enumeration, self._state.enumeration
+            )
+
+    @property
+    def state(self) -> ColgenState:
+        """The state to resume from; changed by going on."""
+        self._state.centre = None if self._centre is None else self._centre.state
+        return self._state
 
     def generate(self, columns: Columns, centre: DualValues | None, at_root: bool = True) -> None:
         """Begin to generate columns, from these, and from dual values from elsewhere."""
@@ -133,6 +152,7 @@ class ColgenRun:
         self._generation = Generation(
             self._contraction, self._pricer, self._parameters, columns, centre, integer=at_root
         )
+        self._state.generation = self._generation.state
 
     def inherit(
         self,
@@ -147,18 +167,7 @@ class ColgenRun:
 
     def begin_with(self, centre: SdpRun | ConicRun, known: NDArray[np.intp] | None) -> None:
         """Begin with the semidefinite bound: for its dual values, its bound does not count."""
-        self._centre, self._known = centre, known
-
-    def restore(self, state: ColgenState) -> None:
-        """Go on from the state of a run on the same contraction."""
-        if state.generation is not None:
-            self._generation = Generation.resumed(
-                self._contraction, self._pricer, self._parameters, state.generation
-            )
-        if state.enumeration is not None:
-            self._enumeration = Enumeration.resumed(
-                self._contraction, self._pricer, self._parameters.enumeration, state.enumeration
-            )
+        self._centre, self._state.known = centre, known
 
     @property
     def n_iterations(self) -> int:
@@ -189,7 +198,7 @@ class ColgenRun:
         progress = self._centre.advance(cutoff)
         last = self._parameters.centre.iterations
         if progress.stalled or progress.bound.value >= cutoff or progress.n_iterations >= last:
-            columns = known_columns(self._contraction, self._known)
+            columns = known_columns(self._contraction, self._state.known)
             self.generate(columns, semidefinite_duals(self._contraction, self._centre))
             self._centre = None
 
@@ -199,14 +208,15 @@ class ColgenRun:
         at = self._generation.duals
         if not (self._parameters.enumeration.is_wanted and math.isfinite(cutoff)) or at is None:
             return False
-        self._enumeration = Enumeration(
+        self._enumeration = Enumeration.start(
             self._contraction,
             self._pricer,
+            self._parameters.enumeration,
             at,
             cutoff,
-            self._parameters.enumeration,
             self._generation.least,
         )
+        self._state.enumeration = self._enumeration.state
         return True
 
     def _progress(self, stalled: bool) -> BoundProgress:
@@ -251,14 +261,6 @@ class ColgenRun:
         if self._enumeration is not None and self._enumeration.bound >= self._bound:
             return self._enumeration.proof
         return None if self._generation is None else self._generation.proof
-
-    def state(self) -> ColgenState:
-        return ColgenState(
-            None if self._centre is None else self._centre.state(),
-            self._known,
-            None if self._generation is None else self._generation.state(),
-            None if self._enumeration is None else self._enumeration.state(),
-        )
 
 
 def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:

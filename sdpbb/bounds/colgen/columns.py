@@ -16,7 +16,7 @@ Members = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class PackedColumns:
-    """Sets of blocks, a bit for each block: what is kept of columns while nobody works with them.
+    """Sets of blocks with one bit per block, as states and warm starts hold them.
 
     bits : (t, ceil(m / 8)) as `numpy.packbits` makes them
     n_blocks : m
@@ -28,6 +28,13 @@ class PackedColumns:
     @classmethod
     def of(cls, members: Members) -> PackedColumns:
         return cls(np.packbits(members, axis=1), members.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def __add__(self, other: PackedColumns) -> PackedColumns:
+        """These sets, then the others."""
+        return PackedColumns(np.concatenate([self.bits, other.bits]), self.n_blocks)
 
     def members(self) -> Members:
         """(t, m)"""

@@ -1,34 +1,33 @@
-"""Column generation for one node: master programme, pricing and what that proves, in steps."""
+"""Column generation for one node, in steps: master programme, pricing, and bounds."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.backends.growing import Basis
 from sdpbb.bounds.bound import SafeBound
-from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.generation_state import (
-    Event,
-    ExactPricing,
-    FarkasPricing,
-    GenerationState,
-    GenerationWarmStart,
-    Step,
-)
-from sdpbb.bounds.colgen.master import Master, MasterSolution, Phase
+from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
+from sdpbb.bounds.colgen.master import Master, MasterSolution, MasterState, Phase
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing.protocol import Pricer
-from sdpbb.bounds.colgen.primal import Primal
+from sdpbb.bounds.colgen.primal import Primal, PrimalState
 from sdpbb.bounds.colgen.safe_bound import (
     integer_prices,
     is_proof_of_infeasibility,
     lagrangian_bound,
     scatter_bound,
 )
-from sdpbb.bounds.colgen.stabilisation import DualValues, Observation, restored, stabilisation
+from sdpbb.bounds.colgen.stabilisation import (
+    DualValues,
+    Observation,
+    StabilisationState,
+    stabilisation,
+)
 from sdpbb.checker.evidence import Lagrangian
 from sdpbb.problem import Contraction
 
@@ -38,9 +37,136 @@ _FARKAS_TOLERANCE = 1e-8
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
 
-# Of the way that is left to the target of exact pricing that takes long: lower targets, of a slice
-# each, as long as they promise this share more than the bound that is known.
+# Where exact pricing exceeds its slice, the next target is this fraction of the remaining distance
+# away, as long as the bound that it promises is better by the second share.
 _RUNG, _WORTH = 0.2, 0.1
+
+
+class Event(Enum):
+    """Result of a step."""
+
+    COLUMNS = "the pool has grown"
+    PENALTY = "the penalty of a stabilised programme has changed"
+    PRICING = "a slice of exact pricing"
+    BOUND = "exact pricing has ended at prices that are not optimal"
+    SOLVED = "the master programme is solved, or no further progress is to be had"
+    INFEASIBLE = "the node is proven to hold no clustering"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of column generation.
+
+    event : its result
+    bound : the best bound proven so far
+    stalled : further steps change nothing: branching is due, unless the bound closes the node
+    n_columns : in the pool now
+    """
+
+    event: Event
+    bound: SafeBound
+    stalled: bool
+    n_columns: int
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPricing:
+    """Unfinished exact pricing.
+
+    at : the dual values
+    target : only values below it are of interest
+    settles : whether the master programme is solved if nothing is found
+    rung : a lower target, which proves less, sooner; None on the way to the target itself
+    has_climbed : whether such targets have been tried
+    """
+
+    at: DualValues
+    target: float
+    settles: bool
+    rung: float | None = None
+    has_climbed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class FarkasPricing:
+    """Unfinished exact pricing in the phase FEASIBILITY: whole prices, and only larger values than
+    the target are of interest."""
+
+    prices: NDArray[np.int64]
+    target: int
+
+
+@dataclass(eq=False)
+class GenerationState:
+    """State of a `Generation`.
+
+    master, stabilisation, primal : states of its parts
+    bound, proof : the best so far, and its evidence
+    integer : whether an integer programme is to look for a clustering at the end
+    under_way : unfinished exact pricing
+    own : dual values of the last master programme
+    early : whether exact pricing before the end is worth another try
+    finished : the event that all further steps end with, None before
+    least : proven for the values of all clusters at own, when the master programme is solved
+    n_steps : so far
+    """
+
+    master: MasterState
+    stabilisation: StabilisationState
+    primal: PrimalState
+    bound: SafeBound
+    integer: bool
+    proof: Lagrangian | None = None
+    under_way: ExactPricing | FarkasPricing | None = None
+    own: DualValues | None = None
+    early: bool = True
+    finished: Event | None = None
+    least: float | None = None
+    n_steps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationWarmStart:
+    """Warm start of a child: clusters and dual values of its parent.
+
+    block_of : (n,) the parent's blocks
+    columns : clusters of these
+    duals : dual values for these, None before the parent's first master programme
+    """
+
+    block_of: NDArray[np.intp]
+    columns: PackedColumns
+    duals: DualValues | None
+
+    def for_child(self, child: Contraction) -> tuple[Columns, DualValues | None]:
+        """The clusters that the child allows, and dual values, in the blocks of a contraction each
+        of whose blocks is a union of the parent's. Prices of merged blocks add up: what they prove
+        for the parent they prove for the child."""
+        columns = merged(self.columns, self.block_of, child)
+        if self.duals is None:
+            return columns, None
+        first = np.unique(self.block_of, return_index=True)[1]
+        prices = np.zeros(child.n_blocks)
+        np.add.at(prices, child.block_of[first], self.duals.prices)
+        return columns, DualValues(prices, self.duals.sigma)
+
+
+# What a state and a warm start are made of.
+STATE_TYPES = (
+    GenerationState,
+    GenerationWarmStart,
+    Event,
+    ExactPricing,
+    FarkasPricing,
+    MasterState,
+    Phase,
+    Basis,
+    StabilisationState,
+    DualValues,
+    PrimalState,
+    PackedColumns,
+    Lagrangian,
+)
 
 
 class Generation:
@@ -52,12 +178,6 @@ class Generation:
     called early where the bound to expect would close the node.
 
     Source: Babaki, Guns and Nijssen (2014), section 3; Farkas pricing as in equation 21.
-
-    Parameters
-    ----------
-    columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
-    centre : dual values from elsewhere, for the stabilisation
-    integer : whether to look for a clustering by an integer programme once the master is solved
     """
 
     def __init__(
@@ -68,49 +188,37 @@ class Generation:
         columns: Columns | None = None,
         centre: DualValues | None = None,
         integer: bool = True,
+        state: GenerationState | None = None,
     ) -> None:
+        """
+        Parameters
+        ----------
+        columns : to begin with, allowed clusters of known clusterings, say. Singletons are added
+        centre : dual values from elsewhere, for the stabilisation
+        integer : whether to look for a clustering by an integer programme once the master is solved
+        state : of a generation for the same contraction, to go on from to the last bit; None to
+            begin. The first three are its own
+        """
         self._contraction, self._pricer, self._parameters = contraction, pricer, parameters
-        pool = Columns.singletons(contraction)
-        self._master = Master(pool + columns if columns else pool, contraction.k, parameters.master)
-        self._stabilisation = stabilisation(parameters.stabilisation, centre)
-        self._under_way: ExactPricing | FarkasPricing | None = None
-        self._own: DualValues | None = None
-        self._primal = Primal(contraction)
-        self._bound = scatter_bound(contraction)
-        self._proof: Lagrangian | None = None
-        self._integer = integer
-        self._early = True
-        self._finished: Event | None = None
-        self._least: float | None = None
-        self._n_steps = 0
-
-    @classmethod
-    def resumed(
-        cls,
-        contraction: Contraction,
-        pricer: Pricer,
-        parameters: ColgenParameters,
-        state: GenerationState,
-    ) -> Generation:
-        """Go on from a state, see `restore`."""
-        self = cls(contraction, pricer, parameters)
-        self.restore(state)
-        return self
-
-    def restore(self, state: GenerationState) -> None:
-        """Go on where generation with the same contraction and parameters was left: to the last
-        bit. The pricer is given its own state."""
-        columns = Columns.of(self._contraction, state.columns.members())
-        self._master = Master(columns, self._contraction.k, self._parameters.master)
-        self._master.restore(state.master)
-        self._stabilisation = restored(self._parameters.stabilisation, state.stabilisation)
-        self._pricer.restore(state.pricer)
-        self._primal.restore(state.primal)
-        self._under_way, self._own = state.under_way, state.own
-        self._bound, self._proof = state.bound, state.proof
-        self._early, self._integer = state.early, state.integer
-        self._finished, self._least = state.finished, state.least
-        self._n_steps = state.n_steps
+        if state is None:
+            pool = Columns.singletons(contraction)
+            pool = pool + columns if columns else pool
+            self._master = Master(pool, contraction.k, parameters.master)
+            self._stabilisation = stabilisation(parameters.stabilisation, centre)
+            self._primal = Primal(contraction)
+            state = GenerationState(
+                self._master.state,
+                self._stabilisation.state,
+                self._primal.state,
+                scatter_bound(contraction),
+                integer,
+            )
+        else:
+            pool = Columns.of(contraction, state.master.columns.members())
+            self._master = Master(pool, contraction.k, parameters.master, state.master)
+            self._stabilisation = stabilisation(parameters.stabilisation, state=state.stabilisation)
+            self._primal = Primal(contraction, state.primal)
+        self.state = state
 
     @property
     def columns(self) -> Columns:
@@ -120,46 +228,28 @@ class Generation:
     @property
     def bound(self) -> SafeBound:
         """The best bound proven so far."""
-        return self._bound
+        return self.state.bound
 
     @property
     def proof(self) -> Lagrangian | None:
-        """What it is proven by; None if it is the scatter inside blocks. A bound that is inf is one
-        for costs that are all 0."""
-        return self._proof
+        """Evidence for the bound; None if it is the scatter inside blocks. Where the bound is inf,
+        it is for costs that are all 0."""
+        return self.state.proof
 
     @property
     def duals(self) -> DualValues | None:
         """Of the last master programme, None while that lacks a cover."""
-        return self._own if self._master.phase is Phase.COST else None
+        return self.state.own if self._master.phase is Phase.COST else None
 
     @property
     def least(self) -> float | None:
         """Proven: c(X) - prices(X) >= least at the prices of `duals` for every cluster X; None
         before the master programme is solved."""
-        return self._least
+        return self.state.least
 
     @property
     def n_steps(self) -> int:
-        return self._n_steps
-
-    def state(self) -> GenerationState:
-        return GenerationState(
-            columns=self._master.columns.packed(),
-            master=self._master.state(),
-            stabilisation=self._stabilisation.state(),
-            pricer=self._pricer.state(),
-            under_way=self._under_way,
-            own=self._own,
-            primal=self._primal.state(),
-            bound=self._bound,
-            proof=self._proof,
-            integer=self._integer,
-            early=self._early,
-            finished=self._finished,
-            least=self._least,
-            n_steps=self._n_steps,
-        )
+        return self.state.n_steps
 
     def warm_start(self) -> GenerationWarmStart:
         """For the children of the node: the columns of the lowest reduced costs."""
@@ -188,26 +278,31 @@ class Generation:
         BackendFailure
             If HiGHS ends without a verdict.
         """
-        self._n_steps += self._finished is None
-        event = self._finished or self._worked(cutoff)
-        return Step(event, self._bound, self._finished is not None, len(self._master.columns))
+        state = self.state
+        state.n_steps += state.finished is None
+        event = state.finished or self._next_event(cutoff)
+        return Step(event, state.bound, state.finished is not None, len(self._master.columns))
 
-    def _worked(self, cutoff: float) -> Event:
-        if isinstance(self._under_way, ExactPricing):
-            if self._under_way.rung is not None:
-                return self._climbed(self._under_way, self._under_way.rung)
-            return self._priced_exactly(self._under_way, cutoff)
-        if isinstance(self._under_way, FarkasPricing):
-            return self._farkas_priced_exactly(self._under_way)
+    def _next_event(self, cutoff: float) -> Event:
+        """Go on with unfinished exact pricing, or solve the master programme and price."""
+        pricing = self.state.under_way
+        if isinstance(pricing, ExactPricing):
+            if pricing.rung is not None:
+                return self._price_to_rung(pricing, pricing.rung)
+            return self._price_exactly(pricing, cutoff)
+        if isinstance(pricing, FarkasPricing):
+            return self._farkas_price_exactly(pricing)
         solution = self._master.solve(self._stabilisation.penalty())
         self._primal.meet(self._master.columns, solution)
-        self._own = own = DualValues.of(solution)
+        self.state.own = own = DualValues.of(solution)
         if solution.phase is Phase.FEASIBILITY:
-            return self._farkas_priced(own)
+            return self._farkas_price(own)
         self._master.purge(solution)
-        return self._priced(own, solution, cutoff)
+        return self._price(own, solution, cutoff)
 
-    def _priced(self, own: DualValues, solution: MasterSolution, cutoff: float) -> Event:
+    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> Event:
+        """Price heuristically at the points of the stabilisation; where nothing is found, begin
+        exact pricing."""
         k = self._contraction.k
         for position, at in enumerate(self._stabilisation.points(own)):
             # Which clusters of smoothed prices are of use, the master's own prices say.
@@ -216,29 +311,30 @@ class Generation:
             observation = self._observed(at, found, first=position == 0)
             self._stabilisation.observe(own, observation, k)
             grown = self._add(found, own)
-            if self._early and observation.at.value(k) >= cutoff:
-                self._under_way = ExactPricing(at, self._needed(at, cutoff), settles=False)
+            if self.state.early and observation.at.value(k) >= cutoff:
+                self.state.under_way = ExactPricing(at, self._needed(at, cutoff), settles=False)
                 return Event.PRICING
             if grown:
                 return Event.COLUMNS
         if not self._stabilisation.solved(solution):
             return Event.PENALTY
         optimal, needed = -own.sigma - self._tolerance(own), self._needed(own, cutoff)
-        closing = self._early and needed < optimal
-        self._under_way = ExactPricing(own, needed if closing else optimal, not closing)
+        closing = self.state.early and needed < optimal
+        self.state.under_way = ExactPricing(own, needed if closing else optimal, not closing)
         return Event.PRICING
 
-    def _priced_exactly(self, pricing: ExactPricing, cutoff: float) -> Event:
+    def _price_exactly(self, pricing: ExactPricing, cutoff: float) -> Event:
+        """A slice of exact pricing."""
         outcome = self._pricer.exact(pricing.at.prices, pricing.target)
-        own, found = self._own, Columns.of(self._contraction, outcome.members)
+        own, found = self.state.own, Columns.of(self._contraction, outcome.members)
         assert own is not None
         grown = self._add(found, own)
         # A cluster below the target shows that these prices do not close the node.
         refuted = not pricing.settles and len(found) > 0
         if outcome.least is None and not grown and not refuted:
-            self._under_way = self._climbing(pricing)
+            self.state.under_way = self._with_rung(pricing)
             return Event.PRICING
-        self._under_way = None
+        self.state.under_way = None
         if outcome.least is not None:
             self._prove(pricing.at.prices, outcome.least)
         shown = self._observed(pricing.at, found, least=outcome.least)
@@ -247,82 +343,86 @@ class Generation:
             return Event.COLUMNS
         if not pricing.settles:
             # Either the bound closes the node, or these prices will not while the pool is the same.
-            self._early = False
+            self.state.early = False
             return Event.BOUND
-        self._least = outcome.least
-        if self._integer:
+        self.state.least = outcome.least
+        if self.state.integer:
             self._primal.search(self._master.columns, own, cutoff, self._parameters.generation)
-        self._finished = Event.SOLVED
+        self.state.finished = Event.SOLVED
         return Event.SOLVED
 
     def _prove(self, prices: NDArray[np.float64], least: float) -> None:
-        """Take the bound of prices at which every cluster is worth so much at least."""
+        """Take the Lagrangian bound of prices at which no cluster has a value below least."""
         proven = lagrangian_bound(self._contraction, prices, least)
-        if proven > self._bound:
-            self._bound, self._proof = proven, Lagrangian(prices, least)
+        if proven > self.state.bound:
+            self.state.bound, self.state.proof = proven, Lagrangian(prices, least)
 
-    def _climbing(self, pricing: ExactPricing) -> ExactPricing:
-        """The same by way of lower targets, unless that has been tried or is not worth it.
+    def _with_rung(self, pricing: ExactPricing) -> ExactPricing:
+        """The same pricing by way of lower targets, unless that has been tried or is not worth it.
 
         A search that ends without a value below a target t proves the bound sum prices + k t, and
         the lower t, the sooner it ends: where the target itself takes long, something is proven.
         """
         k, total = self._contraction.k, math.fsum(pricing.at.prices)
-        begin = (self._bound.value - total) / k
-        missing = total + k * pricing.target - self._bound.value
-        if pricing.has_climbed or missing <= _WORTH * abs(self._bound.value):
+        begin = (self.state.bound.value - total) / k
+        missing = total + k * pricing.target - self.state.bound.value
+        if pricing.has_climbed or missing <= _WORTH * abs(self.state.bound.value):
             return pricing
         rung = begin + _RUNG * (pricing.target - begin)
         return replace(pricing, rung=rung, has_climbed=True)
 
-    def _climbed(self, pricing: ExactPricing, rung: float) -> Event:
+    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> Event:
         """A slice towards a lower target; the next one, if it has ended there."""
         outcome = self._pricer.exact(pricing.at.prices, rung)
         if outcome.least is not None:
             self._prove(pricing.at.prices, outcome.least)
-        assert self._own is not None
-        if self._add(Columns.of(self._contraction, outcome.members), self._own):
-            self._under_way = None
+        assert self.state.own is not None
+        if self._add(Columns.of(self._contraction, outcome.members), self.state.own):
+            self.state.under_way = None
             return Event.COLUMNS
         higher = None
         if outcome.least is not None and not len(outcome.members):
             next_rung = rung + _RUNG * (pricing.target - rung)
-            worth = self._contraction.k * (next_rung - rung) > _WORTH * _RUNG * self._bound.value
+            worth = (
+                self._contraction.k * (next_rung - rung) > _WORTH * _RUNG * self.state.bound.value
+            )
             higher = next_rung if worth else None
-        self._under_way = replace(pricing, rung=higher)
+        self.state.under_way = replace(pricing, rung=higher)
         return Event.PRICING
 
-    def _farkas_priced(self, own: DualValues) -> Event:
+    def _farkas_price(self, own: DualValues) -> Event:
+        """Price heuristically in the phase FEASIBILITY; where nothing is found, begin exactly."""
         found = Columns.of(self._contraction, self._pricer.farkas_heuristic(own.prices, own.sigma))
         if self._add_covering(found, own):
             return Event.COLUMNS
         prices = integer_prices(own.prices)
         largest = float(own.prices.max())
         target = math.floor((own.sigma + _FARKAS_TOLERANCE) * (float(prices.max()) / largest))
-        self._under_way = FarkasPricing(prices, target)
+        self.state.under_way = FarkasPricing(prices, target)
         return Event.PRICING
 
-    def _farkas_priced_exactly(self, pricing: FarkasPricing) -> Event:
+    def _farkas_price_exactly(self, pricing: FarkasPricing) -> Event:
+        """A slice of exact Farkas pricing."""
         outcome = self._pricer.farkas_exact(pricing.prices, pricing.target)
-        assert self._own is not None
-        grown = self._add_covering(Columns.of(self._contraction, outcome.members), self._own)
+        assert self.state.own is not None
+        grown = self._add_covering(Columns.of(self._contraction, outcome.members), self.state.own)
         if outcome.most is None and not grown:
             return Event.PRICING
-        self._under_way = None
+        self.state.under_way = None
         if outcome.most is not None and is_proof_of_infeasibility(
             pricing.prices, outcome.most, self._contraction.k
         ):
-            self._bound = SafeBound(math.inf)
-            self._proof = Lagrangian(pricing.prices.astype(np.float64), -float(outcome.most))
-            self._finished = Event.INFEASIBLE
+            self.state.bound = SafeBound(math.inf)
+            self.state.proof = Lagrangian(pricing.prices.astype(np.float64), -float(outcome.most))
+            self.state.finished = Event.INFEASIBLE
         elif not grown:
-            self._finished = Event.SOLVED
-        return self._finished or Event.COLUMNS
+            self.state.finished = Event.SOLVED
+        return self.state.finished or Event.COLUMNS
 
     def _observed(
         self, at: DualValues, found: Columns, first: bool = False, least: float | None = None
     ) -> Observation:
-        """What clusters show of the prices they were found at; `least` if it is proven."""
+        """Result of pricing at dual values that found some clusters; `least` if it is proven."""
         values = found.costs - found.members @ at.prices
         cluster = found.members[np.argmin(values)] if len(found) else None
         met = float(values.min(initial=-at.sigma))
@@ -353,5 +453,5 @@ class Generation:
         order = np.argsort(reduced, kind="stable")
         best = order[reduced[order] < below][: self._parameters.generation.max_columns_per_round]
         grown = self._master.add(found.select(best)) > 0
-        self._early = self._early or grown
+        self.state.early = self.state.early or grown
         return grown

@@ -1,4 +1,4 @@
-"""The restricted master programme: which of the known clusters cover the blocks most cheaply."""
+"""The restricted master programme: the cheapest cover of the blocks by known clusters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from sdpbb.backends.growing import Basis, GrowingModel, Vertex
-from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import BackendFailure
 
@@ -32,7 +32,7 @@ _FEASIBLE = 1e-7
 
 
 class Phase(Enum):
-    """What the master minimises."""
+    """Objective of the master programme."""
 
     FEASIBILITY = "the number of blocks, in parts, that are not covered"
     COST = "the cost of a cover"
@@ -40,7 +40,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """What prices far from a centre cost the dual objective:
+    """A penalty on prices far from a centre, which is subtracted from the dual objective:
 
         slope * sum_i max(0, |lambda_i - centre_i| - width),
 
@@ -73,14 +73,21 @@ class MasterSolution:
     perturbation: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class MasterState:
-    """All that `Master.restore` needs, apart from the columns."""
+    """State of a `Master`.
 
-    phase: Phase
-    unit: float
+    columns : the pool
+    limit : with more columns than this some are deleted
+    unit : costs and prices are handed to HiGHS in it
+    basis : the last optimal one, None before
+    """
+
+    columns: PackedColumns
     limit: float
-    basis: Basis | None
+    phase: Phase = Phase.FEASIBILITY
+    unit: float = 1.0
+    basis: Basis | None = None
 
 
 class Master:
@@ -99,15 +106,26 @@ class Master:
     tolerances are absolute.
     """
 
-    def __init__(self, columns: Columns, k: int, parameters: MasterParameters) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        k: int,
+        parameters: MasterParameters,
+        state: MasterState | None = None,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        columns : the pool to begin with, or that of the state
+        state : of a master to go on from, None to begin
+        """
         self.columns = columns
         self.k = k
         self._parameters = parameters
         self._m = m = columns.members.shape[1]
-        self._phase = Phase.FEASIBILITY
-        self._unit = 1.0
-        self._limit = float(parameters.max_columns_per_block * m)
-        self._basis: Basis | None = None
+        self.state = state or MasterState(
+            columns.packed(), float(parameters.max_columns_per_block * m)
+        )
         lower = np.concatenate([np.ones(m), [-math.inf]])
         upper = np.concatenate([np.full(m, math.inf), [float(k)]])
         self._model = GrowingModel(lower, upper, parameters.simplex, parameters.tolerance)
@@ -119,16 +137,17 @@ class Master:
 
     @property
     def phase(self) -> Phase:
-        return self._phase
+        return self.state.phase
 
     def add(self, columns: Columns) -> int:
-        """Add those of the columns that are not in the pool; how many these are."""
-        before = len(self.columns)
+        """Add those of the columns that are not in the pool, and return how many these are."""
+        state, before = self.state, len(self.columns)
         self.columns = self.columns + columns
         new = self.columns.select(np.arange(before, len(self.columns)))
         self._append(new)
-        if self._basis is not None:
-            self._basis = self._basis.added(len(new))
+        state.columns = state.columns + new.packed()
+        if state.basis is not None:
+            state.basis = state.basis.added(len(new))
         return len(new)
 
     def solve(self, penalty: Penalty | None = None) -> MasterSolution:
@@ -140,18 +159,19 @@ class Master:
         BackendFailure
             If HiGHS ends without a verdict, or contradicts itself.
         """
-        if self._phase is Phase.COST and (solution := self._of_least_cost(penalty)) is not None:
+        state = self.state
+        if state.phase is Phase.COST and (solution := self._of_least_cost(penalty)) is not None:
             return solution
         # The columns that cover all blocks are to be found, or were purged while perturbations did.
-        self._phase = Phase.FEASIBILITY
+        state.phase = Phase.FEASIBILITY
         free = np.concatenate([np.full(self._m, math.inf), np.zeros(self._m)])
         vertex = self._minimised(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
         if vertex is None:
             raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
         if vertex.objective > _FEASIBLE:
             return self._solution(vertex, 1.0)
-        self._phase = Phase.COST
-        self._unit = self._unit_of(self.columns.costs.mean() * self._m)
+        state.phase = Phase.COST
+        state.unit = self._unit_of(self.columns.costs.mean() * self._m)
         solution = self._of_least_cost(penalty)
         if solution is None:
             raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
@@ -159,7 +179,7 @@ class Master:
 
     def _of_least_cost(self, penalty: Penalty | None) -> MasterSolution | None:
         """The cheapest cover; None if the pool has none."""
-        solution = None
+        state, solution = self.state, None
         for _ in range(_RESCALINGS):
             solution = self._priced(penalty)
             if solution is None:
@@ -167,32 +187,26 @@ class Master:
             # Perturbations may cover what the columns of x, of whatever cost, do not.
             about = 0.0 if penalty is None else float(np.abs(penalty.centre).sum())
             unit = self._unit_of(max(float(self.columns.costs @ solution.x), about))
-            if unit / _SLACK <= self._unit <= unit * _SLACK:
+            if unit / _SLACK <= state.unit <= unit * _SLACK:
                 break
-            self._unit = unit
+            state.unit = unit
         return solution
 
     def purge(self, solution: MasterSolution) -> int:
-        """Delete columns of high reduced cost if there are too many; how many these are."""
-        if len(self.columns) <= self._limit or self._basis is None:
+        """Delete columns of high reduced cost if there are too many, and return how many."""
+        state = self.state
+        if len(self.columns) <= state.limit or state.basis is None:
             return 0
         reduced = self.columns.costs - self.columns.members @ solution.prices
         order = np.argsort(reduced, kind="stable")
-        keep = self._basis.basic()[2 * self._m :].copy()
+        keep = state.basis.basic()[2 * self._m :].copy()
         keep[order[: int(self._parameters.kept * len(order))]] = True
-        self._limit *= self._parameters.growth
+        state.limit *= self._parameters.growth
         self._model.delete(2 * self._m + np.flatnonzero(~keep))
-        self._basis = self._basis.kept(np.concatenate([np.ones(2 * self._m, bool), keep]))
+        state.basis = state.basis.kept(np.concatenate([np.ones(2 * self._m, bool), keep]))
         self.columns = self.columns.select(keep)
+        state.columns = self.columns.packed()
         return int((~keep).sum())
-
-    def state(self) -> MasterState:
-        return MasterState(self._phase, self._unit, self._limit, self._basis)
-
-    def restore(self, state: MasterState) -> None:
-        """Go on from the state of a master with the same columns."""
-        self._phase, self._unit = state.phase, state.unit
-        self._limit, self._basis = state.limit, state.basis
 
     def _append(self, columns: Columns) -> None:
         count = len(columns)
@@ -202,18 +216,19 @@ class Master:
 
     def _unit_of(self, value: float) -> float:
         price = value / self._m
-        return 2.0 ** math.frexp(price / _PRICE_IN_UNITS)[1] if price > 0.0 else self._unit
+        return 2.0 ** math.frexp(price / _PRICE_IN_UNITS)[1] if price > 0.0 else self.state.unit
 
     def _priced(self, penalty: Penalty | None) -> MasterSolution | None:
+        unit = self.state.unit
         y_costs, y_upper = np.zeros(2 * self._m), np.zeros(2 * self._m)
         if penalty is not None:
             centre, width = penalty.centre, penalty.width
-            y_costs = np.concatenate([width + centre, width - centre]) / self._unit
+            y_costs = np.concatenate([width + centre, width - centre]) / unit
             np.clip(y_costs, -_LARGEST_COST, _LARGEST_COST, out=y_costs)
             y_upper[:] = penalty.slope
-        costs = np.minimum(self.columns.costs / self._unit, _LARGEST_COST)
+        costs = np.minimum(self.columns.costs / unit, _LARGEST_COST)
         vertex = self._minimised(costs, y_upper, y_costs)
-        return None if vertex is None else self._solution(vertex, self._unit)
+        return None if vertex is None else self._solution(vertex, unit)
 
     def _minimised(
         self,
@@ -223,15 +238,15 @@ class Master:
     ) -> Vertex | None:
         self._model.set_upper(0, y_upper)
         self._model.set_costs(np.concatenate([y_costs, costs]))
-        vertex = self._model.solve(self._basis)
-        self._basis = None if vertex is None else vertex.basis
+        vertex = self._model.solve(self.state.basis)
+        self.state.basis = None if vertex is None else vertex.basis
         return vertex
 
     def _solution(self, vertex: Vertex, unit: float) -> MasterSolution:
         m = self._m
         duals = vertex.row_duals
         return MasterSolution(
-            phase=self._phase,
+            phase=self.state.phase,
             value=vertex.objective * unit,
             x=np.maximum(vertex.x[2 * m :], 0.0),
             prices=np.maximum(duals[:m], 0.0) * unit,

@@ -1,9 +1,9 @@
-"""The primal side of column generation: what the last solution uses, and clusterings met."""
+"""Primal side of column generation: the last solution, and the cheapest clustering found."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,49 +19,48 @@ from sdpbb.problem import Contraction
 _WHOLE = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PrimalState:
-    """All of a `Primal`.
+    """State of a `Primal`.
 
-    support, x : clusters (s, m) that the last solution uses, and how much (s,)
-    labels, cost : the cheapest clustering met
+    support, x : the s clusters that the last solution uses, and how much of each (s,)
+    labels, cost : the cheapest clustering found
     """
 
     support: PackedColumns
-    x: NDArray[np.float64]
-    labels: Labels | None
-    cost: float
+    x: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    labels: Labels | None = None
+    cost: float = math.inf
 
 
 class Primal:
-    """The last solution of the master programme, and the cheapest clustering met on the way."""
+    """The last solution of the master programme, and the cheapest clustering found so far.
 
-    def __init__(self, contraction: Contraction) -> None:
+    state : of one for the same contraction, to go on from; None to begin
+    """
+
+    def __init__(self, contraction: Contraction, state: PrimalState | None = None) -> None:
         self._contraction = contraction
-        self._support = np.zeros((0, contraction.n_blocks), bool)
-        self._x = np.zeros(0)
-        self._cost = math.inf
-        self.labels: Labels | None = None
+        none = np.zeros((0, contraction.n_blocks), bool)
+        self.state = state or PrimalState(PackedColumns.of(none))
 
-    def state(self) -> PrimalState:
-        return PrimalState(PackedColumns.of(self._support), self._x, self.labels, self._cost)
-
-    def restore(self, state: PrimalState) -> None:
-        """Go on from the state of one for the same contraction."""
-        self._support, self._x = state.support.members(), state.x
-        self.labels, self._cost = state.labels, state.cost
+    @property
+    def labels(self) -> Labels | None:
+        """(m,) of the cheapest clustering found."""
+        return self.state.labels
 
     def meet(self, columns: Columns, solution: MasterSolution) -> None:
-        """Keep what a solution uses, and round it to a clustering unless it lacks a cover."""
+        """Keep the columns that a solution uses, and round it to a clustering if it is a cover."""
         used = solution.x > 0.0
-        self._support, self._x = columns.members[used], solution.x[used]
+        members, x = columns.members[used], solution.x[used]
+        self.state.support, self.state.x = PackedColumns.of(members), x
         if solution.phase is Phase.COST:
-            self._offer(rounded(self._contraction, self._support, self._x))
+            self._offer(rounded(self._contraction, members, x))
 
     def affinity(self) -> NDArray[np.float64]:
         """(m, m) sum_X x_X 1_X 1_X' / (points of X)."""
-        members = self._support.astype(np.float64)
-        weights = self._x / (members @ self._contraction.sizes)
+        members = self.state.support.members().astype(np.float64)
+        weights = self.state.x / (members @ self._contraction.sizes)
         return members.T @ (weights[:, None] * members)
 
     def search(
@@ -69,15 +68,16 @@ class Primal:
     ) -> None:
         """Look for a cheaper clustering among the columns that one below the cutoff can use: those
         whose reduced cost is at most what lies between the value of the dual and the cutoff."""
-        if np.all(np.abs(self._x - 1.0) < _WHOLE):
+        if np.all(np.abs(self.state.x - 1.0) < _WHOLE):
             return
-        upper = min(cutoff, self._cost)
+        upper = min(cutoff, self.state.cost)
         reduced = columns.costs - columns.members @ duals.prices + duals.sigma
         usable = columns.select(reduced <= upper - duals.value(self._contraction.k))
         if 0 < len(usable) <= limits.integer_columns:
             self._offer(cheapest_cover(self._contraction, usable, limits.integer_seconds))
 
     def _offer(self, labels: Labels | None) -> None:
+        """Take a clustering if it is the cheapest so far."""
         cost = math.inf if labels is None else self._contraction.cost(labels)
-        if cost < self._cost:
-            self.labels, self._cost = labels, cost
+        if cost < self.state.cost:
+            self.state.labels, self.state.cost = labels, cost

@@ -1,14 +1,14 @@
-"""What keeps the prices of a restricted master programme from jumping.
+"""Stabilisation of column generation: schemes that keep the prices from jumping.
 
 Whatever a scheme does, the loop ends at an optimum of the master programme itself: penalties vanish
 after finitely many of their programmes are solved, and smoothed prices come down to the master's
-own before the loop concludes anything from what pricing has not found.
+own before the loop concludes anything from a pricing without a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from sdpbb.bounds.colgen.parameters import Scheme, StabilisationParameters
 
 @dataclass(frozen=True, eq=False)
 class DualValues:
-    """Prices (m,) of the blocks, and sigma, the price of a cluster: what is priced at."""
+    """Dual values of the master programme: prices (m,) of the blocks, sigma of a cluster."""
 
     prices: NDArray[np.float64]
     sigma: float
@@ -43,7 +43,7 @@ class DualValues:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What pricing has shown of some prices.
+    """Result of pricing at some dual values, for the stabilisation to learn from.
 
     at : the prices, and minus the least c(X) - prices(X) met as sigma
     cluster : (m,) the cluster of that value, None where none was met
@@ -57,9 +57,9 @@ class Observation:
     proven: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class StabilisationState:
-    """Where a scheme stands.
+    """State of a scheme.
 
     scheme : its name
     centre : good dual values, if any are known
@@ -70,14 +70,16 @@ class StabilisationState:
     scheme: Scheme
     centre: DualValues | None
     strength: float
-    n_solved: int
+    n_solved: int = 0
 
 
 class Stabilisation(Protocol):
     """A stabilisation scheme. Its methods are called in the order below, over and over."""
 
+    state: StabilisationState
+
     def penalty(self) -> Penalty | None:
-        """What the master programme is to be solved with."""
+        """The penalty that the next master programme is solved with."""
 
     def points(self, own: DualValues) -> Iterator[DualValues]:
         """Where to price in turn while that finds no column with a negative reduced cost at the
@@ -90,23 +92,18 @@ class Stabilisation(Protocol):
         """Learn that the programme with the penalty is solved, as far as heuristics can see;
         whether the programme without it is solved thereby."""
 
-    def state(self) -> StabilisationState:
-        """For `restore`; not changed by going on."""
-
-    def restore(self, state: StabilisationState) -> None:
-        """Go on from a state of the same scheme."""
-
 
 class NoStabilisation:
-    """The master's own dual values, as they come."""
+    """No stabilisation: the master's own dual values."""
 
     scheme: Scheme = "none"
 
-    def __init__(self, parameters: StabilisationParameters, centre: DualValues | None) -> None:
-        self._parameters = parameters
-        self._state = StabilisationState(self.scheme, centre, self._first_strength(), 0)
+    def __init__(self, parameters: StabilisationParameters, state: StabilisationState) -> None:
+        self._parameters, self.state = parameters, state
 
-    def _first_strength(self) -> float:
+    @staticmethod
+    def first_strength(parameters: StabilisationParameters) -> float:
+        """The strength to begin with."""
         return 0.0
 
     def penalty(self) -> Penalty | None:
@@ -121,12 +118,6 @@ class NoStabilisation:
     def solved(self, solution: MasterSolution) -> bool:
         return True
 
-    def state(self) -> StabilisationState:
-        return self._state
-
-    def restore(self, state: StabilisationState) -> None:
-        self._state = state
-
 
 class Perturbation(NoStabilisation):
     """Perturbations of the cover, -mu <= y_i <= mu, at costs theta_i.
@@ -139,30 +130,30 @@ class Perturbation(NoStabilisation):
 
     scheme: Scheme = "perturbation"
 
-    def _first_strength(self) -> float:
-        return self._parameters.mu
+    @staticmethod
+    def first_strength(parameters: StabilisationParameters) -> float:
+        return parameters.mu
 
     def penalty(self) -> Penalty | None:
-        state = self._state
+        state = self.state
         if state.centre is None or state.strength == 0.0:
             return None
         return Penalty(state.centre.prices, 0.0, state.strength)
 
     def observe(self, own: DualValues, observation: Observation, k: int) -> None:
-        if self._state.centre is None:
+        if self.state.centre is None:
             equal = np.full(len(own.prices), own.prices.mean())
-            self._state = replace(self._state, centre=DualValues(equal, own.sigma))
+            self.state.centre = DualValues(equal, own.sigma)
 
     def solved(self, solution: MasterSolution) -> bool:
         done = self.penalty() is None or solution.perturbation == 0.0
-        n_solved = self._state.n_solved + 1
-        strength = self._next_strength(n_solved)
-        centre = DualValues.of(solution)
-        self._state = StabilisationState(self.scheme, centre, strength, n_solved)
+        self.state.n_solved += 1
+        self.state.strength = self._next_strength()
+        self.state.centre = DualValues.of(solution)
         return done
 
-    def _next_strength(self, n_solved: int) -> float:
-        strength = self._state.strength / 2.0**n_solved
+    def _next_strength(self) -> float:
+        strength = self.state.strength / 2.0**self.state.n_solved
         return strength if strength >= self._parameters.least_mu else 0.0
 
 
@@ -177,11 +168,12 @@ class Box(Perturbation):
 
     scheme: Scheme = "box"
 
-    def _first_strength(self) -> float:
-        return self._parameters.box_penalty
+    @staticmethod
+    def first_strength(parameters: StabilisationParameters) -> float:
+        return parameters.box_penalty
 
     def penalty(self) -> Penalty | None:
-        state, parameters = self._state, self._parameters
+        state, parameters = self.state, self._parameters
         if state.centre is None or state.strength == 0.0:
             return None
         prices = state.centre.prices
@@ -189,11 +181,11 @@ class Box(Perturbation):
         return Penalty(prices, width * parameters.box_decrease**state.n_solved, state.strength)
 
     def observe(self, own: DualValues, observation: Observation, k: int) -> None:
-        if self._state.centre is None:
-            self._state = replace(self._state, centre=own)
+        if self.state.centre is None:
+            self.state.centre = own
 
-    def _next_strength(self, n_solved: int) -> float:
-        strength = self._state.strength * self._parameters.box_decrease
+    def _next_strength(self) -> float:
+        strength = self.state.strength * self._parameters.box_decrease
         return strength if strength >= self._parameters.least_penalty else 0.0
 
 
@@ -212,11 +204,12 @@ class Smoothing(NoStabilisation):
 
     scheme: Scheme = "smoothing"
 
-    def _first_strength(self) -> float:
-        return self._parameters.alpha
+    @staticmethod
+    def first_strength(parameters: StabilisationParameters) -> float:
+        return parameters.alpha
 
     def points(self, own: DualValues) -> Iterator[DualValues]:
-        centre, alpha = self._state.centre, self._state.strength
+        centre, alpha = self.state.centre, self.state.strength
         misprices = 1
         while centre is not None:
             weight = 1.0 - misprices * (1.0 - alpha)
@@ -227,23 +220,22 @@ class Smoothing(NoStabilisation):
         yield own
 
     def observe(self, own: DualValues, observation: Observation, k: int) -> None:
-        centre, at = self._state.centre, observation.at
+        state, centre, at = self.state, self.state.centre, observation.at
         if centre is None:
-            self._state = replace(self._state, centre=at)
+            state.centre = at
             return
-        alpha = self._state.strength
         if observation.cluster is not None and observation.first:
             subgradient = 1.0 - k * observation.cluster
             uphill = float(subgradient @ (own.prices - centre.prices)) > 0.0
-            alpha = self._lowered(alpha) if uphill else self._raised(alpha)
+            alpha = state.strength
+            state.strength = self._lowered(alpha) if uphill else self._raised(alpha)
         if np.array_equal(at.prices, centre.prices):
             # Its value was an estimate from above unless it was proven.
             better = observation.proven or at.value(k) < centre.value(k)
         else:
             better = at.value(k) > centre.value(k)
         if better:
-            centre = at
-        self._state = replace(self._state, centre=centre, strength=alpha)
+            state.centre = at
 
     def _raised(self, alpha: float) -> float:
         step = self._parameters.alpha_step
@@ -258,21 +250,20 @@ _SCHEMES = {made.scheme: made for made in (NoStabilisation, Perturbation, Box, S
 
 
 def stabilisation(
-    parameters: StabilisationParameters, centre: DualValues | None = None
+    parameters: StabilisationParameters,
+    centre: DualValues | None = None,
+    state: StabilisationState | None = None,
 ) -> Stabilisation:
-    """The scheme that the parameters name, at its beginning.
+    """The scheme that the parameters name, or that a state belongs to.
 
     centre : dual values from elsewhere to begin from, such as those of another bound or of the
         parent of a node
+    state : to go on from, None to begin
     """
-    scheme = parameters.scheme
-    if scheme == "auto":
-        scheme = "smoothing" if centre is None else "box"
-    return _SCHEMES[scheme](parameters, centre)
-
-
-def restored(parameters: StabilisationParameters, state: StabilisationState) -> Stabilisation:
-    """The scheme that a state is one of, with the same parameters, where it was left."""
-    scheme = _SCHEMES[state.scheme](parameters, None)
-    scheme.restore(state)
-    return scheme
+    if state is None:
+        scheme = parameters.scheme
+        if scheme == "auto":
+            scheme = "smoothing" if centre is None else "box"
+        strength = _SCHEMES[scheme].first_strength(parameters)
+        state = StabilisationState(scheme, centre, strength)
+    return _SCHEMES[state.scheme](parameters, state)

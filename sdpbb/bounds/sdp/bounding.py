@@ -156,6 +156,7 @@ class SdpRun:
         dual, Z = warm_start.for_child(contraction, self._relaxation.scale)
         self._admm.start_from(dual, Z, warm_start.rho)
 
+    @property
     def state(self) -> SdpState:
         history = tuple(self._history)
         return SdpState(self._admm.state(), self._best, history, self._is_child, self._separated_at)

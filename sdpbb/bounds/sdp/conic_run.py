@@ -97,6 +97,7 @@ class ConicRun:
         self._Z = Z
         self._take(dual)
 
+    @property
     def state(self) -> ConicState:
         history = tuple(self._history)
         return ConicState(self._cuts, self._dual, self._Z, self._best, history, self._is_child)

@@ -51,12 +51,6 @@ class BruteForcePricer:
         found = np.flatnonzero(weights > target)[:3]
         return FarkasOutcome(self.columns.members[found], int(weights.max()))
 
-    def state(self):
-        return self.done
-
-    def restore(self, state):
-        self.done = state
-
     def _values(self, prices):
         return self.columns.costs - self.columns.members @ prices
 

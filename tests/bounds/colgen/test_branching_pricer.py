@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import cluster_costs
-from sdpbb.bounds.colgen.generation import Generation
-from sdpbb.bounds.colgen.generation_state import Event
+from sdpbb.bounds.colgen.generation import Event, Generation
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
@@ -47,15 +46,13 @@ def larger() -> tuple[Contraction, np.ndarray]:
 
 def restored(contraction: Contraction, pricer: BranchingPricer) -> BranchingPricer:
     """Another one that goes on where this one is."""
-    state = pickle.dumps(pricer.state())
-    other = begun(contraction, pricer.nodes_per_slice)
-    other.restore(pickle.loads(state))
-    return other
+    state = pickle.loads(pickle.dumps(pricer.state))
+    return BranchingPricer(contraction, PricingParameters(pricer.nodes_per_slice), state)
 
 
 def assert_learned(contraction: Contraction, pricer: BranchingPricer, before: np.ndarray) -> None:
     """What is known to be forbidden is, none of it in vain, and nothing has been lost."""
-    forbidden = pricer.state().forbidden
+    forbidden = pricer.state.forbidden
     for row in forbidden:
         assert not contraction.allows(np.flatnonzero(row))
         for block in np.flatnonzero(row):
@@ -78,7 +75,7 @@ def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_
     for target in (0.0, 0.5 * min(0.0, values.min()), min(0.0, values.min())):
         least = None
         for _ in range(10_000):
-            before = pricer.state().forbidden
+            before = pricer.state.forbidden
             outcome = pricer.exact(prices, target)
             assert all(row.tobytes() in known for row in outcome.members)
             found = cluster_costs(contraction, outcome.members) - outcome.members @ prices
@@ -123,7 +120,7 @@ def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds
     pricer = begun(contraction, 4000)
     rounding = pricer.problem().margin(prices)
     for sigma in (0.0, 0.1 * contraction.total, -math.inf):
-        before = pricer.state().forbidden
+        before = pricer.state.forbidden
         found = pricer.heuristic(prices, sigma)
         assert_learned(contraction, pricer, before)
         assert all(row.tobytes() in known for row in found)
@@ -161,7 +158,7 @@ def test_a_restored_pricer_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice)
             outcomes = [p.exact(prices, target) for p in (pricer, other)]
             assert outcomes[0].least == outcomes[1].least
             assert np.array_equal(outcomes[0].members, outcomes[1].members)
-        assert np.array_equal(pricer.state().forbidden, other.state().forbidden)
+        assert np.array_equal(pricer.state.forbidden, other.state.forbidden)
         other = restored(contraction, other)
 
 
@@ -173,10 +170,10 @@ def test_an_unfinished_slice_proves_nothing():
     n_slices = 0
     while pricer.exact(prices, 0.0).least is None:
         n_slices += 1
-        assert pricer.state().search is not None
-        assert not pricer.state().search.is_finished
+        assert pricer.state.search is not None
+        assert not pricer.state.search.is_finished
     assert n_slices > 5
-    assert pricer.state().search is None
+    assert pricer.state.search is None
 
 
 def test_other_arguments_begin_anew():
@@ -184,11 +181,11 @@ def test_other_arguments_begin_anew():
     pricer = begun(contraction, 1)
     for _ in range(3):
         pricer.exact(prices, 0.0)
-    assert pricer.state().search.counters[2] == 3
+    assert pricer.state.search.counters[2] == 3
     pricer.exact(prices, -1e-3)
-    assert pricer.state().search.counters[2] == 1
+    assert pricer.state.search.counters[2] == 1
     pricer.exact(prices + 1e-3, -1e-3)
-    assert pricer.state().search.counters[2] == 1
+    assert pricer.state.search.counters[2] == 1
 
 
 def test_prices_given_are_not_held_by_reference():
@@ -197,7 +194,7 @@ def test_prices_given_are_not_held_by_reference():
     pricer.exact(prices, 0.0)
     prices *= 0.5
     pricer.exact(prices, 0.0)
-    assert pricer.state().search.counters[2] == 1
+    assert pricer.state.search.counters[2] == 1
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 7]))
@@ -221,12 +218,9 @@ def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, 
             break
         if step.event is Event.PRICING and rng.random() < 0.98:
             continue
-        generation = Generation.resumed(
-            contraction,
-            BranchingPricer(contraction, parameters.pricing),
-            parameters,
-            pickle.loads(pickle.dumps(generation.state())),
-        )
+        states = pickle.loads(pickle.dumps((pricer.state, generation.state)))
+        pricer = BranchingPricer(contraction, parameters.pricing, states[0])
+        generation = Generation(contraction, pricer, parameters, state=states[1])
     assert step.stalled
     if value is None:
         assert step.event is Event.INFEASIBLE

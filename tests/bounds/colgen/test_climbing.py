@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
-from sdpbb.bounds.colgen.pricing import PricingProblem, local_minima
+from sdpbb.bounds.colgen.pricing.climbing import local_minima
+from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.test_pricing import KINDS, SEEDS, drawn, random_prices
 from tests.constrained import allowed_sets

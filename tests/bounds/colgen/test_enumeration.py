@@ -29,7 +29,7 @@ GENEROUS = EnumerationParameters(
 
 def begun(contraction, nodes_per_slice, at, cutoff, parameters=GENEROUS) -> Enumeration:
     pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice))
-    return Enumeration(contraction, pricer, at, cutoff, parameters)
+    return Enumeration.start(contraction, pricer, parameters, at, cutoff)
 
 
 def finished(enumeration: Enumeration) -> Enumeration:
@@ -90,16 +90,14 @@ def test_left_after_any_slice_it_goes_on_to_the_last_bit(seed, kinds, nodes_per_
     cutoff = cutoffs(contraction, best)[-2]
     whole = begun(contraction, nodes_per_slice, at, cutoff)
     left = begun(contraction, nodes_per_slice, at, cutoff)
-    pricer_state = None
     while not whole.is_finished:
         whole.advance()
         left.advance()
         assert left.bound == whole.bound
         assert left.is_finished == whole.is_finished
-        pricer_state, state = pickle.loads(pickle.dumps((left._pricer.state(), left.state())))
-        pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice))
-        pricer.restore(pricer_state)
-        left = Enumeration.resumed(contraction, pricer, GENEROUS, state)
+        pricer_state, state = pickle.loads(pickle.dumps((left._pricer.state, left.state)))
+        pricer = BranchingPricer(contraction, PricingParameters(nodes_per_slice), pricer_state)
+        left = Enumeration(contraction, pricer, GENEROUS, state)
     assert (left.labels is None) == (whole.labels is None)
     assert left.labels is None or np.array_equal(left.labels, whole.labels)
 
@@ -151,7 +149,7 @@ def test_too_wide_a_gap_ends_it_after_the_pricing():
     enumeration = begun(contraction, 4000, at, 10.0 * contraction.total, EnumerationParameters())
     enumeration.advance()
     assert enumeration.is_finished
-    assert enumeration.state().search is None
+    assert enumeration.state.search is None
     assert enumeration.bound.value == pytest.approx(value_at(contraction, at), rel=1e-9)
 
 
@@ -159,8 +157,8 @@ def test_too_many_clusters_end_it_without_a_clustering():
     contraction, at = larger()
     parameters = EnumerationParameters(max_gap=1e12, max_clusters=1)
     enumeration = finished(begun(contraction, 4, at, 10.0 * contraction.total, parameters))
-    assert len(enumeration.state().found.bits) > 1
-    assert not enumeration.state().search.is_finished
+    assert len(enumeration.state.found) > 1
+    assert not enumeration.state.search.is_finished
     assert enumeration.labels is None
 
 
@@ -168,7 +166,7 @@ def test_too_many_slices_of_pricing_prove_nothing():
     contraction, at = larger()
     parameters = EnumerationParameters(max_gap=1e12, max_slices=1, max_pricing_slices=1)
     enumeration = finished(begun(contraction, 1, at, contraction.total, parameters))
-    assert enumeration.state().least is None
+    assert enumeration.state.least is None
     assert enumeration.bound.value == 0.0
 
 
@@ -181,7 +179,7 @@ def test_a_bound_at_the_cutoff_needs_no_clusters():
     enumeration.advance()
     assert enumeration.is_finished
     assert enumeration.bound.value >= cutoff
-    assert enumeration.state().search is None
+    assert enumeration.state.search is None
 
 
 @pytest.mark.parametrize("cutoff", [0.0, -1e-3])
@@ -200,7 +198,7 @@ def test_the_clusters_met_are_those_of_better_clusterings():
     best = optimum(contraction)
     cutoff = 1.2 * best
     enumeration = finished(begun(contraction, 4000, at, cutoff))
-    met = {row.tobytes() for row in enumeration.state().found.members()}
+    met = {row.tobytes() for row in enumeration.state.found.members()}
     columns = all_columns(contraction)
     values = columns.costs - columns.members @ at.prices
     room = cutoff - at.prices.sum() - (contraction.k - 1) * values.min()

@@ -164,9 +164,10 @@ def test_left_and_restored_after_every_solve_it_comes_to_the_same_bits(simplex):
         assert one.prices.tobytes() == two.prices.tobytes()
         assert (one.value, one.sigma) == (two.value, two.sigma)
         penalty = Penalty(one.prices, 0.01, 0.3)
-        state = pickle.loads(pickle.dumps(other.state()))
-        other = Master(other.columns, 8, MasterParameters(simplex, max_columns_per_block=4))
-        other.restore(state)
+        state = pickle.loads(pickle.dumps(other.state))
+        assert np.array_equal(state.columns.members(), other.columns.members)
+        parameters = MasterParameters(simplex, max_columns_per_block=4)
+        other = Master(other.columns, 8, parameters, state)
 
 
 @pytest.mark.parametrize("simplex", SIMPLEX)

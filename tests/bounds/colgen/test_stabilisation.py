@@ -6,7 +6,7 @@ import pytest
 
 from sdpbb.bounds.colgen.master import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import StabilisationParameters
-from sdpbb.bounds.colgen.stabilisation import DualValues, Observation, restored, stabilisation
+from sdpbb.bounds.colgen.stabilisation import DualValues, Observation, stabilisation
 from sdpbb.errors import ParameterError
 
 
@@ -70,8 +70,7 @@ def test_the_box_follows_the_solutions_and_vanishes():
         rounds += 1
         assert rounds < 10
         assert not scheme.solved(solution(dual(6.0, 2.0), perturbation=0.1))
-    second = replace(scheme.state(), strength=0.04, n_solved=1)
-    scheme.restore(second)
+    scheme.state.strength, scheme.state.n_solved = 0.04, 1
     assert scheme.penalty().centre.tolist() == [6.0, 2.0]
     assert np.isclose(scheme.penalty().width, 4.0 * 0.5 * 0.1)
 
@@ -93,12 +92,12 @@ def test_the_centre_has_the_best_bound_and_is_corrected_by_a_proof():
     own = dual(4.0, 4.0)
     for at, centre in ((worse, worse), (better, better), (worse, better)):
         scheme.observe(own, seen(at), 2)
-        assert scheme.state().centre is centre
+        assert scheme.state.centre is centre
     proven = replace(better, sigma=2.9)
     scheme.observe(own, seen(proven, proven=True), 2)
-    assert scheme.state().centre is proven
+    assert scheme.state.centre is proven
     scheme.observe(own, seen(worse), 2)
-    assert scheme.state().centre is worse
+    assert scheme.state.centre is worse
 
 
 def test_alpha_follows_the_subgradient():
@@ -110,25 +109,25 @@ def test_alpha_follows_the_subgradient():
     for cluster, expected in ((uphill, 0.5 / 1.1), (downhill, 0.55)):
         scheme = stabilisation(parameters, centre)
         scheme.observe(own, seen(at, *cluster), 2)
-        assert np.isclose(scheme.state().strength, expected)
+        assert np.isclose(scheme.state.strength, expected)
     scheme = stabilisation(parameters, centre)
     scheme.observe(own, seen(at, *uphill, first=False), 2)
-    assert scheme.state().strength == 0.5
+    assert scheme.state.strength == 0.5
     for _ in range(100):
         scheme.observe(own, seen(at, *downhill), 2)
-    assert scheme.state().strength == parameters.max_alpha
+    assert scheme.state.strength == parameters.max_alpha
     for _ in range(100):
         scheme.observe(own, seen(at, *uphill), 2)
-    assert scheme.state().strength == 0.0
+    assert scheme.state.strength == 0.0
     assert [point is own for point in scheme.points(own)] == [True]
 
 
 def test_the_scheme_is_chosen_by_what_is_known():
     parameters = StabilisationParameters("auto")
     without, given = stabilisation(parameters), stabilisation(parameters, dual(1.0, 2.0))
-    assert without.state().scheme == "smoothing"
-    assert given.state().scheme == "box"
-    assert restored(parameters, given.state()).penalty() is not None
+    assert without.state.scheme == "smoothing"
+    assert given.state.scheme == "box"
+    assert stabilisation(parameters, state=given.state).penalty() is not None
 
 
 @pytest.mark.parametrize("name", ["none", "perturbation", "smoothing", "box"])
@@ -145,8 +144,8 @@ def test_a_state_is_all_there_is(name):
             scheme.observe(own, observed, 2)
             scheme.solved(solution(own, 0.5))
         assert points[0] == points[1]
-        state = pickle.loads(pickle.dumps(other.state()))
-        other = restored(parameters, state)
+        state = pickle.loads(pickle.dumps(other.state))
+        other = stabilisation(parameters, state=state)
         penalties = [scheme.penalty() for scheme in (straight, other)]
         assert (penalties[0] is None) == (penalties[1] is None)
         if penalties[0] is not None:

@@ -154,7 +154,7 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(
     assert cut.n_iterations == n_iterations
     assert not progress.stalled
     assert 0.0 <= progress.bound.value <= optimum
-    cut = SdpBounding().resume(contraction, pickle.loads(pickle.dumps(cut.state())))
+    cut = SdpBounding().resume(contraction, pickle.loads(pickle.dumps(cut.state)))
     while cut.n_iterations % 10 or cut.n_iterations < 30:
         cut.advance(optimum)
     while whole.n_iterations < 30:

@@ -200,7 +200,7 @@ def test_a_run_goes_on_as_if_it_had_not_been_left(solver):
     run = bounding.start(contraction, None)
     assert run.affinity().shape == (contraction.n_blocks,) * 2
     run.advance(np.inf)
-    other = bounding.resume(contraction, pickle.loads(pickle.dumps(run.state())))
+    other = bounding.resume(contraction, pickle.loads(pickle.dumps(run.state)))
     for _ in range(2):
         one, two = run.advance(np.inf), other.advance(np.inf)
         assert (one.bound, one.n_cuts, one.stalled) == (two.bound, two.n_cuts, two.stalled)
@@ -321,7 +321,7 @@ def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
     run, path = made.start(contraction, None), tmp_path / "state"
     n_cuts = []
     for rounds in range(3):
-        write_archive(path, "test", (run.state(), run.warm_start()), STORED_TYPES)
+        write_archive(path, "test", (run.state, run.warm_start()), STORED_TYPES)
         state, warm_start = read_archive(path, "test", STORED_TYPES)
         other = made.resume(contraction, state)
         assert other.n_iterations == run.n_iterations == rounds

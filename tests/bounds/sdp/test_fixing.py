@@ -155,7 +155,7 @@ def test_good_states_put_nothing_together_wrongly(seed):
         [tied_pairs(problem.relaxation, run.affinity())[:3], undecided(problem, rng, 3)]
     )
     for cutoff in cutoffs(problem, SafeBound(-np.inf))[:6:2]:
-        state = run.state().admm
+        state = run.state.admm
         found = pairs_together(problem.relaxation, state, SdpParameters(), cutoff, candidates)
         check_together(problem, found, cutoff)
 
@@ -171,7 +171,7 @@ def test_blocks_of_a_heap_are_put_together_and_the_state_is_left_alone():
     candidates = tied_pairs(relaxation, run.affinity())
     assert len(candidates) == 38
     assert (candidates // 20 == candidates[:, :1] // 20).all()
-    state = run.state().admm
+    state = run.state.admm
     before = state.W.copy()
     found = pairs_together(relaxation, state, SdpParameters(), cutoff, candidates[:6])
     assert len(found) == 6

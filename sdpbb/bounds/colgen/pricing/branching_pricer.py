@@ -12,7 +12,7 @@ from sdpbb.bounds.colgen.parameters import PricingParameters
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.protocol import FarkasOutcome, PricingOutcome
-from sdpbb.bounds.colgen.pricing.search import Search, SearchState
+from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
 from sdpbb.problem import Contraction
 
 # Whole numbers below are floats.
@@ -21,20 +21,20 @@ _LARGEST_WHOLE = 2.0**53
 SIZE_NODE = 8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PricerState:
-    """Where a pricer was left.
+    """State of a pricer.
 
     forbidden : (q, m) sets of blocks that constraints without a compiled form were found to forbid
-    prices, target, for_feasibility : what the search under way was asked, None without one
-    search : where it is
+    prices, target, for_feasibility : arguments of the unfinished search
+    search : its state, None if there is none
     """
 
     forbidden: NDArray[np.bool_]
-    prices: NDArray[np.float64] | None
-    target: float
-    for_feasibility: bool
-    search: SearchState | None
+    prices: NDArray[np.float64] | None = None
+    target: float = 0.0
+    for_feasibility: bool = False
+    search: ClusterSearchState | None = None
 
 
 class BranchingPricer:
@@ -45,13 +45,20 @@ class BranchingPricer:
     constraints are anti-monotone, no cluster may hold all of that: a budget of one block fewer.
     """
 
-    def __init__(self, contraction: Contraction, parameters: PricingParameters) -> None:
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: PricingParameters,
+        state: PricerState | None = None,
+    ) -> None:
+        """state : of a pricer for the same contraction, to go on from; None to begin"""
         self._contraction = contraction
         self._parameters = parameters
-        self._forbidden = np.zeros((0, contraction.n_blocks), bool)
+        self.state = state or PricerState(np.zeros((0, contraction.n_blocks), bool))
         self._problems: dict[bool, PricingProblem] = {}
-        self._search: Search | None = None
-        self._asked: tuple[NDArray[np.float64], float, bool] | None = None
+        self._search: ClusterSearch | None = None
+        if self.state.search is not None:
+            self._search = self._resumed_search(self.state.search)
 
     def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
         return self._climbed(False, prices, -sigma)
@@ -73,24 +80,6 @@ class BranchingPricer:
         members, upper = self._advanced(weights, float(-target), True)
         return FarkasOutcome(members, None if upper is None else int(-upper))
 
-    def state(self) -> PricerState:
-        prices, target, for_feasibility = self._asked or (None, 0.0, False)
-        return PricerState(
-            self._forbidden,
-            prices,
-            target,
-            for_feasibility,
-            None if self._search is None else self._search.state(),
-        )
-
-    def restore(self, state: PricerState) -> None:
-        self._forget()
-        self._forbidden = state.forbidden
-        if state.prices is not None and state.search is not None:
-            self._asked = (state.prices, state.target, state.for_feasibility)
-            self._search = Search(self._problem(state.for_feasibility), state.prices, state.target)
-            self._search.restore(state.search)
-
     @property
     def nodes_per_slice(self) -> int:
         """Of a search; fewer where they take longer."""
@@ -109,37 +98,46 @@ class BranchingPricer:
     def _problem(self, for_feasibility: bool) -> PricingProblem:
         if for_feasibility not in self._problems:
             self._problems[for_feasibility] = PricingProblem.of(
-                self._contraction, for_feasibility, self._forbidden
+                self._contraction, for_feasibility, self.state.forbidden
             )
         return self._problems[for_feasibility]
+
+    def _resumed_search(self, search: ClusterSearchState | None = None) -> ClusterSearch:
+        """The search that the state has the arguments of, from its root for None."""
+        state = self.state
+        assert state.prices is not None
+        problem = self._problem(state.for_feasibility)
+        return ClusterSearch(problem, state.prices, state.target, state=search)
 
     def _advanced(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
     ) -> tuple[Members, float | None]:
         """A slice of a search: the clusters met, and the least value or target once it is over."""
-        if self._search is None or not self._continues(prices, target, for_feasibility):
-            self._asked = (prices.copy(), target, for_feasibility)
-            self._search = Search(self._problem(for_feasibility), prices, target)
-        met = self._search.run(self.nodes_per_slice)
+        search = self._search_for(prices, target, for_feasibility)
+        met = search.run(self.nodes_per_slice)
         allowed = self._allowed(met)
-        if len(allowed) < len(met):
-            # Its bound has fallen to a value that no cluster has: it begins anew.
-            self._search = None
-            return allowed, None
-        if not self._search.is_finished:
-            return allowed, None
-        upper, self._search = self._search.upper, None
-        return allowed, upper
+        # Where a cluster met is not allowed, the bound has fallen to a value that none may have.
+        is_void = len(allowed) < len(met)
+        if is_void or search.is_finished:
+            self._search = self.state.search = None
+        return allowed, search.upper if search.is_finished and not is_void else None
 
-    def _continues(self, prices: NDArray[np.float64], target: float, for_feasibility: bool) -> bool:
-        assert self._asked is not None
-        before, of, kind = self._asked
-        return np.array_equal(before, prices) and of == target and kind == for_feasibility
-
-    def _forget(self) -> None:
-        self._problems.clear()
-        self._search = None
-        self._asked = None
+    def _search_for(
+        self, prices: NDArray[np.float64], target: float, for_feasibility: bool
+    ) -> ClusterSearch:
+        """The unfinished search if it has these arguments, else a new one."""
+        state = self.state
+        if not (
+            self._search is not None
+            and state.prices is not None
+            and np.array_equal(state.prices, prices)
+            and (state.target, state.for_feasibility) == (target, for_feasibility)
+        ):
+            state.prices, state.target = prices.copy(), target
+            state.for_feasibility = for_feasibility
+            self._search = self._resumed_search()
+            state.search = self._search.state
+        return self._search
 
     def _allowed(self, members: Members) -> Members:
         """The clusters that constraints without a compiled form allow; learns from the others."""
@@ -148,8 +146,11 @@ class BranchingPricer:
         keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
         learned = [self._least_forbidden(row) for row in members[~np.array(keep)]]
         if learned:
-            self._forget()
-            self._forbidden = np.unique(np.vstack([self._forbidden, *learned]), axis=0)
+            # The problems that a search and its prices belong to are other ones now.
+            self._problems.clear()
+            self._search = self.state.search = None
+            known = self.state.forbidden
+            self.state.forbidden = np.unique(np.vstack([known, *learned]), axis=0)
         return members[keep]
 
     def _least_forbidden(self, row: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,10 +60,3 @@ class Pricer(Protocol):
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
         """A slice of the search for the largest prices(X) among the values above target; prices
         (m,) >= 0, their sum below 2^53."""
-
-    def state(self) -> Any:
-        """All that `restore` needs for further calls to return what they would have; picklable,
-        and not changed by going on."""
-
-    def restore(self, state: Any) -> None:
-        """Go on from a state of a pricer for the same contraction."""

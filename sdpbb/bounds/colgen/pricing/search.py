@@ -1,4 +1,4 @@
-"""Pricing over the blocks of a contraction: clusters of least reduced cost, found and proven.
+"""Exact pricing: branch and bound over the clusters of the blocks of a contraction.
 
 minimise    c(X) - prices(X)  over the clusters X, with
             c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2,
@@ -18,6 +18,7 @@ once. The bound without a candidate, and with it, excludes or includes it (see
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +32,41 @@ from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Scratch, Stack
 ROOM = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class SearchState:
-    """Where a search was left (see `search_values.Stack`); the stack down to the present node."""
+@dataclass(eq=False)
+class ClusterSearchState:
+    """State of a `ClusterSearch`. It is stored without the unused levels of its stack.
 
-    stack: tuple[NDArray[np.generic], ...]
+    stack : the arrays of a `search_values.Stack`
+    counters : (4,) depth, whether the current node is new, nodes looked at, sets found
+    upper : (1,) only smaller values are of interest
+    """
+
+    stack: tuple[NDArray[Any], ...]
     counters: NDArray[np.int64]
-    upper: float
-    is_finished: bool
+    upper: NDArray[np.float64]
+    is_finished: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        depth = int(self.counters[kernels.DEPTH]) + 1
+        return {**self.__dict__, "stack": tuple(array[:depth] for array in self.stack)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        levels = Stack(*self.stack)
+        m, p = levels.chosen.shape[1], levels.moment.shape[1]
+        full = _empty_stack(m, p, levels.used.shape[1])
+        for array, stored in zip(full, levels, strict=True):
+            array[: len(stored)] = stored
+        self.stack = tuple(full)
 
 
-class Search:
+class ClusterSearch:
     """Branch and bound over the clusters of value c(X) - prices(X) below a target.
 
     optimal_only : look for the least value only, which must not be above 0; otherwise for all
         clusters below the target
     least : where all are wanted: proven to be at most all values, None if nothing is
+    state : of a search with the same arguments, to go on from; None to begin
     """
 
     def __init__(
@@ -56,6 +76,7 @@ class Search:
         target: float,
         optimal_only: bool = True,
         least: float | None = None,
+        state: ClusterSearchState | None = None,
     ) -> None:
         if optimal_only:
             problem = problem.for_least_value(prices)
@@ -66,77 +87,67 @@ class Search:
         self._problem = problem
         self._profits = problem.profits(prices)
         self._optimal_only = optimal_only
-        self._upper = np.array([target], np.float64)
-        self._counters = np.array([0, 1, 0, 0], np.int64)
-        self.is_finished = False
-        self._stack = _empty_stack(problem)
-        stack, data = self._stack, problem.data
-        stack.low[0], stack.high[0] = data.points.min(axis=0), data.points.max(axis=0)
-        stack.radius[0] = np.inf
-        within = (data.linear <= data.limits[:, None]).all(axis=0)
-        first = np.flatnonzero(within)
-        stack.candidates[0, : len(first)] = first
-        stack.n_candidates[0] = len(first)
+        self.state = _root(problem, target) if state is None else state
         self._scratch = _scratch(problem.m)
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state.is_finished
 
     @property
     def upper(self) -> float:
         """The target, or the least value met if that is smaller and only the least is wanted."""
-        return float(self._upper[0])
+        return float(self.state.upper[0])
 
     @property
     def n_nodes(self) -> int:
-        """Looked at so far."""
-        return int(self._counters[kernels.NODES])
+        """Number of nodes looked at so far."""
+        return int(self.state.counters[kernels.NODES])
 
     def run(self, n_nodes: int) -> Members:
         """Look at so many more nodes; (t, m) clusters met: those that lowered `upper`, or all
         below the target. Sets `is_finished`."""
+        state, stack = self.state, Stack(*self.state.stack)
         found = np.zeros((ROOM, self._problem.m), bool)
         met = []
         last = self.n_nodes + n_nodes
-        while not self.is_finished:
-            self._counters[kernels.FOUND] = 0
+        while not state.is_finished:
+            state.counters[kernels.FOUND] = 0
             status = kernels.search(
                 self._problem.data,
                 self._profits,
-                self._stack,
+                stack,
                 self._scratch,
-                self._counters,
-                self._upper,
+                state.counters,
+                state.upper,
                 last - self.n_nodes,
                 self._optimal_only,
                 found,
             )
-            met.append(found[: self._counters[kernels.FOUND]].copy())
-            self.is_finished = status == kernels.FINISHED
+            met.append(found[: state.counters[kernels.FOUND]].copy())
+            state.is_finished = status == kernels.FINISHED
             if status == kernels.UNFINISHED:
                 break
         empty = np.zeros((0, self._problem.m), bool)
         return self._problem.members(np.concatenate([empty, *met]))
 
-    def state(self) -> SearchState:
-        """Where it is, not changed by going on."""
-        depth = int(self._counters[kernels.DEPTH]) + 1
-        return SearchState(
-            tuple(array[:depth].copy() for array in self._stack),
-            self._counters.copy(),
-            self.upper,
-            self.is_finished,
-        )
 
-    def restore(self, state: SearchState) -> None:
-        """Go on from the state of a search with the same problem, prices and target."""
-        for array, saved in zip(self._stack, state.stack, strict=True):
-            array[: len(saved)] = saved
-        self._counters = state.counters.copy()
-        self._upper[0] = state.upper
-        self.is_finished = state.is_finished
+def _root(problem: PricingProblem, target: float) -> ClusterSearchState:
+    """State of a search that is at its root."""
+    data = problem.data
+    m, p = data.points.shape
+    stack = _empty_stack(m, p, len(data.limits))
+    stack.low[0], stack.high[0] = data.points.min(axis=0), data.points.max(axis=0)
+    stack.radius[0] = np.inf
+    first = np.flatnonzero((data.linear <= data.limits[:, None]).all(axis=0))
+    stack.candidates[0, : len(first)] = first
+    stack.n_candidates[0] = len(first)
+    counters, upper = np.array([0, 1, 0, 0], np.int64), np.array([target], np.float64)
+    return ClusterSearchState(tuple(stack), counters, upper)
 
 
-def _empty_stack(problem: PricingProblem) -> Stack:
-    m, p = problem.data.points.shape
-    b = len(problem.data.limits)
+def _empty_stack(m: int, p: int, b: int) -> Stack:
+    """Stack of empty levels for m blocks in p coordinates with b budgets."""
     depth = 4 * m + 400 if p else m + 2
     return Stack(
         chosen=np.zeros((depth, m), bool),
