@@ -1,7 +1,6 @@
 """Coordinates are exact numbers: no size of other ones makes a cost count as nothing."""
 
-import sys
-from pathlib import Path
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb import Instance, SolverParameters, solve, verify_certificate
+from sdpbb.checker.container import pack, unpack
+from sdpbb.errors import CertificateError
 from sdpbb.problem import Partition
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
-from attacks.exact import Exact, best_cost
-from attacks.parts.distances import SOLVED, random_ratios
-from attacks.subsets import least_cost
+from tests.enumeration import feasible_clusterings
+from tests.oracles.exact import Exact, least_cost
+from tests.oracles.far_groups import SOLVED, random_far_groups
 
 BOUNDINGS = ("sdp", "colgen", "hybrid")
 
@@ -76,7 +74,7 @@ def test_a_must_link_between_far_groups_is_most_of_the_cost(k):
         instance = Instance(points, k, must_link=links)
         result = solve(instance, SolverParameters(gap=1e-9))
         exact = Exact.of(instance.points)
-        least = best_cost(exact, k, instance.must_link, instance.cannot_link)
+        least = least_cost(exact, k, instance.must_link, instance.cannot_link)
         assert result.status.value == "optimal"
         assert result.objective == pytest.approx(float(least), rel=2e-9)
         assert result.lower_bound <= float(least) * (1 + 1e-12)
@@ -99,13 +97,13 @@ def test_more_components_than_clusters_are_none_that_is_better(bounding, certify
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(BOUNDINGS), st.booleans())
 def test_far_groups_are_solved_to_the_truth(tmp_path_factory, seed, bounding, certify):
-    case, ratio = random_ratios(np.random.default_rng(seed))
+    instance, ratio = random_far_groups(np.random.default_rng(seed))
     path = tmp_path_factory.mktemp("far") / "proof" if certify else None
     parameters = SolverParameters(gap=1e-6, bounding=bounding, time_limit=30.0)
-    result = solve(case.instance(), parameters, certificate=path)
-    exact = Exact.of(case.points)
+    result = solve(instance, parameters, certificate=path)
+    exact = Exact.of(instance.points)
     cost = None if result.partition is None else exact.cost_of(result.partition.labels)
-    least = least_cost(exact, case.k, case.must_link, case.cannot_link, cost)
+    least = least_cost(exact, instance.k, instance.must_link, instance.cannot_link, cost)
     if least is None:
         assert result.status.value == "infeasible"
         return
@@ -114,29 +112,52 @@ def test_far_groups_are_solved_to_the_truth(tmp_path_factory, seed, bounding, ce
     assert result.status.value == "optimal" or ratio > SOLVED
     assert result.status.value != "optimal" or cost - least <= cost * 1e-6
     if path is not None:
-        assert verify_certificate(path, case.instance()).status == result.status.value
+        assert verify_certificate(path, instance).status == result.status.value
 
 
 @given(st.integers(0, 2**32))
 def test_costs_are_relative_to_themselves(seed):
     rng = np.random.default_rng(seed)
-    case, _ = random_ratios(rng)
-    labels = rng.integers(0, case.k, case.n)
-    exact = float(Exact.of(case.points).cost_of(labels))
-    cost = Partition(labels).sum_of_squares(case.points)
+    instance, _ = random_far_groups(rng)
+    labels = rng.integers(0, instance.k, instance.n_points)
+    exact = float(Exact.of(instance.points).cost_of(labels))
+    cost = Partition(labels).sum_of_squares(instance.points)
     assert cost == pytest.approx(exact, rel=1e-13, abs=0.0)
 
 
-def test_references_agree():
-    rng = np.random.default_rng(0)
-    n_compared = 0
-    while n_compared < 40:
-        case, _ = random_ratios(rng)
-        if case.n > 7:
-            continue
-        exact = Exact.of(case.points)
-        links = case.must_link, case.cannot_link
-        least = best_cost(exact, case.k, *links)
-        assert least_cost(exact, case.k, *links) == least
-        assert least_cost(exact, case.k, *links, least) == least
-        n_compared += 1
+@given(st.integers(0, 2**32))
+def test_no_other_clustering_is_certified_by_the_same_proof(tmp_path_factory, seed):
+    rng = np.random.default_rng(seed)
+    instance, _ = random_far_groups(rng)
+    path = tmp_path_factory.mktemp("forged") / "proof"
+    result = solve(instance, SolverParameters(gap=1e-6, time_limit=30.0), certificate=path)
+    others = feasible_clusterings(instance) if instance.n_points <= 8 else []
+    if result.partition is None or len(others) == 0:
+        return
+    labels = others[rng.integers(len(others))]
+    exact = Exact.of(instance.points)
+    cost = exact.cost_of(labels)
+    document, arrays = unpack(path.read_bytes())
+    arrays = list(arrays)
+    arrays[document["labels"]] = labels.astype(np.int32)
+    path.write_bytes(pack(document | {"cost": float(cost), "status": "optimal"}, arrays))
+    try:
+        verdict = verify_certificate(path, instance)
+    except CertificateError:
+        return
+    least = least_cost(exact, instance.k, instance.must_link, instance.cannot_link, cost)
+    assert Fraction(verdict.lower_bound) <= least <= Fraction(verdict.cost)
+    if verdict.status == "optimal":
+        assert Fraction(verdict.cost) - least <= Fraction(verdict.cost) * Fraction(1.001e-6)
+
+
+@given(st.integers(0, 2**32))
+def test_the_reference_is_that_of_enumeration(seed):
+    instance, _ = random_far_groups(np.random.default_rng(seed))
+    if instance.n_points > 6:
+        return
+    exact = Exact.of(instance.points)
+    links = instance.must_link, instance.cannot_link
+    least = min(map(exact.cost_of, feasible_clusterings(instance)), default=None)
+    assert least_cost(exact, instance.k, *links) == least
+    assert least_cost(exact, instance.k, *links, least) == least

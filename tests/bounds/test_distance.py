@@ -1,8 +1,5 @@
 """Components that distances keep apart, against all clusterings in rational arithmetic."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,19 +9,16 @@ from sdpbb.bounds.distance import components_apart
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.problem import Contraction, Instance, contract
 from tests.enumeration import feasible_clusterings
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-from attacks.exact import Exact
-from attacks.parts.distances import random_ratios
+from tests.oracles.exact import Exact
+from tests.oracles.far_groups import random_far_groups
 
 
 @given(st.integers(0, 2**32), st.floats(1e-3, 2.0))
 def test_no_cheaper_clustering_has_a_cluster_across(seed, part):
     rng = np.random.default_rng(seed)
-    case, _ = random_ratios(rng)
-    chosen = rng.permutation(case.n)[:7]
-    instance = Instance(case.points[chosen], min(case.k, len(chosen)))
+    drawn, _ = random_far_groups(rng)
+    chosen = rng.permutation(drawn.n_points)[:7]
+    instance = Instance(drawn.points[chosen], min(drawn.k, len(chosen)))
     contraction = contract(instance)
     exact = Exact.of(instance.points)
     clusterings = feasible_clusterings(instance)

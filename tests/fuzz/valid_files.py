@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -85,8 +86,17 @@ def points_parquet() -> list[bytes]:
     return files
 
 
-def run_files(folder: Path) -> tuple[list[bytes], list[bytes]]:
-    """Checkpoints and traces, of runs that were left: before the search, in it, and at the end."""
+def checkpoints(folder: Path) -> list[bytes]:
+    """Of runs that were left: in the search, at its end, and before it."""
+    return [checkpoint for checkpoint, _ in _run_files(folder)]
+
+
+def traces(folder: Path) -> list[bytes]:
+    """Of the same runs."""
+    return [trace for _, trace in _run_files(folder)]
+
+
+def _run_files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
     import sdpbb
     from sdpbb.bounds.sdp.parameters import SdpParameters
 
@@ -98,14 +108,14 @@ def run_files(folder: Path) -> tuple[list[bytes], list[bytes]]:
         (sdpbb.Instance(points[:9], 2, [(0, 1)], [(2, 3)]), sdpbb.SolverParameters()),
         (infeasible, sdpbb.SolverParameters()),
     ]
-    checkpoints, traces = [], []
     for number, (instance, parameters) in enumerate(runs):
         path, trace = folder / f"checkpoint-{number}", sdpbb.Trace()
         sdpbb.solve(instance, parameters, trace, checkpoint=path)
-        checkpoints.append(path.read_bytes())
-        traces.append(trace.to_json().encode())
-        path.unlink()
-    return checkpoints, traces
+        yield path.read_bytes(), trace.to_json().encode()
+
+
+def csv_points() -> list[bytes]:
+    return [*POINTS_CSV, *shared("pccc/*.csv")]
 
 
 def result_rows() -> list[bytes]:

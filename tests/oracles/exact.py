@@ -1,7 +1,9 @@
-"""The best clustering of up to 16 points in rational arithmetic, by dynamic programming over sets.
+"""The optimum of up to 16 points in rational arithmetic, by dynamic programming over sets.
 
-Clusters that cost more than a clustering that is known are left out, which leaves few where groups
-of points are far apart. Sets are bits of an integer, and costs are integers: see `exact`.
+Floats are integers times powers of two, so that all coordinates times one power of two are
+integers; a common multiple clears the denominators of the costs. Sets are bits of an integer.
+Clusters that cost more than a known clustering are left out, which leaves few where groups of
+points are far apart.
 """
 
 from __future__ import annotations
@@ -14,8 +16,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.exact import Exact
-from attacks.exhaustive import relations
+
+class Exact(NamedTuple):
+    """distances : n x n squared distances in units of 1 / unit"""
+
+    distances: list[list[int]]
+    unit: int
+
+    @classmethod
+    def of(cls, points: NDArray[np.float64]) -> Exact:
+        rows = [[Fraction(value) for value in row] for row in points.tolist()]
+        scale = max((value.denominator for row in rows for value in row), default=1)
+        whole = [[int(value * scale) for value in row] for row in rows]
+        distances = [
+            [sum((a - b) ** 2 for a, b in zip(p, q, strict=True)) for q in whole] for p in whole
+        ]
+        return cls(distances, scale**2)
+
+    def cost_of(self, labels: NDArray[np.intp]) -> Fraction:
+        """The sum of squares of labels (n,)."""
+        total = Fraction(0)
+        for label in set(labels.tolist()):
+            members = np.flatnonzero(labels == label).tolist()
+            inside = sum(self.distances[i][j] for i in members for j in members if i < j)
+            total += Fraction(inside, len(members) * self.unit)
+        return total
 
 
 class _Blocks(NamedTuple):
@@ -75,7 +100,7 @@ def _blocks(
 ) -> _Blocks | None:
     """None if the links contradict each other."""
     n = len(exact.distances)
-    relation = relations(n, must_link, cannot_link)
+    together, apart_points = links_of(n, must_link), links_of(n, cannot_link)
     members: list[list[int]] = []
     seen: set[int] = set()
     for i in range(n):
@@ -83,13 +108,12 @@ def _blocks(
             continue
         block, waiting = {i}, [i]
         while waiting:
-            near = np.flatnonzero(relation[waiting.pop()] > 0).tolist()
+            near = np.flatnonzero(together[waiting.pop()]).tolist()
             waiting += [j for j in near if j not in block]
             block |= set(near)
         seen |= block
         members.append(sorted(block))
-    barred = np.isin(relation, (-1, 2))
-    apart = [[bool(barred[np.ix_(a, b)].any()) for b in members] for a in members]
+    apart = [[bool(apart_points[np.ix_(a, b)].any()) for b in members] for a in members]
     if any(apart[i][i] for i in range(len(members))):
         return None
 
@@ -133,3 +157,10 @@ def _clusters(blocks: _Blocks, whole: int, most: Fraction | None) -> list[list[t
     for clusters in found:
         clusters.sort(key=lambda entry: entry[1])
     return found
+
+
+def links_of(n: int, pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Pairs (p, 2) as a symmetric matrix (n, n)."""
+    matrix = np.zeros((n, n), np.bool_)
+    matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = True
+    return matrix

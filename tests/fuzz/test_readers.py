@@ -1,0 +1,164 @@
+"""Every reader of files, on valid files that were changed: an answer, or one line why not."""
+
+import contextlib
+import resource
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.batch.manifest import read_manifest
+from sdpbb.batch.results_file import opened
+from sdpbb.checkpoint import read_checkpoint
+from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
+from sdpbb.plots.results_table import read_solved_runs
+from sdpbb.problem.constraints_file import READERS as FORMATS
+from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
+from sdpbb.traces.file import read_trace
+from tests.fuzz import valid_files as files
+from tests.fuzz.mutations import mutate, reseal
+
+GIBIBYTE = 2**30
+# Of messages, which may hold a path.
+LONGEST = 2000 + 4096
+N_ROWS = 6
+
+
+def points(path: Path, rng: np.random.Generator) -> None:
+    k = None if rng.random() < 0.5 else int(rng.integers(-1, 5))
+    has_columns = path.suffix in (".csv", ".parquet")
+    names = ("name", "1", "x")[rng.integers(3)] if has_columns and rng.random() < 0.4 else None
+    drop = ("class",) if has_columns and rng.random() < 0.5 else ()
+    read_points(path, index_column=names, drop=drop)
+    # What is no instance may be refused after all.
+    with contextlib.suppress(InstanceError):
+        read_instance(path, k, index_column=names, drop=drop)
+
+
+def labels(path: Path, rng: np.random.Generator) -> None:
+    column = "class" if path.suffix in (".csv", ".parquet") else None
+    read_labels(path, None if rng.random() < 0.5 else N_ROWS, column)
+
+
+def constraints(path: Path, rng: np.random.Generator) -> None:
+    named = rng.random() < 0.2
+    given = None if rng.random() < 0.5 else list(FORMATS)[rng.integers(len(FORMATS))]
+    read_constraints(
+        path,
+        N_ROWS,
+        given,
+        one_based=not named and bool(rng.random() < 0.2),
+        row_names=["0", "1", "2", "anna", "b c", "5"] if named else None,
+    )
+
+
+def instance(path: Path, _rng: np.random.Generator) -> None:
+    points_path = path.with_name("points.txt")
+    points_path.write_bytes(files.POINTS_TEXT[0])
+    read_instance(points_path, 2, path)
+
+
+def manifest(path: Path, _rng: np.random.Generator) -> None:
+    path.with_name("a.txt").write_bytes(files.POINTS_TEXT[0])
+    for job in read_manifest(path):
+        job.key()
+
+
+def rows(path: Path, rng: np.random.Generator) -> None:
+    with opened(str(path), bool(rng.random() < 0.9)):
+        pass
+
+
+def runs(path: Path, rng: np.random.Generator) -> None:
+    read_solved_runs([path], None if rng.random() < 0.5 else "bounding")
+
+
+class Reader(NamedTuple):
+    """suffix : of the file; valid : the contents to begin with, from a folder to make them in"""
+
+    suffix: str
+    read: Callable[[Path, np.random.Generator], Any]
+    valid: Callable[[Path], list[bytes]]
+
+
+READERS = {
+    "points text": Reader(
+        ".txt", points, lambda _: [*files.POINTS_TEXT, *files.bundled("iris.txt")]
+    ),
+    "points csv": Reader(".csv", points, lambda _: files.csv_points()),
+    "points npy": Reader(".npy", points, lambda _: files.points_npy()),
+    "points parquet": Reader(".parquet", points, lambda _: files.points_parquet()),
+    "labels text": Reader(".txt", labels, lambda _: files.LABELS),
+    "labels npy": Reader(".npy", labels, lambda _: files.labels_npy()),
+    "labels csv": Reader(".csv", labels, lambda _: files.csv_points()),
+    "labels parquet": Reader(".parquet", labels, lambda _: files.points_parquet()),
+    "pc-sos-sdp": Reader(".txt", constraints, lambda _: files.PC_SOS_SDP),
+    "cccg": Reader(".txt", constraints, lambda _: files.CCCG),
+    "pccc": Reader(".json", constraints, lambda _: [*files.PCCC, *files.shared("pccc/*.json")]),
+    "matrix": Reader(
+        ".txt", constraints, lambda _: [*files.MATRIX, *files.shared("bh-kmeans/*.txt", 1)]
+    ),
+    "instance": Reader(".txt", instance, lambda _: [*files.PC_SOS_SDP, *files.CCCG]),
+    "manifest toml": Reader(".toml", manifest, lambda _: files.MANIFEST_TOML),
+    "manifest csv": Reader(".csv", manifest, lambda _: files.MANIFEST_CSV),
+    "checkpoint": Reader("", lambda path, _: read_checkpoint(path), files.checkpoints),
+    "trace": Reader(".json", lambda path, _: read_trace(path), files.traces),
+    "rows of a batch": Reader(".jsonl", rows, lambda _: files.result_rows()),
+    "runs, json": Reader(".jsonl", runs, lambda _: files.result_rows()),
+    "runs, csv": Reader(".csv", runs, lambda _: files.result_tables()),
+}
+
+
+@pytest.fixture
+def a_gibibyte_more():
+    """What may be allocated besides what is allocated now."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + GIBIBYTE
+    resource.setrlimit(resource.RLIMIT_AS, (most, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def answers(reader: Reader, path: Path, content: bytes, rng: np.random.Generator) -> bool:
+    """Whether the file is accepted; what refuses it does so with one line that can be printed."""
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InstanceWarning)
+        try:
+            reader.read(path, rng)
+        except SdpbbError as error:
+            message = str(error)
+            assert message.isprintable()
+            assert 0 < len(message) <= LONGEST
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_changed_files_are_read_or_refused_in_one_line(name, tmp_path, a_gibibyte_more):
+    reader = READERS[name]
+    valid = reader.valid(tmp_path)
+    path = tmp_path / f"file{reader.suffix}"
+    assert any(
+        answers(reader, path, content, np.random.default_rng(options))
+        for content in valid
+        for options in range(8)
+    )
+
+    @given(st.integers(0, 2**32))
+    def survives(seed):
+        rng = np.random.default_rng(seed)
+        content = valid[rng.integers(len(valid))]
+        if name == "checkpoint" and rng.random() < 0.8:
+            content = reseal(rng, content)
+        else:
+            content = mutate(rng, content, valid)
+        answers(reader, path, content, rng)
+
+    survives()
