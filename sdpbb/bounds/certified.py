@@ -24,15 +24,9 @@ from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.cuts import FAMILIES, Cuts
 from sdpbb.checker.enumeration import enumeration_bound
-from sdpbb.checker.evidence import (
-    Cuts,
-    Enumerated,
-    Evidence,
-    Lagrangian,
-    Pentagons,
-    Semidefinite,
-)
+from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound, proves_infeasible
@@ -104,7 +98,7 @@ class CertifiedState:
 
 STATE_TYPES = (
     *(CertifiedState, BoundProof, FixingProof),
-    *(Semidefinite, Lagrangian, Enumerated, Cuts, Pentagons),
+    *(Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES),
 )
 
 

@@ -152,18 +152,11 @@ class NodeTable:
                 "triples": add(evidence.triples),
                 "penalties": add(evidence.penalties),
             }
-        cuts = evidence.cuts
         return {
             "kind": "semidefinite",
             "unit": evidence.unit,
             "N": add(evidence.N),
-            "star_start": add(cuts.star_start),
-            "star_blocks": add(cuts.star_blocks),
-            "cliques": add(cuts.cliques),
-            "complements": add(cuts.complements),
-            "pentagons": add(cuts.pentagons.cycles),
-            "estimate_start": add(cuts.pentagons.start),
-            "estimates": add(cuts.pentagons.estimates),
+            **{name: add(array) for name, array in evidence.cuts.arrays.items()},
             "multipliers": add(evidence.multipliers),
         }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from . import fields
 from .container import StoredArray
+from .cuts import FAMILIES
 from .fields import References
 from .nodes import (
     APART,
@@ -128,15 +129,25 @@ class Reader:
             raise Rejected(
                 "evidence: expected the kind semidefinite, lagrangian, enumerated or scatter"
             )
-        names = (
-            *("N", "star_start", "star_blocks", "cliques", "complements"),
-            *("pentagons", "estimate_start", "estimates", "multipliers"),
+        # Keys that older files do not have yet may be missing together.
+        keys = [
+            key
+            for family in FAMILIES
+            if not family.IS_OPTIONAL or any(key.name in value for key in family.KEYS)
+            for key in family.KEYS
+        ]
+        names = ("kind", "unit", "N", *(key.name for key in keys), "multipliers")
+        _, unit, N, *cuts, multipliers = fields.entries(value, *names)
+        return SemidefiniteSource(
+            fields.number(unit, "unit"),
+            take(N, "N", _REALS),
+            {
+                key.name: take(entry, key.name, key.dtypes, key.columns_for(self.k))
+                for key, entry in zip(keys, cuts, strict=True)
+            },
+            take(multipliers, "multipliers", _REALS),
+            self.k,
         )
-        _, unit, *found = fields.entries(value, "kind", "unit", *names)
-        types = (_REALS, ("<i8",), *[("<i4",)] * 4, ("<i8",), ("<i4",), _REALS)
-        widths = (None, None, None, self.k + 1, 3, 5, None, 3, None)
-        stored = map(take, found, names, types, widths)
-        return SemidefiniteSource(fields.number(unit, "unit"), *stored)
 
     def _enumerated(self, value: Any) -> EnumeratedSource:
         names = ("below", "prices", "least", "share_prices", "triples", "penalties")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .container import Arrays, StoredArray
 from .rejection import Rejected
@@ -74,6 +78,24 @@ def shown(value: Any) -> str:
     except (ValueError, RecursionError):  # of a number of thousands of digits, of lists in lists
         return "a value that is too long to be shown"
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+class ArrayKey(NamedTuple):
+    """An array of an object of a document: its key, the dtypes it may have, and its columns; None
+    if it has one dimension, a function where they depend on the number k of clusters."""
+
+    name: str
+    dtypes: tuple[str, ...]
+    columns: int | Callable[[int], int] | None = None
+
+    def columns_for(self, k: int) -> int | None:
+        """The columns for k clusters."""
+        return self.columns(k) if callable(self.columns) else self.columns
+
+    def empty(self, k: int) -> NDArray[Any]:
+        """An array without entries, for k clusters."""
+        columns = self.columns_for(k)
+        return np.empty(0 if columns is None else (0, columns), self.dtypes[0])
 
 
 @dataclass

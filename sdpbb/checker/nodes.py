@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .container import StoredArray
-from .cuts import require_moderate
-from .evidence import Cuts, Enumerated, Lagrangian, Pentagons, Semidefinite
+from .cuts import Cuts, count_cuts
+from .evidence import Enumerated, Lagrangian, Semidefinite
 from .rejection import Rejected
 
 # What evidence may have of sets of three blocks.
@@ -64,47 +64,22 @@ class SemidefiniteSource:
 
     unit: float
     N: StoredArray
-    star_start: StoredArray
-    star_blocks: StoredArray
-    cliques: StoredArray
-    complements: StoredArray
-    pentagons: StoredArray
-    estimate_start: StoredArray
-    estimates: StoredArray
+    cuts: dict[str, StoredArray]
     multipliers: StoredArray
+    k: int
 
     def load(self, m: int) -> Semidefinite:
         """For m blocks; `Rejected`, before anything is taken from the file, if it is not, or if the
         cuts are more than fit into little memory."""
         self._check_sizes(m)
-        start, blocks = self.star_start.load(), self.star_blocks.load()
-        # Differences of such numbers do not overflow.
-        if start.size and not (start.min() >= 0 and start.max() <= len(blocks)):
-            raise Rejected(f"star_start: expected numbers in 0..{len(blocks)}")
-        cuts = Cuts(
-            start,
-            blocks,
-            self.cliques.load(),
-            self.complements.load(),
-            self._pentagons(),
-        )
+        cuts = Cuts.of_arrays(self.k, {name: array.load() for name, array in self.cuts.items()})
         return Semidefinite(self.unit, self.N.load(), cuts, self.multipliers.load())
-
-    def _pentagons(self) -> Pentagons:
-        start, estimates = self.estimate_start.load(), self.estimates.load()
-        if start.size and not (start.min() >= 0 and start.max() <= len(estimates)):
-            raise Rejected(f"estimate_start: expected numbers in 0..{len(estimates)}")
-        return Pentagons(self.pentagons.load(), start, estimates)
 
     def _check_sizes(self, m: int) -> None:
         entries = m * (m + 1) // 2
         if self.N.shape != (entries,):
             raise Rejected(f"N should be {entries} numbers, not of shape {self.N.shape}")
-        families = (self.star_start, self.star_blocks, self.cliques, self.complements)
-        estimated = (self.pentagons, self.estimate_start, self.estimates)
-        require_moderate(m, *(array.shape for array in (*families, *estimated)))
-        rows = (self.star_start, self.cliques, self.complements, self.pentagons)
-        number = sum(array.shape[0] for array in rows) - 1
+        number = count_cuts({name: array.shape for name, array in self.cuts.items()}, m)
         if self.multipliers.shape != (number,):
             raise Rejected(f"{number} cuts, but multipliers of shape {self.multipliers.shape}")
 

@@ -40,7 +40,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
-from .cuts import checked_cuts, cut_sums, right_hand_side
 from .evidence import Semidefinite
 from .geometry import Contracted
 from .rejection import Rejected
@@ -96,9 +95,9 @@ def dual_bound(
     N = _unpacked(evidence.N, adjacency)
     N[across] = 0.0
     N = _scaled(N, evidence.unit, exponent)
-    checked_cuts(evidence.cuts, k, e, adjacency)
+    evidence.cuts.check(k, e, adjacency)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
-    cuts, absolute, count = cut_sums(evidence.cuts, t, e, adjacency)
+    cuts, absolute, count = evidence.cuts.sums(t, e, adjacency)
     vectors = e[:, None] * c
     G = vectors @ vectors.T
     S = -(np.triu(G) + np.triu(G, 1).T) - N - cuts
@@ -129,7 +128,7 @@ def dual_bound(
     parts = [
         *squares.tolist(),
         -up(sum_up(squares.tolist()) * gamma(d + 4.0)),
-        right_hand_side(evidence.cuts, t, contracted.n, k),
+        evidence.cuts.right_hand_side(t, e, k),
         *(-2.0 * a).tolist(),
         sum_of_smallest(M, k),
         -loss,

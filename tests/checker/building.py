@@ -11,8 +11,13 @@ from sdpbb.checker import digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack
+from sdpbb.checker.cuts import Cuts
+from sdpbb.checker.cuts.cliques import Cliques
+from sdpbb.checker.cuts.complements import Complements
+from sdpbb.checker.cuts.pentagons import Pentagons
+from sdpbb.checker.cuts.stars import Stars
 from sdpbb.checker.enumeration import enumeration_bound
-from sdpbb.checker.evidence import Cuts, Enumerated, Lagrangian, Pentagons, Semidefinite
+from sdpbb.checker.evidence import Enumerated, Lagrangian, Semidefinite
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.lagrangian import lagrangian_bound
@@ -159,18 +164,11 @@ class Builder:
         }
 
     def stored(self, evidence: Semidefinite) -> dict[str, Any]:
-        cuts = evidence.cuts
         return {
             "kind": "semidefinite",
             "unit": evidence.unit,
             "N": self.ref(evidence.N),
-            "star_start": self.ref(cuts.star_start),
-            "star_blocks": self.ref(cuts.star_blocks),
-            "cliques": self.ref(cuts.cliques),
-            "complements": self.ref(cuts.complements),
-            "pentagons": self.ref(cuts.pentagons.cycles),
-            "estimate_start": self.ref(cuts.pentagons.start),
-            "estimates": self.ref(cuts.pentagons.estimates),
+            **{name: self.ref(array) for name, array in evidence.cuts.arrays.items()},
             "multipliers": self.ref(evidence.multipliers),
         }
 
@@ -232,11 +230,11 @@ def some_evidence(blocks: Blocks) -> Semidefinite:
     """Dual values that prove little, with cuts of every kind there is."""
     m, k = blocks.m, blocks.k
     linked = np.argwhere(blocks.adjacency)[:1] if k == 2 else np.empty((0, 2), np.intp)
-    cuts = Cuts(
-        np.array([0, 3], np.int64),
-        np.array([0, m - 1, m - 1], np.int32),
-        np.arange(k + 1, dtype=np.int32)[None] % m,
-        np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3),
+    cuts = Cuts.of(
+        k,
+        Stars(np.array([0, 3], np.int64), np.array([0, m - 1, m - 1], np.int32)),
+        Cliques(np.arange(k + 1, dtype=np.int32)[None] % m),
+        Complements(np.array([[0, j, h] for j, h in linked], np.int32).reshape(-1, 3)),
         Pentagons(
             np.array([[0, 1 % m, 0, m - 1, m - 1]], np.int32),
             np.array([0, 2], np.int64),

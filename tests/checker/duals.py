@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.checker.evidence import Cuts, Pentagons, Semidefinite
+from sdpbb.checker.cuts import FAMILIES, Cuts
+from sdpbb.checker.cuts.cliques import Cliques
+from sdpbb.checker.cuts.complements import Complements
+from sdpbb.checker.cuts.family import CutFamily
+from sdpbb.checker.cuts.pentagons import Pentagons
+from sdpbb.checker.cuts.stars import Stars
+from sdpbb.checker.evidence import Semidefinite
 from sdpbb.problem import Contraction
 from tests.checker.exact import Problem
 
 
-def no_cuts(k: int) -> Cuts:
-    return Cuts(
-        np.zeros(1, np.int64),
-        np.empty(0, np.int32),
-        np.empty((0, k + 1), np.int32),
-        np.empty((0, 3), np.int32),
-    )
+def cuts_of(k: int, **arrays: np.ndarray) -> Cuts:
+    """Cuts whose arrays are given by their keys in a file; none of the families without any."""
+    return Cuts.of_arrays(k, {**Cuts.of(k).arrays, **arrays})
+
+
+def family(cuts: Cuts, kind: type[CutFamily]) -> Any:
+    """The cuts of one family."""
+    return cuts.families[FAMILIES.index(kind)]
 
 
 def zero_evidence(m: int, k: int, unit: float = 1.0) -> Semidefinite:
-    return Semidefinite(unit, np.zeros(m * (m + 1) // 2), no_cuts(k), np.zeros(0))
+    return Semidefinite(unit, np.zeros(m * (m + 1) // 2), Cuts.of(k), np.zeros(0))
 
 
 def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray, sizes: np.ndarray) -> Cuts:
@@ -31,11 +40,14 @@ def random_cuts(rng: np.random.Generator, k: int, adjacency: np.ndarray, sizes: 
     stars = [rng.integers(m, size=int(rng.integers(2, 7))) for _ in range(rng.integers(0, 6))]
     apart = np.argwhere(adjacency) if k == 2 else np.empty((0, 2), int)
     pairs = apart[rng.integers(len(apart), size=3)] if len(apart) else apart
-    return Cuts(
-        np.cumsum([0, *map(len, stars)], dtype=np.int64),
-        np.concatenate([*stars, np.empty(0)]).astype(np.int32),
-        rng.integers(m, size=(int(rng.integers(0, 4)), k + 1)).astype(np.int32),
-        np.column_stack([rng.integers(m, size=len(pairs)), pairs]).astype(np.int32),
+    return Cuts.of(
+        k,
+        Stars(
+            np.cumsum([0, *map(len, stars)], dtype=np.int64),
+            np.concatenate([*stars, np.empty(0)]).astype(np.int32),
+        ),
+        Cliques(rng.integers(m, size=(int(rng.integers(0, 4)), k + 1)).astype(np.int32)),
+        Complements(np.column_stack([rng.integers(m, size=len(pairs)), pairs]).astype(np.int32)),
         random_pentagons(rng, sizes),
     )
 
@@ -111,11 +123,14 @@ def evidence_of(relaxation: Relaxation, dual: DualPoint) -> tuple[Semidefinite, 
     evidence = Semidefinite(
         unit,
         N[np.triu_indices(len(N))] * factor,
-        Cuts(
-            np.cumsum([0, *(len(blocks) for _, blocks in stars)], dtype=np.int64),
-            np.array([b for _, blocks in stars for b in blocks], dtype=np.int32),
-            _rows(cliques, relaxation.k + 1),
-            _rows(complements, 3),
+        Cuts.of(
+            relaxation.k,
+            Stars(
+                np.cumsum([0, *(len(blocks) for _, blocks in stars)], dtype=np.int64),
+                np.array([b for _, blocks in stars for b in blocks], dtype=np.int32),
+            ),
+            Cliques(_rows(cliques, relaxation.k + 1)),
+            Complements(_rows(complements, 3)),
         ),
         t[order] * factor,
     )

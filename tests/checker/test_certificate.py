@@ -31,9 +31,9 @@ def test_values_are_those_of_the_document():
     assert isinstance(bound.source, SemidefiniteSource)
     evidence = bound.source.load(5)
     assert evidence.N.dtype == np.float32
-    assert evidence.cuts.cliques.shape == (1, 4)
+    assert evidence.cuts.arrays["cliques"].shape == (1, 4)
     assert prices.source.load(5).prices.tolist() == [0.125] * 5
-    assert evidence.cuts.pentagons.estimates.shape == (2, 3)
+    assert evidence.cuts.arrays["estimates"].shape == (2, 3)
     assert clusters.source.load(5).triples.tolist() == [[0, 1, 2]]
     assert isinstance(fixed, Fix)
     assert fixed.below == SOUND.document["cost"]
@@ -218,9 +218,11 @@ def test_evidence_of_another_size_is_refused_before_it_is_loaded():
     fewer = replace(bound.source.multipliers, shape=(0,), compressed=memoryview(b""))
     with pytest.raises(Rejected, match=r"3 cuts, but multipliers of shape \(0,\)"):
         replace(bound.source, multipliers=fewer).load(5)
-    many = replace(bound.source.cliques, shape=(64 * 100_025 // 4, 4), compressed=memoryview(b""))
+    many = replace(
+        bound.source.cuts["cliques"], shape=(64 * 100_025 // 4, 4), compressed=memoryview(b"")
+    )
     with pytest.raises(Rejected, match="the cuts have more than 6401600 entries"):
-        replace(bound.source, cliques=many).load(5)
+        replace(bound.source, cuts={**bound.source.cuts, "cliques": many}).load(5)
 
 
 def test_every_array_is_referred_to():

@@ -11,10 +11,10 @@ import pytest
 from sdpbb import checker
 
 FOLDER = Path(checker.__file__).parent
-FILES = sorted(FOLDER.glob("*.py"))
+FILES = sorted(FOLDER.rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_only_numpy_and_the_standard_library_are_imported(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         names = []
@@ -22,10 +22,12 @@ def test_only_numpy_and_the_standard_library_are_imported(path):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             if node.level:
-                assert node.level == 1, "a relative import that leaves the folder"
+                package = path.parents[node.level - 1]
+                assert package.is_relative_to(FOLDER), "a relative import that leaves the folder"
                 modules = [node.module] if node.module else [alias.name for alias in node.names]
                 for module in modules:
-                    assert (FOLDER / f"{module}.py").exists(), module
+                    place = package / module.replace(".", "/")
+                    assert place.with_suffix(".py").exists() or place.is_dir(), module
                 continue
             names = [node.module]
         for name in names:

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.checker.evidence import Cuts, Semidefinite
+from sdpbb.checker.evidence import Semidefinite
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.semidefinite import dual_bound, scatter_bound, semidefinite_bound
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.duals import (
+    cuts_of,
     evidence_of,
-    no_cuts,
     random_evidence,
     solved,
     zero_evidence,
@@ -118,11 +118,11 @@ def test_large_dual_values_that_cancel_do_not_lift_the_bound(seed):
     optimum = Costs(points).of(np.array([0, 0, 0, 1, 1]))
     assert float(optimum) == pytest.approx(2.72)  # {0, 1} and {2, 3, 4.2} cost 2.93
     stars = [[i, 0, 4] for i in (1, 2, 3)] + [[i, j] for i in (1, 2, 3) for j in range(5) if i != j]
-    cuts = Cuts(
-        np.cumsum([0, *map(len, stars)], dtype=np.int64),
-        np.concatenate(stars).astype(np.int32),
-        np.empty((0, 3), np.int32),
-        np.array([(i, 0, 4) for i in (1, 2, 3)], np.int32),
+    cuts = cuts_of(
+        2,
+        star_start=np.cumsum([0, *map(len, stars)], dtype=np.int64),
+        star_blocks=np.concatenate(stars).astype(np.int32),
+        complements=np.array([(i, 0, 4) for i in (1, 2, 3)], np.int32),
     )
     contracted = Geometry.of(points).contracted(np.arange(5))
     for _ in range(20):
@@ -222,14 +222,14 @@ F8 = np.float64
         ({"multipliers": np.array([np.nan])}, "negative"),
         ({"multipliers": np.array([np.inf])}, "too large"),
         ({"multipliers": np.array([1])}, "multipliers"),
-        ({"cuts": replace(no_cuts(2), cliques=np.array([[0, 1, 4]], np.int32))}, "none of"),
+        ({"cuts": cuts_of(2, cliques=np.array([[0, 1, 4]], np.int32))}, "none of"),
     ],
 )
 def test_evidence_that_makes_no_sense_is_rejected(changes, why):
     contracted = Geometry.of(np.arange(8.0).reshape(4, 2)).contracted(np.arange(4))
     adjacency = np.zeros((4, 4), dtype=bool)
     adjacency[0, 3] = adjacency[3, 0] = True
-    cuts = replace(no_cuts(2), cliques=np.array([[0, 1, 2]], np.int32))
+    cuts = cuts_of(2, cliques=np.array([[0, 1, 2]], np.int32))
     evidence = Semidefinite(1.0, np.ones(10), cuts, np.ones(1))
     semidefinite_bound(contracted, 2, adjacency, evidence)
     with pytest.raises(Rejected, match=why):

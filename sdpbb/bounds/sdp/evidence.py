@@ -7,11 +7,14 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import Kind, Members
+from sdpbb.bounds.sdp.cuts.cut_set import Members
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.evidence import Cuts, Pentagons, Semidefinite
+from sdpbb.checker.cuts import Cuts
+from sdpbb.checker.cuts.family import BlockLists
+from sdpbb.checker.cuts.pentagons import Pentagons
+from sdpbb.checker.evidence import Semidefinite
 
 # Entries of N below this part of the largest are left out.
 NEGLIGIBLE = 1e-12
@@ -30,9 +33,9 @@ def semidefinite_evidence(
     unit = math.ldexp(1.0, round(math.log2(relaxation.scale)))
     factor = relaxation.scale / unit
     active = np.flatnonzero(dual.multipliers > 0.0)
-    # Sorted by family: stars, cliques, complements, pentagons.
+    # In the order of the checker's families.
     active = active[np.argsort(dual.cuts.members.kind[active], kind="stable")]
-    cuts = _cuts(dual.cuts.members.select(active), relaxation.k)
+    cuts = checked_cuts(dual.cuts.members.select(active), relaxation.k)
     entries = nonnegative_part(relaxation, dual) + _estimated_less(relaxation, dual, cuts)
     N = entries[np.triu_indices(relaxation.m)] * factor
     # What the method's rounding has left where blocks share clusters: a sixth of all entries.
@@ -51,41 +54,35 @@ def _estimated_less(
 ) -> NDArray[np.float64] | float:
     """(m, m) by how much the pentagons of a dual point, with their multipliers, are more than those
     of a certificate: >= 0 off the cannot-links, as upper estimates are sums of entries of Z."""
-    if not len(cuts.pentagons):
+    place = checker_cuts.FAMILIES.index(Pentagons)
+    pentagons = cuts.families[place]
+    if not len(pentagons):
         return 0.0
-    chosen = (dual.cuts.members.kind == Kind.PENTAGON) & (dual.multipliers > 0.0)
+    chosen = (dual.cuts.members.kind == place) & (dual.multipliers > 0.0)
     t = dual.multipliers[chosen]
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
     sizes, forbidden = relaxation.sizes, relaxation.forbidden
-    pentagons = Cuts.of_pentagons(cuts.pentagons, relaxation.k)
-    less = total - checker_cuts.cut_sums(pentagons, t, sizes, forbidden)[0]
+    less = total - Cuts.of(relaxation.k, pentagons).sums(t, sizes, forbidden)[0]
     less[np.abs(less) < NEGLIGIBLE * absolute] = 0.0
     return np.where(forbidden, less, np.maximum(less, 0.0))
 
 
-def _cuts(members: Members, k: int) -> Cuts:
-    stars, cliques, complements, pentagons = (
-        members.select(np.flatnonzero(members.kind == kind)) for kind in Kind
-    )
-    return Cuts(
-        star_start=stars.start,
-        star_blocks=stars.blocks,
-        cliques=cliques.blocks.reshape(-1, k + 1),
-        complements=complements.blocks.reshape(-1, 3),
-        pentagons=_pentagons(pentagons),
-    )
+def checked_cuts(members: Members, k: int) -> Cuts:
+    """The cuts with these members, sorted by kind, as the checker has them."""
+    families = []
+    for place, family in enumerate(checker_cuts.FAMILIES):
+        some = members.select(np.flatnonzero(members.kind == place))
+        lists = BlockLists(some.start, some.blocks, *_estimates_once(some))
+        families.append(family.of_lists(lists, k))
+    return Cuts(tuple(families))
 
 
-def _pentagons(members: Members) -> Pentagons:
-    """Estimates that are there several times are written once, for all of their points."""
+def _estimates_once(members: Members) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The starts and rows of estimates, those that occur several times once, for all points."""
     count = len(members.kind)
     owner = np.repeat(np.arange(count), np.diff(members.estimate_start))
     place, block, points = members.estimates.T
     rows, inverse = np.unique(np.column_stack([owner, place, block]), axis=0, return_inverse=True)
     total = np.bincount(inverse.reshape(-1), points, len(rows))
-    lengths = np.bincount(rows[:, 0], minlength=count)
-    return Pentagons(
-        members.blocks.reshape(-1, 5),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.column_stack([rows[:, 1:], total]).astype(np.int32),
-    )
+    start = np.concatenate([[0], np.cumsum(np.bincount(rows[:, 0], minlength=count))])
+    return start.astype(np.int64), np.column_stack([rows[:, 1:], total]).astype(np.int32)

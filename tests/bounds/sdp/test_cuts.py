@@ -6,13 +6,15 @@ from hypothesis import strategies as st
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
 from sdpbb.bounds.sdp.cuts.complements import complement_cuts
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, ScaledCuts
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.checker.evidence import Pentagons
-from sdpbb.checker.pentagons import checked_pentagons
+from sdpbb.checker.cuts import FAMILIES
+from sdpbb.checker.cuts.cliques import Cliques
+from sdpbb.checker.cuts.pentagons import Pentagons
+from sdpbb.checker.cuts.stars import Stars
 from tests.bounds.sdp.problems import small_problem
 
 
@@ -153,10 +155,10 @@ def from_members(cuts: CutSet, k: int, n: int) -> CutSet:
     members = cuts.members
     for c in range(len(cuts)):
         blocks = members.blocks[members.start[c] : members.start[c + 1]][None, :]
-        if members.kind[c] == Kind.STAR:
+        if FAMILIES[members.kind[c]] is Stars:
             size = np.array([blocks.shape[1] - 1], np.int32)
             cut = star_cuts(blocks[:, 0], blocks[:, 1:], size)
-        elif members.kind[c] == Kind.CLIQUE:
+        elif FAMILIES[members.kind[c]] is Cliques:
             cut = clique_cuts(blocks, n, k)
         else:
             cut = complement_cuts(blocks)
@@ -199,7 +201,7 @@ def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
     ] = True
     members = child.members
     pentagons = Pentagons(members.blocks.reshape(-1, 5), members.estimate_start, members.estimates)
-    checked_pentagons(pentagons, sizes)
+    pentagons.check(2, sizes, apart)
     written = pentagon_cuts(pentagons, sizes, apart)
     more = dense(child, new) - dense(written, new)
     assert (more[:, ~apart] >= -1e-12).all()

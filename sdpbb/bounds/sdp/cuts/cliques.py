@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.checker.cuts.cliques import Cliques
 from sdpbb.domains import check_fields, wrong
 
 if TYPE_CHECKING:
@@ -53,5 +54,5 @@ def clique_cuts(members: NDArray[np.int32], n: int, k: int) -> CutSet:
     a, b = np.triu_indices(members.shape[1], 1)
     first, second = members[:, a], members[:, b]
     rhs = np.full(len(members), 1.0 / (n - k + 1))
-    made_of = Members.uniform(Kind.CLIQUE, members)
+    made_of = Members.uniform(Cliques, members)
     return CutSet.uniform(first, second, np.ones(len(a)), rhs, made_of)

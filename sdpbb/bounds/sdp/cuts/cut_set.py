@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sdpbb.checker import cuts as checker_cuts
+from sdpbb.checker.cuts.family import CutFamily as CheckedFamily
+from sdpbb.checker.cuts.stars import Stars
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class CutSet:
     @classmethod
     def empty(cls) -> CutSet:
         none = np.empty(0)
-        members = Members.uniform(Kind.STAR, np.empty((0, 2), np.int32))
+        members = Members.uniform(Stars, np.empty((0, 2), np.int32))
         start, blocks = np.zeros(1, np.int64), none.astype(np.int32)
         return cls(start, blocks, blocks, none, none, members)
 
@@ -183,32 +186,23 @@ class ScaledCuts:
         return self.cuts.start
 
 
-class Kind(IntEnum):
-    """Inequality that a cut is an instance of; pairs and triangles are stars."""
-
-    STAR = 0
-    CLIQUE = 1
-    COMPLEMENT = 2
-    PENTAGON = 3
-
-
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The blocks that cuts are made of, from which a certificate writes their terms again: of a
+    """The blocks that cuts are made of, from which the checker computes their terms again: of a
     star the centre and the leaves, of a clique its blocks, of a complement cut i, j and h; of a
     pentagon its cycle, and its estimates, which other cuts have none of.
 
     After blocks are merged these are lists in which blocks may occur several times, and the
-    inequalities hold for those as well (see `sdpbb.checker.evidence.Cuts`). An estimate may then
-    occur several times, each for its own points of a block.
+    inequalities hold for those as well (see `sdpbb.checker.cuts`). An estimate may then occur
+    several times, each for its own points of a block.
 
     Attributes
     ----------
-    kind : (number of cuts,) uint8
+    kind : (number of cuts,) uint8, the place of the checker's family in its `FAMILIES`
     start : (number of cuts + 1,) int64
     blocks : those of cut c are blocks[start[c] : start[c + 1]], int32
     estimate_start, estimates : the same of rows (place, block, points), int32, as
-        `sdpbb.checker.evidence.Pentagons` has them
+        the checker's `Pentagons` has them
     """
 
     kind: NDArray[np.uint8]
@@ -218,19 +212,19 @@ class Members:
     estimates: NDArray[np.int32]
 
     @classmethod
-    def uniform(cls, kind: Kind, blocks: NDArray[np.integer]) -> Members:
-        """Members of cuts of one kind: the rows of blocks, (number, blocks per cut)."""
+    def uniform(cls, family: type[CheckedFamily], blocks: NDArray[np.integer]) -> Members:
+        """Members of cuts of one family of the checker: the rows of blocks, (number, width)."""
         count, width = blocks.shape
         start = np.arange(count + 1, dtype=np.int64) * width
-        kinds = np.full(count, kind, np.uint8)
-        return cls.without_estimates(kinds, start, blocks.astype(np.int32).ravel())
+        return cls.without_estimates(family, start, blocks.astype(np.int32).ravel())
 
     @classmethod
     def without_estimates(
-        cls, kind: NDArray[np.uint8], start: NDArray[np.int64], blocks: NDArray[np.int32]
+        cls, family: type[CheckedFamily], start: NDArray[np.int64], blocks: NDArray[np.int32]
     ) -> Members:
-        """Members of cuts none of which is a pentagon."""
+        """Members of cuts of one family of the checker, which is not that of pentagons."""
         none = np.zeros(len(start), np.int64)
+        kind = np.full(len(start) - 1, checker_cuts.FAMILIES.index(family), np.uint8)
         return cls(kind, start, blocks, none, np.empty((0, 3), np.int32))
 
     def select(self, positions: NDArray[np.intp]) -> Members:

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
-from sdpbb.checker.evidence import Pentagons
-from sdpbb.checker.pentagons import pentagon_terms
+from sdpbb.checker.cuts.pentagons import Pentagons, pentagon_terms
 from sdpbb.domains import check_fields, wrong
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def pentagon_cuts(
     order = np.argsort(owner, kind="stable")
     lengths = np.bincount(owner, minlength=len(pentagons))
     members = replace(
-        Members.uniform(Kind.PENTAGON, pentagons.cycles),
+        Members.uniform(Pentagons, pentagons.cycles),
         estimate_start=pentagons.start,
         estimates=pentagons.estimates,
     )

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Kind, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.checker.cuts.stars import Stars
 from sdpbb.domains import check_fields, wrong
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
     coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
     n_blocks = np.where(pair, 2, 3)
     members = Members.without_estimates(
-        np.full(len(ijh), Kind.STAR, np.uint8),
+        Stars,
         np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
         ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),
     )

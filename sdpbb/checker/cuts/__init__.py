@@ -1,0 +1,122 @@
+"""The valid inequalities of a certificate, a file for each family.
+
+Their matrices are computed from the blocks that they are made of, so that they are valid by
+construction. A family of the engine (`sdpbb.bounds.sdp.cuts`) has its twin here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import sum_down
+from ..rejection import Rejected
+from .cliques import Cliques
+from .complements import Complements
+from .family import Booleans, CutFamily, Floats, TermSums
+from .pentagons import Pentagons
+from .stars import Stars
+
+FAMILIES: tuple[type[CutFamily], ...] = (Stars, Cliques, Complements, Pentagons)
+"""The families, in the order of their multipliers. New ones are added at the end."""
+
+# Pairs of blocks that stars and cliques have altogether, to bound the time: seconds.
+_PRODUCTS = 2**27
+# What the cuts of m blocks may have of starts of stars, blocks, rows times columns, all of them
+# together: so many times m^2 + 100,000, and no more than the other number.
+_ENTRIES_PER_PAIR, _MAX_ENTRIES = 64, 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """The cuts of a node: one entry for each of `FAMILIES`, in their order."""
+
+    families: tuple[CutFamily, ...]
+
+    @classmethod
+    def of(cls, k: int, *families: CutFamily) -> Cuts:
+        """These families, and no cuts of the others."""
+        given = {type(family): family for family in families}
+        return cls(tuple(given[kind] if kind in given else kind.none(k) for kind in FAMILIES))
+
+    @classmethod
+    def of_arrays(cls, k: int, arrays: Mapping[str, NDArray[Any]]) -> Cuts:
+        """The cuts whose arrays have the names of `KEYS`; families without any have no cuts."""
+        found = [
+            kind(*(arrays[key.name] for key in kind.KEYS))
+            for kind in FAMILIES
+            if kind.KEYS[0].name in arrays
+        ]
+        return cls.of(k, *found)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays by their names, in the order of a file; of optional families if they have
+        cuts."""
+        return {
+            key.name: array
+            for family in self.families
+            if len(family) or not family.IS_OPTIONAL
+            for key, array in zip(family.KEYS, family.arrays, strict=True)
+        }
+
+    def __len__(self) -> int:
+        return sum(map(len, self.families))
+
+    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+        """Raise `Rejected` unless every cut is a valid inequality for k clusters of blocks of these
+        sizes (m,) with these cannot-links (m, m)."""
+        arrays = [array for family in self.families for array in family.arrays]
+        require_moderate(len(sizes), [array.shape for array in arrays])
+        for family in self.families:
+            family.check(k, sizes, adjacency)
+        if sum(family.n_products for family in self.families) > _PRODUCTS:
+            raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
+
+    def right_hand_side(self, t: Floats, sizes: Floats, k: int) -> float:
+        """At most the sum of multipliers times right-hand sides."""
+        sides = (family.right_hand_sides(part, sizes, k) for family, part in self._parts(t))
+        return sum_down(itertools.chain.from_iterable(sides))
+
+    def sums(self, t: Floats, sizes: Floats, adjacency: Booleans) -> tuple[Floats, Floats, Floats]:
+        """(m, m) sum of t_c B_c, rounded; the sums of the absolute values of its terms; their
+        numbers.
+
+        Every term is rounded once at most; an entry of s terms is off by at most gamma_(s + 1)
+        times that of the second.
+        """
+        sums = TermSums(len(sizes))
+        for family, part in self._parts(t):
+            family.add_to(sums, part, sizes, adjacency)
+        return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]
+
+    def _parts(self, t: Floats) -> Iterator[tuple[CutFamily, Floats]]:
+        """Each family, with its multipliers."""
+        first = 0
+        for family in self.families:
+            yield family, t[first : first + len(family)]
+            first += len(family)
+
+
+def count_cuts(shapes: Mapping[str, tuple[int, ...]], m: int) -> int:
+    """The number of cuts of m blocks in arrays of these shapes; `Rejected` where these would take
+    much memory."""
+    require_moderate(m, shapes.values())
+    return sum(
+        kind.count([shapes[key.name] for key in kind.KEYS])
+        for kind in FAMILIES
+        if kind.KEYS[0].name in shapes
+    )
+
+
+def require_moderate(m: int, shapes: Iterable[tuple[int, ...]]) -> None:
+    """Raise `Rejected` where arrays of these shapes, of the cuts of m blocks, take much memory."""
+    most = min(_ENTRIES_PER_PAIR * (m * m + 100_000), _MAX_ENTRIES)
+    if sum(map(math.prod, shapes)) > most:
+        raise Rejected(f"the cuts have more than {most} entries")

@@ -1,0 +1,49 @@
+"""Clique cuts: for a list Q of k + 1 blocks, in which blocks may occur more than once,
+
+    sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
+
+With y = 1_Q, this is half of what `stars` shows to be a sum over clusters of y(C) (y(C) - 1) / |C|:
+the y(C) of k clusters add up to k + 1, so that one is at least 2 and the sum at least 2 / |C|,
+where |C| is at most n - k + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import down, sum_down
+from ..fields import ArrayKey
+from ..rejection import Rejected
+from .family import Booleans, CutFamily, Floats, TermSums, require_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Cliques(CutFamily):
+    """Clique cuts.
+
+    blocks : (number, k + 1), the blocks of each
+    """
+
+    blocks: NDArray[np.int32]
+
+    KEYS: ClassVar = (ArrayKey("cliques", ("<i4",), lambda k: k + 1),)
+    IS_OPTIONAL: ClassVar = False
+
+    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+        if self.blocks.ndim != 2 or self.blocks.shape[1] != k + 1:
+            raise Rejected(f"cliques of shape {self.blocks.shape} for {k} clusters")
+        require_blocks(self.blocks, len(sizes))
+
+    @property
+    def n_products(self) -> int:
+        return len(self.blocks) * self.blocks.shape[1] ** 2
+
+    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+        sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)
+
+    def right_hand_sides(self, t: Floats, sizes: Floats, k: int) -> list[float]:
+        return [down(sum_down(t.tolist()) / (int(sizes.sum()) - k + 1))]

@@ -1,0 +1,132 @@
+"""Interface of a family of valid inequalities in a certificate, and sums of their matrices."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fields import ArrayKey
+from ..rejection import Rejected
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.integer]
+Booleans = NDArray[np.bool_]
+
+# Terms that are added at a time, to bound the memory that long stars take.
+_TERMS_AT_ONCE = 2**22
+
+
+class BlockLists(NamedTuple):
+    """The blocks that cuts are made of, as compressed rows: those of cut c are
+    blocks[start[c] : start[c + 1]]. Only pentagons have estimates, which are rows as well."""
+
+    start: NDArray[np.int64]
+    blocks: NDArray[np.int32]
+    estimate_start: NDArray[np.int64]
+    estimates: NDArray[np.int32]
+
+
+class CutFamily(ABC):
+    """Cuts of one family, over the clustering matrix Z of the blocks of a node (Z_ij = 1 / |C| for
+    two blocks of a cluster C of |C| points, else 0), by the blocks they are made of.
+
+    A subclass is a frozen dataclass of the arrays that `KEYS` names, in the same order.
+    """
+
+    KEYS: ClassVar[tuple[ArrayKey, ...]]
+    """The arrays of the family in a file."""
+    IS_OPTIONAL: ClassVar[bool] = True
+    """Whether a file without any of the keys has no cuts of the family; older files have not."""
+
+    @classmethod
+    def none(cls, k: int) -> CutFamily:
+        """No cuts of the family."""
+        return cls(*(key.empty(k) for key in cls.KEYS))
+
+    @classmethod
+    def of_lists(cls, lists: BlockLists, k: int) -> CutFamily:
+        """The cuts that are made of these blocks."""
+        columns = cls.KEYS[0].columns_for(k)
+        return cls(lists.blocks if columns is None else lists.blocks.reshape(-1, columns))  # type: ignore[call-arg]
+
+    @classmethod
+    def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
+        """The number of cuts in arrays of these shapes."""
+        return shapes[0][0] if shapes[0] else 0
+
+    @property
+    def arrays(self) -> list[NDArray[Any]]:
+        """The arrays, in the order of `KEYS`."""
+        return [getattr(self, entry.name) for entry in dataclasses.fields(self)]  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return self.count([array.shape for array in self.arrays])
+
+    @abstractmethod
+    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+        """Raise `Rejected` unless every cut is valid for k clusters of blocks of these sizes (m,)
+        with these cannot-links (m, m)."""
+
+    @property
+    def n_products(self) -> int:
+        """Pairs of blocks that the terms of the cuts are products of; 0 where these are few."""
+        return 0
+
+    @abstractmethod
+    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+        """Add the matrices of the cuts times t, (number of cuts,)."""
+
+    def right_hand_sides(self, t: Floats, sizes: Floats, k: int) -> list[float]:
+        """Numbers whose sum is at most that of t times the right-hand sides; none where these
+        are 0."""
+        return []
+
+
+def require_blocks(blocks: Integers, m: int) -> None:
+    """Raise `Rejected` unless these are numbers of m blocks."""
+    if blocks.dtype.kind != "i" or (blocks < 0).any() or (blocks >= m).any():
+        raise Rejected(f"a cut has a block that is none of 0..{m - 1}")
+
+
+def require_starts(start: Integers, length: int, what: str) -> None:
+    """Raise `Rejected` unless all numbers are in 0..length: their differences do not overflow."""
+    if start.size and not (start.min() >= 0 and start.max() <= length):
+        raise Rejected(f"{what}: expected numbers in 0..{length}")
+
+
+class TermSums:
+    """Sums of terms at the entries of the upper triangle of an (m, m) matrix: the terms, their
+    absolute values, and their number."""
+
+    def __init__(self, m: int) -> None:
+        self.m = m
+        self.matrices = (np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m)))
+
+    def add_products(self, blocks: Integers, signs: Floats, t: Floats) -> None:
+        """Half of t_c (y y' - diag(y)) for the rows of blocks, y the sum of signs_p 1_(block p):
+        products of two different positions, and what remains of equal ones where the sign is -1."""
+        length = blocks.shape[1]
+        p, q = np.triu_indices(length, 1)
+        at_once = max(1, _TERMS_AT_ONCE // length**2)
+        for first in range(0, len(blocks), at_once):
+            some, weights_of = blocks[first : first + at_once], t[first : first + at_once]
+            i, j = some[:, p], some[:, q]
+            weights = np.outer(weights_of, signs[p] * signs[q])
+            weights[i != j] *= 0.5
+            self.add(i.ravel(), j.ravel(), weights.ravel())
+            for at in np.flatnonzero(signs < 0.0):
+                self.add(some[:, at], some[:, at], weights_of)
+
+    def add(self, i: Integers, j: Integers, weights: Floats) -> None:
+        """Add weights (number,) at the entries (i, j)."""
+        m = self.m
+        position = np.minimum(i, j).astype(np.int64) * m + np.maximum(i, j)
+        for matrix, values in zip(
+            self.matrices, (weights, np.abs(weights), (weights != 0.0)), strict=True
+        ):
+            matrix += np.bincount(position, values, m * m).reshape(m, m)
