@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
 # The test suite, from nothing: a virtual environment, the package with what its tests need, pytest.
-# Arguments go to pytest: scripts/test.sh -m slow runs the thorough tests, which are left out
-# otherwise, -n 0 all in one process (for a debugger). VENV names the environment's folder (default:
-# .venv-test, kept and used again), PYTHON the interpreter that makes it.
+#
+#   scripts/test.sh               all but the slow tests
+#   scripts/test.sh --fast        a fifth of the examples, no long test, no test that starts a process
+#   scripts/test.sh -m slow       the slow tests
+#   scripts/test.sh ARGUMENTS     whatever pytest takes; -n 0 stays in one process, for a debugger
+#
+# VENV names the environment's folder (default: .venv-test, kept and used again), PYTHON the
+# interpreter that makes it; EXAMPLES multiplies the examples of every property test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 venv="${VENV:-.venv-test}"
@@ -10,13 +15,17 @@ venv="${VENV:-.venv-test}"
 "$venv/bin/python" -m pip install --quiet --no-compile --editable '.[test]'
 # The engine is measured, and meant to be run, with one BLAS thread.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-# Compiled once, rather than by each of the processes; half of it by each of two.
+# Kernels are compiled once, rather than by each of the processes; half of them by each of two.
 compile="from sdpbb.compilation import prepare_kernels; prepare_kernels(lambda: None"
 "$venv/bin/python" -c "$compile, 'colgen')" &
 "$venv/bin/python" -c "$compile, 'sdp')"
 wait $!
-if [ $# -gt 0 ]; then
-  exec "$venv/bin/python" -m pytest -n 2 --dist worksteal "$@"
+pytest=("$venv/bin/python" -m pytest -n 2 --dist worksteal)
+if [ "${1:-}" = --fast ]; then
+  EXAMPLES=0.2 exec "${pytest[@]}" "$@"
 fi
-"$venv/bin/python" -m pytest -n 2 --dist worksteal -m "not slow and not alone"
+if [ $# -gt 0 ]; then
+  exec "${pytest[@]}" "$@"
+fi
+"${pytest[@]}" -m "not slow and not alone"
 exec "$venv/bin/python" -m pytest -n 0 -m "alone and not slow"

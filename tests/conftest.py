@@ -1,14 +1,40 @@
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
 
-# The first example of a test pays for imports and compilation, so a deadline would be a dice roll.
-settings.register_profile("default", deadline=None, max_examples=30)
-# For a night: pytest --hypothesis-profile=thorough
-settings.register_profile("thorough", deadline=None, max_examples=1000)
+from tests.examples import examples
+
+settings.register_profile("default", examples())
 settings.load_profile("default")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--fast", action="store_true", help="leave out long tests and processes")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--fast"):
+        return
+    long = [x for x in items if x.get_closest_marker("long") or x.get_closest_marker("alone")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in set(long)]
+
+
+@pytest.fixture(autouse=True)
+def no_processes(request, monkeypatch):
+    """With --fast, a test that starts a process is skipped there."""
+    if request.config.getoption("--fast"):
+
+        def skip(*_arguments, **_named):
+            pytest.skip("starts a process")
+
+        monkeypatch.setattr(subprocess.Popen, "__init__", skip)
+        monkeypatch.setattr(subprocess.Popen, "__del__", lambda process: None)
+        monkeypatch.setattr(os, "fork", skip)
 
 
 @pytest.fixture
