@@ -7,58 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from heuristics.parameters import MultiStartParameters
+import sdpbb.bounds.certified
+import sdpbb.bounds.hybrid
+import sdpbb.bounds.sdp.conic_run  # noqa: F401  as the two before: registers what states consist of
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
-from sdpbb.bounds import certified, hybrid
-from sdpbb.bounds.bound import SafeBound
-from sdpbb.bounds.colgen import bounding as colgen
-from sdpbb.bounds.colgen.parameters import (
-    CentreParameters,
-    ColgenParameters,
-    EnumerationParameters,
-    GenerationParameters,
-    MasterParameters,
-    PricingParameters,
-    StabilisationParameters,
-)
-from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
-from sdpbb.bounds.hybrid_parameters import HybridParameters
-from sdpbb.bounds.sdp.admm import AdmmState
-from sdpbb.bounds.sdp.bounding import SdpState, SdpWarmStart
-from sdpbb.bounds.sdp.conic_run import ConicState
-from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
-from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
-from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.bounds.sdp.parameters import (
-    AdmmParameters,
-    ConicParameters,
-    Patience,
-    SdpParameters,
-    SpectrumParameters,
-)
-from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.bounds.sdp.spectrum import Subspace
+from sdpbb.archive.stored import stored
 from sdpbb.errors import ArchiveError
 from sdpbb.files import remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import (
-    Infeasibility,
-    InfeasibilityKind,
-    Instance,
-    Origin,
-    PairLines,
-    SoftPairs,
-)
-from sdpbb.problem.cluster_constraints import BUILT_IN
-from sdpbb.search import proof
+from sdpbb.problem import Infeasibility, Instance
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
-from sdpbb.search.node import EvaluationState, Fixings, Node, Pair
-from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, SearchParameters
+from sdpbb.search.node import Pair
 from sdpbb.search.probing import PseudoCosts
 from sdpbb.search.proof import SearchProof
 from sdpbb.search.tolerances import Tolerances
@@ -72,6 +32,7 @@ KIND = "checkpoint"
 INTERVAL, SHARE = 5.0, 0.05
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class SavedRun:
     """The state of a run, as a checkpoint file holds it.
@@ -135,66 +96,6 @@ class SavedRun:
         )
 
 
-# The types in a checkpoint, apart from plain values and arrays.
-STORED_TYPES = (
-    SavedRun,
-    Instance,
-    SoftPairs,
-    Origin,
-    PairLines,
-    *BUILT_IN,
-    Infeasibility,
-    InfeasibilityKind,
-    # what was asked
-    SolverParameters,
-    SdpParameters,
-    AdmmParameters,
-    SpectrumParameters,
-    SeparationParameters,
-    PentagonCuts,
-    TriangleCuts,
-    CliqueCuts,
-    StarCuts,
-    ComplementCuts,
-    ConicParameters,
-    Patience,
-    ColgenParameters,
-    CentreParameters,
-    MasterParameters,
-    StabilisationParameters,
-    GenerationParameters,
-    PricingParameters,
-    EnumerationParameters,
-    PartitioningParameters,
-    HybridParameters,
-    SearchParameters,
-    HeuristicSchedule,
-    MultiStartParameters,
-    BranchingParameters,
-    # the tree
-    SearchStatistics,
-    TreeState,
-    Node,
-    EvaluationState,
-    Fixings,
-    SafeBound,
-    # the bounding of its nodes
-    SdpWarmStart,
-    SdpState,
-    ConicState,
-    AdmmState,
-    CutSet,
-    Members,
-    DualPoint,
-    Subspace,
-    *colgen.STATE_TYPES,
-    *hybrid.STATE_TYPES,
-    # what bounds are proven by
-    *certified.STATE_TYPES,
-    *proof.STATE_TYPES,
-)
-
-
 def write_checkpoint(path: FilePath, run: SavedRun) -> None:
     """Write the state of a run, wholly or not at all.
 
@@ -203,7 +104,7 @@ def write_checkpoint(path: FilePath, run: SavedRun) -> None:
     OSError
         See `sdpbb.files.replacement`. What was at path is still there.
     """
-    write_archive(path, KIND, run, STORED_TYPES)
+    write_archive(path, KIND, run)
 
 
 def read_checkpoint(path: FilePath) -> SavedRun:
@@ -214,7 +115,7 @@ def read_checkpoint(path: FilePath) -> SavedRun:
     ArchiveError
         If it is none, damaged, or of another version of sdpbb. One line that names the file.
     """
-    found = read_archive(path, KIND, STORED_TYPES, accept=_check_version)
+    found = read_archive(path, KIND, accept=_check_version)
     if not isinstance(found, SavedRun):
         raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a whole one")
     return found

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -20,6 +21,7 @@ LARGEST_NODE_LIMIT = 2**63 - 1
 LEAST_CERTIFIED_GAP = 1e-9
 
 
+@stored
 @dataclass(frozen=True)
 class SolverParameters:
     """What `sdpbb.solve` is asked for. NumPy's scalars are stored as plain numbers.

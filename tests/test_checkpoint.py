@@ -1,16 +1,21 @@
 """The file that a run is continued from."""
 
 import dataclasses
+import re
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import sdpbb
 from sdpbb import __version__
 from sdpbb.archive import write_archive
+from sdpbb.archive.stored import has_own_state
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.checkpoint import (
-    STORED_TYPES,
     CheckpointWriter,
     SavedRun,
     read_checkpoint,
@@ -69,9 +74,28 @@ def test_what_is_read_is_what_was_written(busy):
     assert busy[-1][1].seconds > busy[0][1].seconds > 0
 
 
+def test_a_new_process_knows_all_that_a_checkpoint_may_hold():
+    """Types register themselves when their modules are imported."""
+    root = Path(sdpbb.__file__).parents[1]
+    sources = [*(root / "sdpbb").rglob("*.py"), *(root / "heuristics").rglob("*.py")]
+    registering = {
+        ".".join(source.relative_to(root).with_suffix("").parts)
+        for source in sources
+        if re.search(r"^@stored$", source.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert "sdpbb.bounds.sdp.conic_run" in registering
+    script = "import sys, sdpbb.checkpoint; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert registering <= set(loaded.stdout.decode().split())
+
+
 def assert_same(one, two):
     assert type(one) is type(two)
-    if dataclasses.is_dataclass(one):
+    if dataclasses.is_dataclass(one) and has_own_state(type(one)):
+        assert_same(one.__getstate__(), two.__getstate__())
+    elif isinstance(one, dict):
+        assert_same(tuple(one.items()), tuple(two.items()))
+    elif dataclasses.is_dataclass(one):
         for field in dataclasses.fields(one):
             assert_same(getattr(one, field.name), getattr(two, field.name))
     elif isinstance(one, np.ndarray):
@@ -295,9 +319,9 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
     assert reason(tmp_path / "missing") == missing
     good.write_text("3 1 2\n0\n1\n5\n")
     assert reason(good).startswith("is not an sdpbb checkpoint")
-    write_archive(good, "result", (1, 2), ())
+    write_archive(good, "result", (1, 2))
     assert reason(good) == "is an sdpbb result; expected an sdpbb checkpoint"
-    write_archive(good, "checkpoint", (1, 2), ())
+    write_archive(good, "checkpoint", (1, 2))
     assert "holds no state of a run" in reason(good)
 
 
@@ -313,5 +337,5 @@ def test_other_versions_are_refused(good, monkeypatch):
 def test_values_of_the_wrong_types_are_refused(good):
     broken = SavedRun(TINY, HASTY)
     object.__setattr__(broken, "instance", SafeBound(0.0))
-    write_archive(good, "checkpoint", broken, STORED_TYPES)
+    write_archive(good, "checkpoint", broken)
     assert "holds what is no SavedRun" in reason(good)

@@ -6,14 +6,16 @@ import dataclasses
 import json
 import math
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.items import init_fields, is_plain, registry, shown
+from sdpbb.archive.items import is_plain, shown
+from sdpbb.archive.stored import TYPES, fields, has_own_state
 from sdpbb.errors import ArchiveError
 
 _LENGTHS = range(2**63)
@@ -22,9 +24,10 @@ _LENGTHS = range(2**63)
 class Decoder:
     """Puts a value together again.
 
-    Use: `Decoder(document, types)`, `blank_arrays`, which the caller fills, `value`. Nothing is
-    called but the registered types, by the names of their fields, and no more memory is asked for
-    than the document has bytes, times a constant, and the arrays that the caller allows.
+    Use: `Decoder(document)`, `blank_arrays`, which the caller fills, `value`. Nothing is called but
+    the registered types, by the names of their fields, or their `__setstate__`, and no more memory
+    is asked for than the document has bytes, times a constant, and the arrays that the caller
+    allows.
 
     Raises
     ------
@@ -32,21 +35,20 @@ class Decoder:
         Without the name of a file.
     """
 
-    def __init__(self, document: bytes, types: Iterable[type]) -> None:
-        self._types = registry(types)
+    def __init__(self, document: bytes) -> None:
         try:
             parsed = json.loads(document.decode("utf-8", "surrogatepass"))
-            self._fields = {name: list(fields) for name, fields in parsed["types"].items()}
+            self._fields = {name: list(names) for name, names in parsed["types"].items()}
             self._described = [(dtype, tuple(shape), o) for dtype, shape, o in parsed["arrays"]]
             self._items = list(parsed["items"])
             self._root = parsed["value"]
         except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
             raise _malformed() from None
-        for name, fields in self._fields.items():
-            expected = init_fields(self._type(name, dataclasses.is_dataclass))
-            if sorted(map(str, fields)) != sorted(expected):
+        for name, names in self._fields.items():
+            expected = fields(_type(name, dataclasses.is_dataclass))
+            if sorted(map(str, names)) != sorted(expected):
                 raise ArchiveError(
-                    f"holds a {name} of ({shown(', '.join(map(str, fields)))}); "
+                    f"holds a {name} of ({shown(', '.join(map(str, names)))}); "
                     f"expected ({', '.join(expected)})"
                 )
 
@@ -76,6 +78,7 @@ class Decoder:
             "dict": self._dict,
             "enum": self._enum,
             "object": self._object,
+            "state": self._state,
             "array": lambda position: self._arrays[_index(position)],
             "scalar": _scalar,
             "int": lambda digits: int(digits, 16),
@@ -104,7 +107,7 @@ class Decoder:
         return made
 
     def _enum(self, name: str, member: str) -> Enum:
-        kind = self._type(name, lambda cls: issubclass(cls, Enum))
+        kind = _type(name, lambda cls: issubclass(cls, Enum))
         if member not in kind.__members__:
             raise ArchiveError(
                 f"holds {shown(f'{name}.{member}')}; expected {', '.join(kind.__members__)}"
@@ -113,21 +116,38 @@ class Decoder:
 
     def _object(self, name: str, *slots: Any) -> Any:
         values = dict(zip(self._fields[name], map(self._filled, slots), strict=True))
-        try:
-            return self._types[name](**values)
-        except MemoryError:
-            raise
-        except Exception as error:  # whatever validation makes of values it was never meant for
-            why = shown(f"{type(error).__name__}: {error}")
-            raise ArchiveError(f"holds what is no {name} ({why}); expected valid values") from None
+        kind = _type(name, lambda cls: dataclasses.is_dataclass(cls) and not has_own_state(cls))
+        with _validation(name):
+            return kind(**values)
 
-    def _type(self, name: Any, is_fit: Callable[[type], bool]) -> Any:
-        if type(name) is not str:
-            raise _malformed()
-        if name not in self._types or not is_fit(self._types[name]):
-            expected = ", ".join(self._types) or "plain values"
-            raise ArchiveError(f"holds an unknown {shown(name)}; expected {expected}")
-        return self._types[name]
+    def _state(self, name: str, slot: Any) -> Any:
+        kind = _type(name, lambda cls: dataclasses.is_dataclass(cls) and has_own_state(cls))
+        state = self._filled(slot)
+        with _validation(name):
+            made = kind.__new__(kind)
+            made.__setstate__(state)
+            return made
+
+
+@contextmanager
+def _validation(name: str) -> Iterator[None]:
+    """Turn whatever validation makes of values that it was never meant for into one error."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        why = shown(f"{type(error).__name__}: {error}")
+        raise ArchiveError(f"holds what is no {name} ({why}); expected valid values") from None
+
+
+def _type(name: Any, is_fit: Callable[[type], bool]) -> Any:
+    if type(name) is not str:
+        raise _malformed()
+    if name not in TYPES or not is_fit(TYPES[name]):
+        expected = shown(", ".join(TYPES)) or "plain values"
+        raise ArchiveError(f"holds an unknown {shown(name)}; expected {expected}")
+    return TYPES[name]
 
 
 def _index(position: Any) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.items import INLINE, init_fields, is_plain, order_of, registry, shown
+from sdpbb.archive.items import INLINE, is_plain, order_of, shown
+from sdpbb.archive.stored import TYPES, fields, has_own_state
 
 
 class Encoder:
@@ -24,9 +24,8 @@ class Encoder:
         For what an archive does not hold, with notes that say where in the value it is.
     """
 
-    def __init__(self, value: Any, types: Iterable[type]) -> None:
+    def __init__(self, value: Any) -> None:
         self.arrays: list[NDArray] = []
-        self._names = {cls: name for name, cls in registry(types).items()}
         self._fields: dict[str, list[str]] = {}
         self._items: list[list] = []
         # By identity: the slot of what is stored, None while its parts are. The objects are kept
@@ -70,7 +69,7 @@ class Encoder:
         kind = type(value)
         if kind is tuple or kind is list:
             return [kind.__name__, *map(self._slot, value)]
-        if kind in self._names:
+        if TYPES.get(kind.__name__) is kind:
             return self._registered(value)
         if kind is dict:
             item: list = ["dict"]
@@ -88,19 +87,20 @@ class Encoder:
             return ["int", f"{value:x}"]
         if kind is float:
             return ["float", struct.pack(">d", value).hex()]
-        names = ", ".join(self._names.values())
-        raise _unsupported(value, f"plain values, arrays of numbers and the types {names}")
+        raise _unsupported(value, "plain values, arrays of numbers and registered types")
 
     def _registered(self, value: Any) -> list:
         kind = type(value)
-        name = self._names[kind]
+        name = kind.__name__
         if isinstance(value, Enum):
             # A combination of flags has no name of its own.
             if kind.__members__.get(value.name) is not value:
                 raise _unsupported(value, f"a member of {name}")
             return ["enum", name, value.name]
+        if has_own_state(kind):
+            return ["state", name, self._noted(value.__getstate__(), f"in the state of a {name}")]
         if name not in self._fields:
-            self._fields[name] = init_fields(kind)
+            self._fields[name] = fields(kind)
         slots = [
             self._noted(getattr(value, field), f"in the field {field} of a {name}")
             for field in self._fields[name]

@@ -23,7 +23,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
@@ -59,8 +59,8 @@ class ArchiveHeader:
     version: str
 
 
-def write_archive(path: FilePath, kind: str, value: Any, types: Iterable[type]) -> None:
-    """Write a value of the given types (see `sdpbb.archive`) to path, wholly or not at all.
+def write_archive(path: FilePath, kind: str, value: Any) -> None:
+    """Write a value (see `sdpbb.archive`) to path, wholly or not at all.
 
     kind : a noun that messages call the file by ("checkpoint"); reading asks for the same
 
@@ -74,7 +74,7 @@ def write_archive(path: FilePath, kind: str, value: Any, types: Iterable[type]) 
     OSError
         See `sdpbb.files.replacement`. What was at path is still there.
     """
-    encoder = Encoder(value, types)
+    encoder = Encoder(value)
     document = encoder.document()
     lengths = {"document": len(document), "arrays": sum(array.nbytes for array in encoder.arrays)}
     line = json.dumps({"kind": kind, "sdpbb": _version()} | lengths).encode()
@@ -95,7 +95,6 @@ def write_archive(path: FilePath, kind: str, value: Any, types: Iterable[type]) 
 def read_archive(
     path: FilePath,
     kind: str,
-    types: Iterable[type],
     accept: Callable[[ArchiveHeader], None] | None = None,
 ) -> Any:
     """The value in an archive of a kind.
@@ -104,9 +103,9 @@ def read_archive(
         if the version is not to its liking (the file's name is put before that of an ArchiveError).
         Without it, any version will do whose dataclasses have the same fields
 
-    The constructors of `types` are called, with values that passed the checksum but that somebody
-    may have made up; nothing else is, and memory is taken in proportion to the file. Arrays are
-    writable.
+    The constructors of stored types are called (or `__setstate__`, where they have one), with
+    values that passed the checksum but that somebody may have made up; nothing else is, and memory
+    is taken in proportion to the file. Arrays are writable.
 
     Raises
     ------
@@ -119,7 +118,7 @@ def read_archive(
         if accept is not None:
             accept(header)
         try:
-            decoder = Decoder(document, types)
+            decoder = Decoder(document)
             del document
             arrays = []
             for array in decoder.blank_arrays(n_bytes):

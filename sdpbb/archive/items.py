@@ -15,16 +15,13 @@ item is a list that begins with a word:
     "dict", key, slot ...       "int", hexadecimal
     "enum", type, member        "float", its bytes (big-endian) in hexadecimal
     "object", type, slot ...    in the order of the type's fields
+    "state", type, slot         what its __getstate__ returned
 
 and refers only to items before it, so that reading needs no recursion and nothing holds itself.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-from collections.abc import Iterable
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -39,33 +36,6 @@ INLINE = range(-(2**63), 2**63)
 def is_plain(dtype: Any) -> bool:
     """Whether dtype is the string (`np.dtype.str`) of a type of arrays that archives hold."""
     return type(dtype) is str and dtype in _DTYPES
-
-
-def registry(types: Iterable[type]) -> dict[str, type]:
-    """The types by their names.
-
-    Raises
-    ------
-    TypeError
-        If one cannot be stored, or two have one name: told the programmer, whatever the file.
-    """
-    named: dict[str, type] = {}
-    for cls in types:
-        if named.setdefault(cls.__name__, cls) is not cls:
-            raise TypeError(f"two of the types of an archive have the name {cls.__name__}")
-        if issubclass(cls, Enum):
-            continue
-        if not dataclasses.is_dataclass(cls):
-            raise TypeError(f"{cls.__name__} is neither a dataclass nor an enum")
-        # Otherwise it could be written but not rebuilt from its fields.
-        if set(inspect.signature(cls).parameters) != set(init_fields(cls)):
-            raise TypeError(f"{cls.__name__} is not made from its fields alone")
-    return named
-
-
-def init_fields(cls: Any) -> list[str]:
-    """The names of the fields that a dataclass is made from."""
-    return [field.name for field in dataclasses.fields(cls) if field.init]
 
 
 def order_of(array: NDArray) -> str:

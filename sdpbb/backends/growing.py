@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
+from sdpbb.archive.stored import stored
 from sdpbb.backends.highs import expect_ok, holding, run
 from sdpbb.errors import BackendFailure
 
@@ -21,6 +22,7 @@ _LOWER = int(highspy.HighsBasisStatus.kLower)
 _STATUSES = {int(status): status for status in highspy.HighsBasisStatus.__members__.values()}
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Basis:
     """Which columns (p,) and rows (q,) are basic, and at which side the others are: the codes of

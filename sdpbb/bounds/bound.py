@@ -10,9 +10,11 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.problem import Contraction
 
 
+@stored
 @dataclass(frozen=True, order=True)
 class SafeBound:
     """A number that is proven to be at most the sum of squares of every clustering of a node.

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
     Bounding,
     BoundProgress,
@@ -48,6 +49,7 @@ STATED_ROUNDING = 1e-11
 SHARE, PROVISIONAL_SHARE = 0.5, 0.05
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class BoundProof:
     """What proves a bound for all clusterings of some blocks.
@@ -62,6 +64,7 @@ class BoundProof:
     evidence: Evidence | None
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class FixingProof:
     """What proves that pairs of points are apart in every clustering of some blocks that costs less
@@ -81,6 +84,7 @@ Warm = TypeVar("Warm")
 Argument = DualPoint | Lagrangian | Enumerated
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class CertifiedState:
     """Where a run was left.
@@ -96,10 +100,9 @@ class CertifiedState:
     argument: Argument | None
 
 
-STATE_TYPES = (
-    *(CertifiedState, BoundProof, FixingProof),
-    *(Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES),
-)
+# The checker imports nothing else of this package, so it cannot register its own.
+for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES):
+    stored(_evidence)
 
 
 class CertifiedBounding(Generic[Warm]):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
     BoundProgress,
     Pairs,
@@ -41,6 +42,7 @@ from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class HybridWarmStart:
     """What a child starts from.
@@ -58,6 +60,7 @@ class HybridWarmStart:
     generates: bool
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class HybridState:
     """Where the bounding of a node was left: the parts that have begun, and the best bound.
@@ -76,9 +79,6 @@ class HybridState:
     is_easy: bool
     generates: bool
     n_dropped: int
-
-
-STATE_TYPES = (HybridWarmStart, HybridState)
 
 
 class HybridBounding:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sdpbb.archive.stored import stored
 from sdpbb.domains import check_fields, wrong
 
 
+@stored
 @dataclass(frozen=True)
 class HybridParameters:
     """How the two are combined.

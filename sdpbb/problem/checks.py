@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
 from sdpbb.problem.integers import complaint, inexact_entries, may_be_inexact
@@ -31,6 +32,7 @@ _NOT_NUMBERS = {
 }
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class SoftPairs:
     """Pairs that ought to be kept, each with the confidence in it.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.budgets import PointBudget
 from sdpbb.problem.pairs import pairs_farther_than
@@ -75,6 +76,7 @@ class BuiltInConstraint(ClusterConstraint):
         return np.empty((0, 2), np.intp)
 
 
+@stored
 @dataclass(frozen=True)
 class MaximumSize(BuiltInConstraint):
     """A cluster has at most `limit` points: |C| <= limit.
@@ -94,6 +96,7 @@ class MaximumSize(BuiltInConstraint):
         return PointBudget(np.ones(n), _no_pairs(), self.limit)
 
 
+@stored
 @dataclass(frozen=True)
 class MaximumDiameter(BuiltInConstraint):
     """No two points of a cluster are more than `distance` apart; the engine makes cannot-links of
@@ -131,6 +134,7 @@ class _OnPoints(BuiltInConstraint):
         return self.points
 
 
+@stored
 @dataclass(frozen=True)
 class MaximumOverlap(_OnPoints):
     """A cluster has at most `limit` of some points X: |C n X| <= limit.
@@ -153,6 +157,7 @@ class MaximumOverlap(_OnPoints):
         return PointBudget(weights, _no_pairs(), self.limit)
 
 
+@stored
 @dataclass(frozen=True)
 class MinimumDifference(_OnPoints):
     """A cluster has at most `limit` points besides some points X: |C \\ X| <= limit.
@@ -174,6 +179,7 @@ class MinimumDifference(_OnPoints):
         return PointBudget(weights, _no_pairs(), self.limit)
 
 
+@stored
 @dataclass(frozen=True)
 class SoftCannotLinks(BuiltInConstraint):
     """A cluster holds at most `limit` of some pairs of points.
@@ -207,6 +213,7 @@ class SoftCannotLinks(BuiltInConstraint):
         return np.array(self.pairs, np.intp).reshape(-1, 2)
 
 
+@stored
 @dataclass(frozen=True)
 class AllOf(ClusterConstraint):
     """A cluster keeps all of some constraints.
@@ -223,6 +230,7 @@ class AllOf(ClusterConstraint):
         return all(is_allowed(each, instance, members) for each in self.constraints)
 
 
+@stored
 @dataclass(frozen=True)
 class AnyOf(ClusterConstraint):
     """A cluster keeps at least one of some constraints, not necessarily that of other clusters.

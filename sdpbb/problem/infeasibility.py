@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from sdpbb.archive.stored import stored
 
+
+@stored
 class InfeasibilityKind(Enum):
     """The argument that proves an instance (or a node of the tree) infeasible."""
 
@@ -21,6 +24,7 @@ class InfeasibilityKind(Enum):
     """The search has looked everywhere."""
 
 
+@stored
 @dataclass(frozen=True)
 class Infeasibility:
     """A proof that no clustering exists.

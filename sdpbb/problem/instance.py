@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.problem.checks import (
@@ -33,6 +34,7 @@ from sdpbb.problem.points_file import read_points
 from sdpbb.problem.textfile import FilePath
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Instance:
     """A constrained minimum sum-of-squares clustering instance.

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 
@@ -16,6 +17,7 @@ from sdpbb.files import shown_path
 MAX_ROWS = 2**31
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class PairLines:
     """Where pairs are stated.
@@ -87,6 +89,7 @@ def _nowhere() -> PairLines:
     return PairLines(np.empty((0, 2), np.intp), np.empty(0, np.intp), 0)
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Origin:
     """Where an instance is from, so that messages speak of it as its user does.

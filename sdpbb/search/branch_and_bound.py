@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.executors.pool import Completion
 from sdpbb.result import Termination
@@ -36,6 +37,7 @@ SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
 GRACE = 0.5
 
 
+@stored
 @dataclass
 class SearchStatistics:
     """What the search took; the root's figures are set when it is left.

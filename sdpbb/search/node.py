@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.problem.graph import by_first_occurrence
@@ -21,6 +22,7 @@ def _no_pairs() -> NDArray[np.intp]:
     return np.empty((0, 2), np.intp)
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Fixings:
     """Pairs of points, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering of a
@@ -58,6 +60,7 @@ def _refined(
     return by_first_occurrence(one * (int(other.max()) + 1) + other)
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Node:
     """A set of clusterings: those of the instance that keep further must-links and cannot-links.
@@ -91,6 +94,7 @@ class Node:
         return max(self.lower, min(bound, SafeBound(self.fixings.below)))
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class EvaluationState:
     """Where the evaluation of a node was left, so that it goes on as if it had not been.

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from heuristics.parameters import MultiStartParameters
+from sdpbb.archive.stored import stored
 from sdpbb.domains import check_fields
 from sdpbb.errors import ParameterError
 
 
+@stored
 @dataclass(frozen=True)
 class HeuristicSchedule:
     """When upper bounds are looked for, and how hard.
@@ -30,6 +32,7 @@ class HeuristicSchedule:
         check_fields(self)
 
 
+@stored
 @dataclass(frozen=True)
 class BranchingParameters:
     """How the pair to branch on is chosen.
@@ -53,6 +56,7 @@ class BranchingParameters:
 STRONG_BRANCHING = BranchingParameters(n_candidates=10)
 
 
+@stored
 @dataclass(frozen=True)
 class SearchParameters:
     """What the search does besides bounding.

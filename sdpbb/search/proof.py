@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.search.node import Pair
 
 
+@stored
 @dataclass(frozen=True)
 class Refutation:
     """A pair of points that is linked as said, because the other way nothing better is left.
@@ -23,6 +25,7 @@ class Refutation:
     alternative: int
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class FixingStep:
     """Pairs fixed in all clusterings of a node that cost less than `below`; see `FixingProof`."""
@@ -32,6 +35,7 @@ class FixingStep:
     proof: FixingProof | None = None
 
 
+@stored
 @dataclass(frozen=True)
 class SplitEnd:
     """A node's two children, as proof nodes."""
@@ -41,6 +45,7 @@ class SplitEnd:
     apart: int
 
 
+@stored
 @dataclass
 class ProofNode:
     """What is known about a node, in the order in which it was found.
@@ -53,6 +58,7 @@ class ProofNode:
     is_infeasible: bool = False
 
 
+@stored
 @dataclass
 class SearchProof:
     """The nodes of the tree, those that it has given no number included.
@@ -113,9 +119,6 @@ class NewChild:
     number: int | None
     is_infeasible: bool = False
     proof: BoundProof | None = None
-
-
-STATE_TYPES = (SearchProof, ProofNode, FixingStep, Refutation, SplitEnd)
 
 
 def _add(node: ProofNode, proof: BoundProof) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.result import relative_gap
 from sdpbb.search.events import Branched, Child, NodeEnd, NodeEvent, NodeLeft
@@ -17,6 +18,7 @@ from sdpbb.search.node import Fixings, Node, Outcome, Pair
 from sdpbb.search.tolerances import Tolerances
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class TreeState:
     """All that a tree consists of, for a checkpoint.

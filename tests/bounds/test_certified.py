@@ -8,7 +8,6 @@ from sdpbb.bounds.certified import CertifiedBounding, proof_of
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.checkpoint import STORED_TYPES
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction
 from tests.enumeration import optimum
@@ -59,8 +58,8 @@ def test_left_after_every_step_it_goes_on_to_the_last_bit(name, tmp_path):
         assert_same_evidence(whole.proof().evidence, run.proof().evidence)
         if one.stalled:
             break
-        write_archive(tmp_path / "state", "state", run.state, STORED_TYPES)
-        state = read_archive(tmp_path / "state", "state", STORED_TYPES)
+        write_archive(tmp_path / "state", "state", run.state)
+        state = read_archive(tmp_path / "state", "state")
         run = bounding.resume(contraction, state)
 
 

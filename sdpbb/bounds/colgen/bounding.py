@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
     BoundProgress,
     Pairs,
@@ -16,14 +17,12 @@ from sdpbb.bounds.bound import (
     endless,
     matrices_mebibytes,
 )
-from sdpbb.bounds.colgen import generation
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation, GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import CentreParameters, ColgenParameters
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
-from sdpbb.bounds.colgen.pricing.search import ClusterSearchState
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
@@ -33,6 +32,7 @@ from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
 
 
+@stored
 @dataclass(eq=False)
 class ColgenState:
     """State of the bounding of a node: that of the parts that have begun.
@@ -47,16 +47,6 @@ class ColgenState:
     known: NDArray[np.intp] | None = None
     generation: GenerationState | None = None
     enumeration: EnumerationState | None = None
-
-
-# All that states and warm starts consist of, apart from plain values and arrays.
-STATE_TYPES = (
-    *generation.STATE_TYPES,
-    ClusterSearchState,
-    PricerState,
-    EnumerationState,
-    ColgenState,
-)
 
 
 # Matrices over the blocks that pricing holds, those of what clusters may spend besides.

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.archive.stored import stored
 from sdpbb.problem import Contraction
 
 Members = NDArray[np.bool_]
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class PackedColumns:
     """Sets of blocks with one bit per block, as states and warm starts hold them.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.parameters import EnumerationParameters
@@ -23,6 +24,7 @@ from sdpbb.problem import Contraction
 ROUNDING = 1e-11
 
 
+@stored
 @dataclass(eq=False)
 class EnumerationState:
     """State of an `Enumeration`.

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.backends.growing import Basis
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
 from sdpbb.bounds.colgen.master import Master, MasterSolution, MasterState, Phase
@@ -42,6 +42,7 @@ _ROOM = 1e-9
 _RUNG, _WORTH = 0.2, 0.1
 
 
+@stored
 class Event(Enum):
     """Result of a step."""
 
@@ -69,6 +70,7 @@ class Step:
     n_columns: int
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class ExactPricing:
     """Unfinished exact pricing.
@@ -87,6 +89,7 @@ class ExactPricing:
     has_climbed: bool = False
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class FarkasPricing:
     """Unfinished exact pricing in the phase FEASIBILITY: whole prices, and only larger values than
@@ -96,6 +99,7 @@ class FarkasPricing:
     target: int
 
 
+@stored
 @dataclass(eq=False)
 class GenerationState:
     """State of a `Generation`.
@@ -125,6 +129,7 @@ class GenerationState:
     n_steps: int = 0
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class GenerationWarmStart:
     """Warm start of a child: clusters and dual values of its parent.
@@ -149,24 +154,6 @@ class GenerationWarmStart:
         prices = np.zeros(child.n_blocks)
         np.add.at(prices, child.block_of[first], self.duals.prices)
         return columns, DualValues(prices, self.duals.sigma)
-
-
-# What a state and a warm start are made of.
-STATE_TYPES = (
-    GenerationState,
-    GenerationWarmStart,
-    Event,
-    ExactPricing,
-    FarkasPricing,
-    MasterState,
-    Phase,
-    Basis,
-    StabilisationState,
-    DualValues,
-    PrimalState,
-    PackedColumns,
-    Lagrangian,
-)
 
 
 class Generation:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
+from sdpbb.archive.stored import stored
 from sdpbb.backends.growing import Basis, GrowingModel, Vertex
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.parameters import MasterParameters
@@ -31,6 +32,7 @@ _LARGEST_COST = 1e15
 _FEASIBLE = 1e-7
 
 
+@stored
 class Phase(Enum):
     """Objective of the master programme."""
 
@@ -73,6 +75,7 @@ class MasterSolution:
     perturbation: float
 
 
+@stored
 @dataclass(eq=False)
 class MasterState:
     """State of a `Master`.

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
 from sdpbb.domains import check_fields
 from sdpbb.errors import ParameterError
@@ -13,6 +14,7 @@ from sdpbb.errors import ParameterError
 Scheme = Literal["auto", "none", "perturbation", "smoothing", "box"]
 
 
+@stored
 @dataclass(frozen=True)
 class MasterParameters:
     """The restricted master programme.
@@ -41,6 +43,7 @@ class MasterParameters:
             raise ParameterError(f"parameters of the master out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class StabilisationParameters:
     """What keeps the prices from jumping.
@@ -87,6 +90,7 @@ class StabilisationParameters:
             raise ParameterError(f"parameters of the box out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class GenerationParameters:
     """The loop.
@@ -115,6 +119,7 @@ class GenerationParameters:
             raise ParameterError(f"parameters of the integer programme out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class PricingParameters:
     """Pricing.
@@ -134,6 +139,7 @@ class PricingParameters:
             raise ParameterError(f"parameters of pricing out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class CentreParameters:
     """Where the first prices come from: the semidefinite bound, unless pricing is easy.
@@ -157,6 +163,7 @@ class CentreParameters:
             raise ParameterError(f"parameters of the first prices out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class EnumerationParameters:
     """Enumeration of the clusters that a better clustering can have, and their partitioning.
@@ -184,6 +191,7 @@ class EnumerationParameters:
             raise ParameterError(f"parameters of the enumeration out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class ColgenParameters:
     """Bounding by column generation."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sdpbb.archive.stored import stored
 from sdpbb.domains import check_fields
 from sdpbb.errors import ParameterError
 
 
+@stored
 @dataclass(frozen=True)
 class PartitioningParameters:
     """The proof from enumerated clusters. None of these numbers affects what is proven.

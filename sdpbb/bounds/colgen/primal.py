@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.master import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import GenerationParameters
@@ -19,6 +20,7 @@ from sdpbb.problem import Contraction
 _WHOLE = 1e-6
 
 
+@stored
 @dataclass(eq=False)
 class PrimalState:
     """State of a `Primal`.

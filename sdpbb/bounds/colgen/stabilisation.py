@@ -14,10 +14,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.master import MasterSolution, Penalty
 from sdpbb.bounds.colgen.parameters import Scheme, StabilisationParameters
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class DualValues:
     """Dual values of the master programme: prices (m,) of the blocks, sigma of a cluster."""
@@ -57,6 +59,7 @@ class Observation:
     proven: bool
 
 
+@stored
 @dataclass(eq=False)
 class StabilisationState:
     """State of a scheme.

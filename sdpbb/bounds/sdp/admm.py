@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
@@ -15,6 +16,7 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, Subspace
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class AdmmState:
     """The variables of the method between two iterations, in the coordinates of Y."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.backends.conic import require
 from sdpbb.bounds.bound import (
     BoundProgress,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class SdpWarmStart:
     """What a child starts from: its parent's last iterate, in the coordinates of Z.
@@ -68,6 +70,7 @@ class SdpWarmStart:
         return dual, weights @ self.Z.astype(np.float64) @ weights.T
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class SdpState:
     """Where the bounding of a node was left.

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
 from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound, SecondsLeft, endless
 from sdpbb.bounds.sdp.bounding import SdpWarmStart
@@ -29,6 +30,7 @@ ZERO = 1e-7
 STEPS = tuple(10.0**power for power in range(-2, 7))
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class ConicState:
     """Where the bounding of a node was left.

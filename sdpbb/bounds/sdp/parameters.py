@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts import SeparationParameters
 from sdpbb.domains import check_fields, wrong
 from sdpbb.errors import ParameterError
 
 
+@stored
 @dataclass(frozen=True)
 class SpectrumParameters:
     """When the projection onto the spectral set may be inexact. It only steers the method; no
@@ -40,6 +42,7 @@ class SpectrumParameters:
             raise ParameterError(f"spectrum parameters out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class AdmmParameters:
     """The first-order method's numbers; the data are scaled so that ||K||_F = 1.
@@ -68,6 +71,7 @@ class AdmmParameters:
             raise ParameterError(f"ADMM parameters out of their domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class Patience:
     """A node is given up when in `iterations` iterations the distance between its best bound and
@@ -83,6 +87,7 @@ class Patience:
             raise ParameterError(f"patience out of its domain: {self}")
 
 
+@stored
 @dataclass(frozen=True)
 class ConicParameters:
     """Where another solver solves each relaxation, in rounds of cuts.
@@ -110,6 +115,7 @@ class ConicParameters:
 SOLVERS = ("admm", "clarabel", "scs")
 
 
+@stored
 @dataclass(frozen=True)
 class SdpParameters:
     """The bounding of a node.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -15,6 +16,7 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 _EPS = float(np.finfo(np.float64).eps)
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class DualPoint:
     """Dual values of a node, in units of its relaxation's scale.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
 
 
@@ -32,6 +33,7 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
     return float(values[-1]) - cap
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Subspace:
     """What the next projection starts from.

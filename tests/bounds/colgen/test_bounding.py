@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
 from sdpbb.bounds.bound import Bounding, BoundRun, SafeBound
-from sdpbb.bounds.colgen.bounding import STATE_TYPES, ColgenBounding, ColgenRun, known_columns
+from sdpbb.bounds.colgen.bounding import ColgenBounding, ColgenRun, known_columns
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
     ColgenParameters,
@@ -269,7 +269,7 @@ def test_states_and_warm_starts_go_into_archives(tmp_path):
     bounding = ColgenBounding(ENGINES["in short slices"])
     run = bounding.start(contraction, None)
     cutoff = 4.2  # somewhat above the value of the master programme
-    path, types = tmp_path / "state", (SafeBound, *STATE_TYPES)
+    path = tmp_path / "state"
     kinds = set()
     for _ in range(3000):
         state = run.state
@@ -277,8 +277,8 @@ def test_states_and_warm_starts_go_into_archives(tmp_path):
         kind = (searches, state.enumeration is not None)
         if kind not in kinds:  # each phase once
             kinds.add(kind)
-            write_archive(path, "test", (state, run.warm_start()), types)
-            state, warm_start = read_archive(path, "test", types)
+            write_archive(path, "test", (state, run.warm_start()))
+            state, warm_start = read_archive(path, "test")
             assert isinstance(bounding.start(contraction, warm_start), ColgenRun)
             run = bounding.resume(contraction, state)
             path.unlink()

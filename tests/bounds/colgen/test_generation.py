@@ -9,9 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
-from sdpbb.bounds.bound import SafeBound
 from sdpbb.bounds.colgen.columns import Columns, allowed
-from sdpbb.bounds.colgen.generation import STATE_TYPES, Event, Generation, Step
+from sdpbb.bounds.colgen.generation import Event, Generation, Step
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     GenerationParameters,
@@ -33,8 +32,6 @@ from tests.bounds.colgen.brute_force import (
 
 SCHEMES = ("auto", "none", "perturbation", "smoothing", "box")
 SEEDS = st.integers(0, 10**6)
-
-TYPES = (SafeBound, *STATE_TYPES)
 
 
 def parameters(scheme: str) -> ColgenParameters:
@@ -222,8 +219,8 @@ def test_an_archive_holds_every_state(tmp_path, n_steps, k):
     for _ in range(n_steps):
         straight.step(math.inf)
     path = tmp_path / "state"
-    write_archive(path, "state", (straight.state, straight.warm_start()), TYPES)
-    state, warm = read_archive(path, "state", TYPES)
+    write_archive(path, "state", (straight.state, straight.warm_start()))
+    state, warm = read_archive(path, "state")
     other = Generation(contraction, copy.copy(pricer), parameters("box"), state=state)
     assert len(warm.for_child(contraction)[0]) == len(straight.columns)
     for _ in range(50):

@@ -27,7 +27,7 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.parameters import ConicParameters, Patience, SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import safe_bound
-from sdpbb.checkpoint import STORED_TYPES, read_checkpoint
+from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.options import SdpSolver
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
@@ -321,8 +321,8 @@ def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
     run, path = made.start(contraction, None), tmp_path / "state"
     n_cuts = []
     for rounds in range(3):
-        write_archive(path, "test", (run.state, run.warm_start()), STORED_TYPES)
-        state, warm_start = read_archive(path, "test", STORED_TYPES)
+        write_archive(path, "test", (run.state, run.warm_start()))
+        state, warm_start = read_archive(path, "test")
         other = made.resume(contraction, state)
         assert other.n_iterations == run.n_iterations == rounds
         assert made.start(contraction, warm_start).n_iterations == 0

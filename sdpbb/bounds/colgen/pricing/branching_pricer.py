@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Members
 from sdpbb.bounds.colgen.parameters import PricingParameters
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
@@ -21,6 +22,7 @@ _LARGEST_WHOLE = 2.0**53
 SIZE_NODE = 8
 
 
+@stored
 @dataclass(eq=False)
 class PricerState:
     """State of a pricer.

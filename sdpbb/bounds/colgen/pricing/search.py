@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Members
 from sdpbb.bounds.colgen.pricing import search_kernels as kernels
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
@@ -32,6 +33,7 @@ from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Scratch, Stack
 ROOM = 1000
 
 
+@stored
 @dataclass(eq=False)
 class ClusterSearchState:
     """State of a `ClusterSearch`. It is stored without the unused levels of its stack.
@@ -55,8 +57,8 @@ class ClusterSearchState:
         levels = Stack(*self.stack)
         m, p = levels.chosen.shape[1], levels.moment.shape[1]
         full = _empty_stack(m, p, levels.used.shape[1])
-        for array, stored in zip(full, levels, strict=True):
-            array[: len(stored)] = stored
+        for array, kept in zip(full, levels, strict=True):
+            array[: len(kept)] = kept
         self.stack = tuple(full)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
+@stored
 @dataclass(frozen=True)
 class SeparationParameters:
     """The families of cuts of a bounding, in the order in which a round adds their cuts."""

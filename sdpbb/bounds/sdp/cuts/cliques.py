@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.cliques import Cliques
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
+@stored
 @dataclass(frozen=True)
 class CliqueCuts(CutFamily):
     """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2).

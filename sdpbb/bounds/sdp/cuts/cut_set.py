@@ -8,11 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.checker import cuts as checker_cuts
 from sdpbb.checker.cuts.family import CutFamily as CheckedFamily
 from sdpbb.checker.cuts.stars import Stars
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class CutSet:
     """Inequalities sum_p coefficient_p Z[row_p, column_p] >= rhs over the clustering matrix Z.
@@ -186,6 +188,7 @@ class ScaledCuts:
         return self.cuts.start
 
 
+@stored
 @dataclass(frozen=True, eq=False)
 class Members:
     """The blocks that cuts are made of, from which the checker computes their terms again: of a

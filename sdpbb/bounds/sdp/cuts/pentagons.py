@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.pentagons import Pentagons, pentagon_terms
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
+@stored
 @dataclass(frozen=True)
 class PentagonCuts(CutFamily):
     """Pentagon cuts through groups of blocks that share almost all of their clusters.

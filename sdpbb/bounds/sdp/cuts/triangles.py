@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
+@stored
 @dataclass(frozen=True)
 class TriangleCuts(CutFamily):
     """Triangle cuts, separated exactly up to the numbers below.
