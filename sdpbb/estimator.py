@@ -23,7 +23,7 @@ from sdpbb.interruption import Interrupted
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import check_exact
-from sdpbb.problem.frames import check_numbers, checked_columns, distinct_columns, is_frame
+from sdpbb.problem.frames import check_numbers, distinct_columns, is_frame, left_out_columns
 from sdpbb.report import STOPPED_BY, ProgressTable
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
@@ -146,7 +146,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         parameters = self._parameters()
         if is_frame(X):
             with _as_value_errors():
-                checked_columns(distinct_columns(X), self.index_column, ())
+                left_out_columns(distinct_columns(X), self.index_column, ())
         points = validate_data(self, self._features(X), dtype=np.float64)
         if self.n_clusters > len(points):
             raise InvalidInstance(

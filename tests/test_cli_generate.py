@@ -11,7 +11,7 @@ import pytest
 from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import GENERATE_EXIT_CODES
 from sdpbb.constraint_sets.drawing import Drawing
-from sdpbb.problem.constraints_file import READERS, read_constraints
+from sdpbb.problem.files.constraint_formats import READERS, read_constraints
 
 LABELS = np.repeat([0, 1, 2], 10)
 

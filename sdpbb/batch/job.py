@@ -15,7 +15,7 @@ from typing import Any
 from sdpbb.bounds.sdp.parameters import SOLVERS, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem.constraints_file import check_format
+from sdpbb.problem.files.constraint_formats import check_format
 from sdpbb.problem.textfile import shown
 
 LONGEST_NAME = 200

@@ -18,7 +18,7 @@ from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.constraint_sets.drawing import Drawing
-    from sdpbb.problem.constraints import Constraints
+    from sdpbb.problem.files.constraints import Constraints
 
 
 def generate(
@@ -113,8 +113,8 @@ def generate(
     """
     with one_line_errors():
         from sdpbb.constraint_sets.drawing import Drawing
-        from sdpbb.problem.constraints_file import constraints_text
-        from sdpbb.problem.labels_file import read_labels
+        from sdpbb.problem.files.constraint_formats import constraints_text
+        from sdpbb.problem.formats import read_labels
 
         drawing = Drawing(
             pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed

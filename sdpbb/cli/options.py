@@ -52,7 +52,7 @@ Constraints = Annotated[
 
 
 class ConstraintsFileFormat(StrEnum):
-    """The formats of files of constraints, as `sdpbb.problem.constraints_file` names them."""
+    """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
     PC_SOS_SDP = "pc-sos-sdp"
     CCCG = "cccg"

@@ -123,7 +123,7 @@ def _content(path: str) -> bytes:
 
 def _verdict(content: bytes, inputs: InputFiles, labels: str | None) -> Verdict:
     from sdpbb.checker.certificate import Certificate
-    from sdpbb.problem.labels_file import read_labels
+    from sdpbb.problem.formats import read_labels
     from sdpbb.verification import verdict_on
 
     certificate = Certificate.read(content)

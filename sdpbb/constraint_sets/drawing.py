@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sdpbb.constraint_sets import procedures
 from sdpbb.errors import ParameterError
-from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.files.constraints import Constraints
 
 
 @dataclass(frozen=True)

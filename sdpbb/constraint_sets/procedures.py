@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import ParameterError
-from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.instance import SoftPairs
 from sdpbb.problem.pairs import MAX_PAIRS
 

@@ -38,9 +38,9 @@ Constraints
     `sml_proba` and `scl_proba`, which are the weights of the soft constraints. Any of them may be
     left out.
 
-    `sdpbb.problem.constraints_file.read_constraints` says how the format is told. Text after `#` is
-    a comment, except in JSON. Rows are numbered from 0; from 1 where one_based says so; or they are
-    called by the names in the column index_column of the points.
+    `read_constraints` says how the format is told. Text after `#` is a comment, except in JSON.
+    Rows are numbered from 0; from 1 where one_based says so; or they are called by the names in the
+    column index_column of the points.
 
 Labels
     One per line, in the order of the points: integers as written; as read, whole numbers (1 and 1.0
@@ -54,16 +54,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdpbb.problem.constraints_file import Constraints, read_constraints, write_constraints
+from sdpbb.problem.files.constraint_formats import Constraints, read_constraints, write_constraints
+from sdpbb.problem.files.labels import labels_text, read_labels, write_labels
+from sdpbb.problem.files.points import read_points, write_points
 from sdpbb.problem.instance import Instance
-from sdpbb.problem.labels_file import labels_text, read_labels, write_labels
-from sdpbb.problem.points_file import PointsFile, read_points, write_points
+from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import FilePath
 
 __all__ = [
     "Constraints",
     "FilePath",
-    "PointsFile",
+    "PointTable",
     "labels_text",
     "read_constraints",
     "read_instance",

@@ -24,14 +24,14 @@ from sdpbb.problem.checks import (
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
-from sdpbb.problem.constraints import Constraints
-from sdpbb.problem.constraints_file import check_no_constraints_options, read_constraints
 from sdpbb.problem.coordinates import centred
-from sdpbb.problem.frames import finite_table, is_frame
+from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.points import read_points
+from sdpbb.problem.frames import finite_table, is_frame, numbered
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.pairs import distinct_pairs
-from sdpbb.problem.points_file import read_points
-from sdpbb.problem.textfile import FilePath
+from sdpbb.problem.textfile import FilePath, naming_file
 
 
 @stored
@@ -145,10 +145,8 @@ class Instance:
                 "or a first line n d k"
             )
         k = number_of_clusters(k, len(file.points))
-        try:
+        with naming_file(data):
             points = checked_points(file.points)
-        except InstanceError as error:
-            raise InstanceError(f"{data_name}: {error}") from None
         if constraints is None:
             check_no_constraints_options(constraints_format, one_based)
             stated = Constraints()
@@ -158,9 +156,9 @@ class Instance:
                 len(points),
                 constraints_format,
                 one_based=one_based,
-                row_names=file.row_names,
+                row_names=file.shown_names,
             )
-        origin = Origin(int(one_based), file.row_names, str(constraints or ""))
+        origin = Origin(int(one_based), file.shown_names, str(constraints or ""))
         return cls(points, k, name=Path(data).stem, **stated.arguments(points, origin))
 
     @classmethod
@@ -239,11 +237,11 @@ class Instance:
         return cls(
             table.points,
             k,
-            table.numbered(must_link, "must_link"),
-            table.numbered(cannot_link, "cannot_link"),
+            numbered(must_link, table, "must_link"),
+            numbered(cannot_link, table, "cannot_link"),
             name,
-            table.numbered(soft_must_link, "soft_must_link"),
-            table.numbered(soft_cannot_link, "soft_cannot_link"),
+            numbered(soft_must_link, table, "soft_must_link"),
+            numbered(soft_cannot_link, table, "soft_cannot_link"),
             cluster_constraints,  # type: ignore[arg-type]
             Origin(row_names=table.shown_names),
         )

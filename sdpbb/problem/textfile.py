@@ -1,10 +1,11 @@
-"""Text files to read, with every way in which they can fail to be text told in one line."""
+"""Files to read, with every way in which that can fail told in one line."""
 
 from __future__ import annotations
 
 import codecs
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +66,38 @@ def check_file(path: FilePath, expected: str = "a file") -> None:
         raise InstanceError(f"{name}: there is no such file") from None
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
+@contextmanager
+def errors_as_one_line(
+    path: FilePath, expected: str, errors: tuple[type[Exception], ...]
+) -> Iterator[None]:
+    """Turn what other packages raise on a file within the block into an InstanceError.
+
+    expected : what messages say of what the file should be
+    errors : raised for a file that is something else
+    """
+    check_file(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old formats
+            yield
+    except OSError as error:
+        # Of pyarrow too, for what is wrong inside the file.
+        reason = error.strerror or shown(" ".join(str(error).split()))
+        raise InstanceError(f"{shown_path(path)}: cannot be read ({reason})") from None
+    except errors as error:
+        detail = shown(" ".join(str(error).split()))
+        raise InstanceError(f"{shown_path(path)}: is not {expected} ({detail})") from None
+
+
+@contextmanager
+def naming_file(path: FilePath) -> Iterator[None]:
+    """Begin each InstanceError within the block with the name of the file."""
+    try:
+        yield
+    except InstanceError as error:
+        raise InstanceError(f"{shown_path(path)}: {error}") from None
 
 
 def _encoding(file: Path) -> str:

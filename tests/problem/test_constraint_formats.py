@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import MaximumSize, SoftPairs
-from sdpbb.problem.constraints_file import (
+from sdpbb.problem.files.constraint_formats import (
     READERS,
     Constraints,
     constraints_text,

@@ -3,7 +3,13 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, MaximumSize
-from sdpbb.problem.frames import FrameTable, is_frame, numbered
+from sdpbb.problem.frames import is_frame, numbered, table_of_frame
+from sdpbb.problem.table import PointTable
+
+
+def called(*names) -> PointTable:
+    """Points whose rows have these names."""
+    return PointTable(np.zeros((len(names), 1)), row_names=names)
 
 
 class DataFrame:
@@ -29,7 +35,7 @@ def test_only_frames_are_frames():
 )
 def test_rows_are_called_by_the_index_of_a_pandas_frame(index, names):
     pandas = pytest.importorskip("pandas")
-    table = FrameTable.of(pandas.DataFrame({"x": [1, 2, 3]}, index=index))
+    table = table_of_frame(pandas.DataFrame({"x": [1, 2, 3]}, index=index))
     assert table.row_names == names
     assert table.shown_names == (None if names is None else tuple(map(str, names)))
 
@@ -37,9 +43,9 @@ def test_rows_are_called_by_the_index_of_a_pandas_frame(index, names):
 def test_a_range_that_does_not_begin_at_zero_names_the_rows():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1.0, 2.0, 3.0, 4.0]})
-    assert FrameTable.of(frame[2:]).row_names == (2, 3)
-    assert FrameTable.of(frame[::2]).row_names == (0, 2)
-    assert FrameTable.of(frame[:2]).row_names is None
+    assert table_of_frame(frame[2:]).row_names == (2, 3)
+    assert table_of_frame(frame[::2]).row_names == (0, 2)
+    assert table_of_frame(frame[:2]).row_names is None
 
 
 def test_an_index_with_gaps_names_no_rows():
@@ -62,11 +68,11 @@ def test_a_file_of_constraints_needs_names_that_differ(tmp_path):
 def test_columns_are_features_unless_they_are_left_out(library):
     frames = pytest.importorskip(library)
     frame = frames.DataFrame({"id": ["a", "b"], "x": [1, 2], "kind": ["u", "v"], "y": [0.5, True]})
-    table = FrameTable.of(frame, index_column="id", drop=["kind"])
+    table = table_of_frame(frame, index_column="id", drop=["kind"])
     assert table.points.tolist() == [[1, 0.5], [2, 1]]
     assert table.feature_names == ("x", "y")
     assert table.row_names == ("a", "b")
-    assert FrameTable.of(frame, drop=["id", "kind", "x"]).row_names is None
+    assert table_of_frame(frame, drop=["id", "kind", "x"]).row_names is None
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -102,7 +108,7 @@ def test_columns_are_features_unless_they_are_left_out(library):
 def test_what_is_wrong_with_a_frame_is_told(library, columns, options, message):
     frames = pytest.importorskip(library)
     with pytest.raises(InstanceError) as caught:
-        FrameTable.of(frames.DataFrame(columns), **options)
+        table_of_frame(frames.DataFrame(columns), **options)
     assert str(caught.value).startswith(message)
 
 
@@ -110,7 +116,7 @@ def test_names_of_pandas_that_are_not_different_are_refused():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [1, 2]}, index=["a", "a"])
     both = "points: the index of the frame: rows 0 and 1 are both called 'a'; expected names that "
-    table = FrameTable.of(frame)
+    table = table_of_frame(frame)
     assert table.row_names is None
     assert table.name_problem.startswith(both)
     assert Instance.from_frame(frame, 1).origin.rows([0, 1]) == ["0", "1"]
@@ -122,7 +128,7 @@ def test_names_of_pandas_that_are_not_different_are_refused():
                 Instance.from_frame(frame, 1, **{argument: entries})
     twice = pandas.DataFrame([[1, 2]], columns=["x", "x"])
     with pytest.raises(InstanceError, match="points: two columns are called 'x'"):
-        FrameTable.of(twice)
+        table_of_frame(twice)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -136,20 +142,20 @@ def test_gaps_in_a_frame_are_told_by_column_and_row(library):
 
 
 def test_names_become_row_numbers():
-    names = ("a", 5, (1, 2))
+    names = called("a", 5, (1, 2))
     assert numbered([("a", 5), ((1, 2), "a")], names, "must_link") == [(0, 1), (2, 0)]
     assert numbered([("a", 5, 0.5)], names, "soft_must_link") == [(0, 1, 0.5)]
-    assert numbered(np.array([["a", "b"]]), ("a", "b"), "must_link") == [(0, 1)]
-    assert numbered(iter([["a", "b"]]), ("a", "b"), "must_link") == [(0, 1)]
+    assert numbered(np.array([["a", "b"]]), called("a", "b"), "must_link") == [(0, 1)]
+    assert numbered(iter([["a", "b"]]), called("a", "b"), "must_link") == [(0, 1)]
     assert numbered(None, names, "must_link") is None
     given = [(0, 1)]
-    assert numbered(given, None, "must_link") is given
+    assert numbered(given, PointTable(np.zeros((2, 1))), "must_link") is given
 
 
 def test_pairs_of_names_may_be_a_frame():
     pandas = pytest.importorskip("pandas")
     pairs = pandas.DataFrame({"one": ["a", "b"], "other": ["b", "c"]})
-    assert numbered(pairs, ("a", "b", "c"), "must_link") == [(0, 1), (1, 2)]
+    assert numbered(pairs, called("a", "b", "c"), "must_link") == [(0, 1), (1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +174,7 @@ def test_pairs_of_names_may_be_a_frame():
 )
 def test_unknown_names_are_told(entries, message):
     with pytest.raises(InstanceError) as caught:
-        numbered(entries, ("anna", "bert", "carl", 55), "cannot_link")
+        numbered(entries, called("anna", "bert", "carl", 55), "cannot_link")
     assert str(caught.value) == f"cannot_link{message}"
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import Instance, Origin, PairLines
-from sdpbb.problem.constraints import Constraints
+from sdpbb.problem.files.constraints import Constraints
 
 LINE = np.array([[0.0], [1.0], [5.0], [9.0]])
 

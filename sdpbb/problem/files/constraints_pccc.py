@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.constraints import Constraints, check_pairs_only
-from sdpbb.problem.rows import Rows
+from sdpbb.problem.files.constraints import Constraints, check_pairs_only
+from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import FilePath, open_text, shown
 
 _PAIRS = ("ml", "cl", "sml", "scl")
@@ -23,7 +23,7 @@ KEYS = (*_PAIRS, *_CONFIDENCES)
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.constraints_file.read_constraints`."""
+    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
     lists = _lists(path)
     name = shown_path(path)
     pairs = {key: _pairs(lists[key], f"{name}: {key}", rows) for key in _PAIRS}

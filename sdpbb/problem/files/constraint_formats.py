@@ -6,9 +6,14 @@ from collections.abc import Callable, Sequence
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path, write_atomically
-from sdpbb.problem import cccg_file, matrix_file, pc_sos_sdp_file, pccc_file
-from sdpbb.problem.constraints import Constraints
-from sdpbb.problem.rows import Rows, warn_of_one_based
+from sdpbb.problem.files import (
+    constraints_cccg,
+    constraints_lines,
+    constraints_matrix,
+    constraints_pccc,
+)
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.rows import Rows, warn_of_one_based
 from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
 
 __all__ = ["READERS", "Constraints", "constraints_text", "read_constraints", "write_constraints"]
@@ -16,10 +21,10 @@ __all__ = ["READERS", "Constraints", "constraints_text", "read_constraints", "wr
 PC_SOS_SDP, CCCG, PCCC, MATRIX = "pc-sos-sdp", "cccg", "pccc", "matrix"
 
 READERS: dict[str, Callable[[FilePath, Rows], Constraints]] = {
-    PC_SOS_SDP: pc_sos_sdp_file.read,
-    CCCG: cccg_file.read,
-    PCCC: pccc_file.read,
-    MATRIX: matrix_file.read,
+    PC_SOS_SDP: constraints_lines.read,
+    CCCG: constraints_cccg.read,
+    PCCC: constraints_pccc.read,
+    MATRIX: constraints_matrix.read,
 }
 
 
@@ -55,7 +60,7 @@ def read_constraints(
     Warns
     -----
     InstanceWarning
-        If row 0 is never named, and that is unlikely: see `sdpbb.problem.rows.warn_of_one_based`.
+        If row 0 is never named, and that is unlikely: see `warn_of_one_based`.
     """
     rows = Rows.of(n_points, one_based, row_names)
     if constraints_format is None:
@@ -119,15 +124,15 @@ def constraints_text(
     """
     check_format(constraints_format)
     if constraints_format == PCCC:
-        lines, header = pccc_file.lines_of(constraints), ()
+        lines, header = constraints_pccc.lines_of(constraints), ()
     elif constraints_format == CCCG:
-        lines = cccg_file.lines_of(constraints)
+        lines = constraints_cccg.lines_of(constraints)
     elif constraints_format == PC_SOS_SDP:
-        lines = pc_sos_sdp_file.lines_of(constraints)
+        lines = constraints_lines.lines_of(constraints)
     elif n_points is None:
         raise ParameterError("n_points = None: a matrix needs the number of points")
     else:
-        lines = matrix_file.lines_of(constraints, n_points)
+        lines = constraints_matrix.lines_of(constraints, n_points)
     return "".join(f"{line}\n" for line in [*(f"# {line}" for line in header), *lines])
 
 

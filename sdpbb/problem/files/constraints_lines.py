@@ -22,8 +22,8 @@ from sdpbb.problem.cluster_constraints import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.problem.constraints import Constraints
-from sdpbb.problem.rows import Rows
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import (
     FilePath,
     is_integer,
@@ -95,7 +95,7 @@ class _Pairs:
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.constraints_file.read_constraints`."""
+    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
     pairs = {keyword: _Pairs() for keyword in ("ML", "CL", "SML", "SCL")}
     distances: dict[str, tuple[float, int]] = {}
     on_clusters: list[ClusterConstraint] = []

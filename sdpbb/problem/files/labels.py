@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path, write_atomically
-from sdpbb.problem.array_files import read_array, read_parquet_column
-from sdpbb.problem.csv_columns import read_column
+from sdpbb.problem.files import points_parquet, points_text
+from sdpbb.problem.files.points_npy import read_array
 from sdpbb.problem.textfile import FilePath, is_number, open_text, shown
 
 
@@ -41,7 +41,8 @@ def read_labels(
     suffix = Path(path).suffix.lower()
     labels: Sequence[Hashable]
     if column is not None:
-        fields = (read_parquet_column if suffix == ".parquet" else read_column)(path, column)
+        format_of_column = points_parquet if suffix == ".parquet" else points_text
+        fields = format_of_column.read_column(path, column)
         labels = _labels(fields, f"{shown_path(path)}: column {shown(column)}: label")
     elif suffix == ".parquet":
         raise InstanceError(

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
-from sdpbb.problem.constraints import Constraints, check_pairs_only
-from sdpbb.problem.rows import Rows
+from sdpbb.problem.files.constraints import Constraints, check_pairs_only
+from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
 
 # For which a matrix is written: 200 MB of text.
@@ -33,7 +33,7 @@ class _Entries(NamedTuple):
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.constraints_file.read_constraints`.
+    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`.
 
     A pair has two entries, which must not contradict each other. One of them may be 0: the
     published matrices of BH-k-means state cannot-links below the diagonal only.

@@ -9,15 +9,15 @@ import numpy as np
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
-from sdpbb.problem.constraints import Constraints, check_pairs_only
-from sdpbb.problem.rows import Rows
+from sdpbb.problem.files.constraints import Constraints, check_pairs_only
+from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import FilePath, open_text, shown, without_comment
 
 _LINKS = {"1": 0, "-1": 1}
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.constraints_file.read_constraints`."""
+    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
     numbers, lines = (array("q"), array("q")), (array("q"), array("q"))
     with open_text(path) as file:
         for number, text in enumerate(file, start=1):

@@ -1,0 +1,1 @@
+"""Readers and writers of files: points, constraints and labels, a file for each format."""

@@ -1,0 +1,58 @@
+"""Files of points; `sdpbb.problem.formats` states the formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.files import write_atomically
+from sdpbb.problem.files import points_npy, points_parquet, points_text
+from sdpbb.problem.table import PointTable
+from sdpbb.problem.textfile import FilePath
+
+PointReader = Callable[[FilePath, str | None, Sequence[str]], PointTable]
+"""Of a path, an index_column and columns to drop: see `read_points`."""
+
+# By the suffix of the file's name, in lower case; other files are text.
+POINT_READERS: dict[str, PointReader] = {
+    ".npy": points_npy.read,
+    ".parquet": points_parquet.read,
+}
+
+
+def read_points(
+    path: FilePath, *, index_column: str | None = None, drop: Sequence[str] = ()
+) -> PointTable:
+    """Read a file of points; the format is told by the suffix and the first line.
+
+    Parameters
+    ----------
+    index_column : the column that names the rows
+    drop : columns that are no features, such as a class
+
+    Both are for Parquet and CSV. The columns of a CSV file without a heading are called 1, 2, ...
+
+    Returns
+    -------
+    PointTable : points are finite, and the names of the rows are texts.
+
+    Raises
+    ------
+    InstanceError
+        One line: the file, the line number, what is wrong and what would be right.
+    BackendUnavailable
+        If pyarrow, which reads Parquet, is not installed.
+    """
+    read = POINT_READERS.get(Path(path).suffix.lower(), points_text.read)
+    return read(path, index_column, drop)
+
+
+def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = None) -> None:
+    """Write points (n, d) in the text format; `read_points` reads the same floats back."""
+    n, d = points.shape
+    header = f"{n} {d}" if k is None else f"{n} {d} {k}"
+    rows = (" ".join(map(repr, row)) for row in points.tolist())
+    write_atomically(path, "\n".join([header, *rows]) + "\n")

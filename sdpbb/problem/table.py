@@ -1,0 +1,112 @@
+"""Points with the names of their rows and columns: what every reader returns."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path
+from sdpbb.problem.textfile import FilePath, shown
+
+
+@dataclass(frozen=True, eq=False)
+class PointTable:
+    """Points with the names of their rows and columns.
+
+    Attributes
+    ----------
+    points : (n, d) floats, one column per feature
+    k : number of clusters, where a file states one
+    feature_names : (d,) of a data frame
+    row_names : (n,) different hashable values; None where the rows are merely numbered from 0
+    name_problem : why the index of a data frame, whose labels repeat or are missing, names no rows;
+        "" if it does, or has not to
+    """
+
+    points: NDArray[np.float64]
+    k: int | None = None
+    feature_names: tuple[str, ...] = ()
+    row_names: tuple[Hashable, ...] | None = None
+    name_problem: str = ""
+
+    @property
+    def shown_names(self) -> tuple[str, ...] | None:
+        """The names of the rows as text: for messages, and for files that name rows."""
+        return None if self.row_names is None else tuple(map(str, self.row_names))
+
+
+def left_out_columns(
+    columns: Sequence[Hashable],
+    index_column: str | None,
+    drop: Sequence[str],
+    argument: str = "index_column",
+) -> set[Hashable]:
+    """Return the columns that are no features, or raise an InstanceError if one of them is not
+    there.
+
+    argument : what messages call index_column
+    """
+    if isinstance(drop, str):
+        raise InstanceError(f"drop = {drop!r}: expected a list of columns")
+    for name, column in [(argument, index_column), *(("drop", column) for column in drop)]:
+        if column is not None and column not in columns:
+            names = ", ".join(shown(str(other)) for other in columns[:10])
+            raise InstanceError(
+                f"{name} = {shown(str(column))}: there is no such column; expected one of {names}"
+                f"{', ...' if len(columns) > 10 else ''}"
+            )
+    return {*drop, *(() if index_column is None else (index_column,))}
+
+
+def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]:
+    """Return names of rows, none of them missing, all of them different, or raise an InstanceError.
+
+    where : what messages call them, such as "index_column = 'id'"
+    """
+    first: dict[Hashable, int] = {}
+    for row, name in enumerate(names):
+        if is_missing(name):
+            raise InstanceError(f"{where}: row {row} has no name; expected one for every row")
+        if name in first:
+            raise InstanceError(
+                f"{where}: rows {first[name]} and {row} are both called {quoted(name)}; expected "
+                "names that differ"
+            )
+        first[name] = row
+    return tuple(names)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a data frame stands for none: None, nan, NA, NaT."""
+    return (
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float) and value != value)
+    )
+
+
+def did_you_mean(name: object, names: Iterable[Hashable]) -> str:
+    """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
+    by_text = {str(other): other for other in names}
+    close = difflib.get_close_matches(str(name), by_text, 1)
+    return f"; is {quoted(by_text[close[0]])} meant?" if close else ""
+
+
+def quoted(value: object) -> str:
+    """A value as messages show it."""
+    return shown(value) if isinstance(value, str) else repr(value)
+
+
+def without_columns(path: FilePath, index_column: str | None) -> InstanceError:
+    """The error for columns that are chosen of a file that has none."""
+    argument = "drop" if index_column is None else "index_column"
+    return InstanceError(
+        f"{argument}: the columns of {shown_path(path)} have no names; expected a CSV or Parquet "
+        "file with it"
+    )
