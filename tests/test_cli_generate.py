@@ -11,7 +11,7 @@ import pytest
 from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import GENERATE_EXIT_CODES
 from sdpbb.constraint_sets.drawing import Drawing
-from sdpbb.problem.files.constraint_formats import READERS, read_constraints
+from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints
 
 LABELS = np.repeat([0, 1, 2], 10)
 
@@ -56,7 +56,7 @@ def test_the_same_seed_writes_the_same_file(run, labels, tmp_path):
     assert texts[0] == texts[1] != texts[2]
 
 
-@pytest.mark.parametrize("constraints_format", READERS)
+@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
 def test_every_format_is_written(run, labels, tmp_path, constraints_format):
     out = tmp_path / "constraints"
     kinds = ("--must-links", 5, "--cannot-links", 7)

@@ -18,7 +18,7 @@ from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.constraint_sets.drawing import Drawing
-    from sdpbb.problem.files.constraints import Constraints
+    from sdpbb.problem.formats import Constraints
 
 
 def generate(
@@ -113,8 +113,7 @@ def generate(
     """
     with one_line_errors():
         from sdpbb.constraint_sets.drawing import Drawing
-        from sdpbb.problem.files.constraint_formats import constraints_text
-        from sdpbb.problem.formats import read_labels
+        from sdpbb.problem.formats import constraints_text, read_labels
 
         drawing = Drawing(
             pairs, percentage, must_links, cannot_links, noise, confidence, soft, seed
@@ -179,9 +178,10 @@ class _Drawn:
 
 
 def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> None:
-    has_soft = output_format in (ConstraintsFileFormat.PC_SOS_SDP, ConstraintsFileFormat.PCCC)
-    if drawing.is_soft and not has_soft:
+    from sdpbb.problem.formats import CONSTRAINT_FORMATS
+
+    if drawing.is_soft and not CONSTRAINT_FORMATS[output_format].has_soft:
+        with_soft = " or ".join(name for name, one in CONSTRAINT_FORMATS.items() if one.has_soft)
         raise ParameterError(
-            f"--format {output_format}: has no place for soft constraints; expected pc-sos-sdp or "
-            "pccc"
+            f"--format {output_format}: has no place for soft constraints; expected {with_soft}"
         )

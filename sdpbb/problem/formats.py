@@ -54,7 +54,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdpbb.problem.files.constraint_formats import Constraints, read_constraints, write_constraints
+from sdpbb.problem.files.constraint_formats import (
+    CONSTRAINT_FORMATS,
+    constraints_text,
+    read_constraints,
+    write_constraints,
+)
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.labels import labels_text, read_labels, write_labels
 from sdpbb.problem.files.points import read_points, write_points
 from sdpbb.problem.instance import Instance
@@ -62,9 +68,12 @@ from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import FilePath
 
 __all__ = [
+    "CONSTRAINT_FORMATS",
+    "ConstraintFormat",
     "Constraints",
     "FilePath",
     "PointTable",
+    "constraints_text",
     "labels_text",
     "read_constraints",
     "read_instance",

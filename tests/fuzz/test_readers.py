@@ -17,7 +17,7 @@ from sdpbb.batch.results_file import opened
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
 from sdpbb.plots.results_table import read_solved_runs
-from sdpbb.problem.constraints_file import READERS as FORMATS
+from sdpbb.problem.formats import CONSTRAINT_FORMATS as FORMATS
 from sdpbb.problem.formats import read_constraints, read_instance, read_labels, read_points
 from sdpbb.traces.file import read_trace
 from tests.fuzz import valid_files as files

@@ -173,7 +173,7 @@ BAD_PCCC = [
 
 _UNKNOWN = (
     "begins a file of no known format; expected a line ML i j or CL i j (pc-sos-sdp), i j 1 or "
-    "i j -1 (cccg), 5 entries 1, -1 or 0 (matrix), or JSON (pccc); --constraints-format says which "
+    "i j -1 (cccg), JSON (pccc), or 5 entries 1, -1 or 0 (matrix); --constraints-format says which "
     "one is meant"
 )
 
@@ -192,14 +192,14 @@ TOLD_NOT = [
         "three points, both",
         "1 0 1\n0 1 -1\n1 0 1\n",
         None,
-        "can be read both as lines i j 1 (cccg) and as a matrix; --constraints-format says which "
-        "one is meant",
+        "can be read as i j 1 or i j -1 (cccg) and as 3 entries 1, -1 or 0 (matrix); "
+        "--constraints-format says which one is meant",
     ),
     BadFile(
         "three points, neither",
         "1 0 5\n",
         None,
-        "can be read neither as lines i j 1 and i j -1 (cccg) nor as a matrix; "
+        "cannot be read as i j 1 or i j -1 (cccg) or as 3 entries 1, -1 or 0 (matrix); "
         "--constraints-format says which one is meant",
     ),
 ]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.problem import MaximumSize, SoftPairs
-from sdpbb.problem.files.constraint_formats import (
-    READERS,
+from sdpbb.problem.formats import (
+    CONSTRAINT_FORMATS,
     Constraints,
     constraints_text,
     read_constraints,
@@ -56,7 +56,7 @@ def file(folder: Path, content: str | bytes, name: str = "constraints.txt") -> P
     return path
 
 
-@pytest.mark.parametrize("constraints_format", READERS)
+@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
 @given(links=linked, is_told=st.booleans())
 def test_pairs_round_trip_in_every_format(folder, constraints_format, links, is_told):
     constraints = constraints_of(links)
@@ -341,7 +341,7 @@ PIECES = [b"0", b"-1", b"999999999999", b"nan", b"1e400", b"\n", b" ", b"[", b"}
 PIECES += [b"\xff", b"ML", b"true", b"null", b"[" * 3000, b"9" * 5000, b"\\ud800", b"#"]
 
 
-@pytest.mark.parametrize("constraints_format", READERS)
+@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
 @given(data=st.data())
 def test_a_damaged_file_is_constraints_or_an_error_of_one_line(folder, constraints_format, data):
     content = VALID[constraints_format]

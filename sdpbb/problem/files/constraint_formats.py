@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path, write_atomically
@@ -12,20 +12,22 @@ from sdpbb.problem.files import (
     constraints_matrix,
     constraints_pccc,
 )
-from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
-from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
+from sdpbb.problem.textfile import FilePath, open_text, shown, without_comment
 
-__all__ = ["READERS", "Constraints", "constraints_text", "read_constraints", "write_constraints"]
-
-PC_SOS_SDP, CCCG, PCCC, MATRIX = "pc-sos-sdp", "cccg", "pccc", "matrix"
-
-READERS: dict[str, Callable[[FilePath, Rows], Constraints]] = {
-    PC_SOS_SDP: constraints_lines.read,
-    CCCG: constraints_cccg.read,
-    PCCC: constraints_pccc.read,
-    MATRIX: constraints_matrix.read,
+CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
+    one.name: one
+    for one in (
+        constraints_lines.FORMAT,
+        constraints_cccg.FORMAT,
+        constraints_pccc.FORMAT,
+        constraints_matrix.FORMAT,
+    )
 }
+"""The formats by name. The first one is written unless another is asked for."""
+
+DEFAULT = next(iter(CONSTRAINT_FORMATS))
 
 
 def read_constraints(
@@ -40,13 +42,10 @@ def read_constraints(
 
     Parameters
     ----------
-    constraints_format : "pc-sos-sdp", "cccg", "pccc" or "matrix"; None to tell by the first line
-        that is neither blank nor a comment. One that begins with `{` or `[` is of pccc; one whose
-        first field is not a number, of pc-sos-sdp; three numbers are of cccg; n_points numbers, or
-        more than three that are all 1, -1 or 0, are of a matrix. These exclude each other, except
-        for three points: the one of cccg and matrix that the whole file is valid in is taken then,
-        and an error raised if it is both or neither. A file without any such line holds no
-        constraints
+    constraints_format : one of `CONSTRAINT_FORMATS`; None to tell by the first line that is neither
+        blank nor a comment: each format says whether a file of it may begin so. Where several do,
+        the one that the whole file is valid in is taken, and an error raised if there is none, or
+        more than one. A file without any such line holds no constraints
     one_based : whether the file calls the first row 1
     row_names : (n_points,) what the file calls the rows, all different; None for their numbers
 
@@ -64,19 +63,22 @@ def read_constraints(
     """
     rows = Rows.of(n_points, one_based, row_names)
     if constraints_format is None:
-        constraints_format = _detected(path, rows)
-    check_format(constraints_format)
-    constraints = READERS[constraints_format](path, rows)
-    if constraints_format != MATRIX and row_names is None and not one_based:
+        file_format = _detected(path, rows)
+    else:
+        check_format(constraints_format)
+        file_format = CONSTRAINT_FORMATS[constraints_format]
+    constraints = file_format.read(path, rows)
+    if file_format.names_rows and row_names is None and not one_based:
         warn_of_one_based(path, constraints.all_pairs, n_points)
     return constraints
 
 
 def check_format(constraints_format: str) -> None:
     """Raise the ParameterError if there is no such format."""
-    if constraints_format not in READERS:
+    if constraints_format not in CONSTRAINT_FORMATS:
+        names = ", ".join(CONSTRAINT_FORMATS)
         raise ParameterError(
-            f"constraints_format = {constraints_format!r}: expected one of {', '.join(READERS)}"
+            f"constraints_format = {constraints_format!r}: expected one of {names}"
         )
 
 
@@ -90,7 +92,7 @@ def check_no_constraints_options(constraints_format: str | None, one_based: bool
 def write_constraints(
     path: FilePath,
     constraints: Constraints,
-    constraints_format: str = PC_SOS_SDP,
+    constraints_format: str = DEFAULT,
     n_points: int | None = None,
     header: Sequence[str] = (),
 ) -> None:
@@ -104,16 +106,16 @@ def write_constraints(
 
 def constraints_text(
     constraints: Constraints,
-    constraints_format: str = PC_SOS_SDP,
+    constraints_format: str = DEFAULT,
     n_points: int | None = None,
     header: Sequence[str] = (),
 ) -> str:
-    """What a file of constraints holds, rows being numbered from 0.
+    """Return the content of a file of constraints; rows are numbered from 0.
 
     Parameters
     ----------
     n_points : of the data, for a matrix
-    header : lines of comment; JSON (pccc) has none, and goes without them
+    header : lines of comment; a format without any goes without them
 
     Raises
     ------
@@ -123,62 +125,53 @@ def constraints_text(
         If there is no such format, or n_points is missing.
     """
     check_format(constraints_format)
-    if constraints_format == PCCC:
-        lines, header = constraints_pccc.lines_of(constraints), ()
-    elif constraints_format == CCCG:
-        lines = constraints_cccg.lines_of(constraints)
-    elif constraints_format == PC_SOS_SDP:
-        lines = constraints_lines.lines_of(constraints)
-    elif n_points is None:
-        raise ParameterError("n_points = None: a matrix needs the number of points")
-    else:
-        lines = constraints_matrix.lines_of(constraints, n_points)
-    return "".join(f"{line}\n" for line in [*(f"# {line}" for line in header), *lines])
+    file_format = CONSTRAINT_FORMATS[constraints_format]
+    comments = [f"# {line}" for line in header] if file_format.has_comments else []
+    lines = [*comments, *file_format.lines(constraints, n_points)]
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _detected(path: FilePath, rows: Rows) -> str:
+def _detected(path: FilePath, rows: Rows) -> ConstraintFormat:
     number, line = _first_line(path)
+    if not line:
+        return CONSTRAINT_FORMATS[DEFAULT]  # or any other: it holds no constraints
     fields = line.split()
-    if not fields:
-        return PC_SOS_SDP  # or any other: it holds no constraints
-    if fields[0][0] in "{[":
-        return PCCC
-    if not is_number(fields[0]):
-        return PC_SOS_SDP
-    if len(fields) == 3:
-        return CCCG if rows.n != 3 else _cccg_or_matrix(path, rows)
-    if len(fields) == rows.n or (len(fields) > 3 and {"1", "-1", "0"}.issuperset(fields)):
-        return MATRIX
+    possible = [one for one in CONSTRAINT_FORMATS.values() if one.begins(fields, rows)]
+    if len(possible) == 1:
+        return possible[0]
+    if not possible:
+        *others, last = (_example(one, rows) for one in CONSTRAINT_FORMATS.values())
+        raise InstanceError(
+            f"{shown_path(path)}:{number}: {shown(line.strip())} begins a file of no known format; "
+            f"expected {', '.join(others)}, or {last}; --constraints-format says which one is meant"
+        )
+    valid = [one for one in possible if _is_valid(one, path, rows)]
+    if len(valid) == 1:
+        return valid[0]
+    how, between = ("can be read", "and") if valid else ("cannot be read", "or")
+    examples = f" {between} as ".join(_example(one, rows) for one in valid or possible)
     raise InstanceError(
-        f"{shown_path(path)}:{number}: {shown(line.strip())} begins a file of no known format; "
-        f"expected a line ML i j or CL i j (pc-sos-sdp), i j 1 or i j -1 (cccg), {rows.n} entries "
-        "1, -1 or 0 (matrix), or JSON (pccc); --constraints-format says which one is meant"
+        f"{shown_path(path)}: {how} as {examples}; --constraints-format says which one is meant"
     )
 
 
+def _example(file_format: ConstraintFormat, rows: Rows) -> str:
+    return f"{file_format.example.replace('{n}', str(rows.n))} ({file_format.name})"
+
+
+def _is_valid(file_format: ConstraintFormat, path: FilePath, rows: Rows) -> bool:
+    try:
+        file_format.read(path, rows)
+    except InstanceError:
+        return False
+    return True
+
+
 def _first_line(path: FilePath) -> tuple[int, str]:
-    """The first line that says something, and its number; an empty one if there is none."""
+    """Return the first line that is neither blank nor a comment, and its number; an empty one if
+    there is none."""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             if without_comment(line).strip():
                 return number, without_comment(line)
     return 0, ""
-
-
-def _cccg_or_matrix(path: FilePath, rows: Rows) -> str:
-    """The one of the two that the file of constraints on three points is valid in."""
-    fitting = []
-    for constraints_format in (CCCG, MATRIX):
-        try:
-            READERS[constraints_format](path, rows)
-        except InstanceError:
-            continue
-        fitting.append(constraints_format)
-    if len(fitting) == 1:
-        return fitting[0]
-    both = "both as lines i j 1 (cccg) and as a matrix"
-    neither = "neither as lines i j 1 and i j -1 (cccg) nor as a matrix"
-    raise InstanceError(
-        f"{shown_path(path)}: can be read {both if fitting else neither}; --constraints-format "
-        "says which one is meant"
-    )

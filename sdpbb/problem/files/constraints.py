@@ -1,8 +1,8 @@
-"""Constraints as a file states them."""
+"""Constraints as a file states them, and what a format of such files is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +13,10 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.origin import Origin, PairLines
 from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
+from sdpbb.problem.textfile import FilePath
 
 
 def _no_pairs() -> NDArray[np.intp]:
@@ -109,6 +111,33 @@ class Constraints:
                 ),
             ),
         }
+
+
+@dataclass(frozen=True)
+class ConstraintFormat:
+    """A format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
+
+    Attributes
+    ----------
+    example : a line of the format, for messages; "{n}" stands for the number of points
+    begins : of the fields of the first line that is neither blank nor a comment, and the rows of
+        the data: whether a file of this format may begin so
+    read : of the path and the rows: the constraints, or an InstanceError of one line
+    lines : of constraints and the number of points, or None: the lines of a file that holds them,
+        or an InstanceError for what the format has no place for
+    has_soft : whether soft constraints have a place in it
+    has_comments : whether text after `#` is a comment
+    names_rows : whether pairs name their rows, so that they may be numbered from 1
+    """
+
+    name: str
+    example: str
+    begins: Callable[[Sequence[str], Rows], bool]
+    read: Callable[[FilePath, Rows], Constraints]
+    lines: Callable[[Constraints, int | None], list[str]]
+    has_soft: bool = False
+    has_comments: bool = True
+    names_rows: bool = True
 
 
 def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) -> None:

@@ -4,16 +4,22 @@ reads them."""
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 import numpy as np
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
-from sdpbb.problem.files.constraints import Constraints, check_pairs_only
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
-from sdpbb.problem.textfile import FilePath, open_text, shown, without_comment
+from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
 
 _LINKS = {"1": 0, "-1": 1}
+
+
+def begins(fields: Sequence[str], rows: Rows) -> bool:
+    """Whether a line has three fields, the first one a number."""
+    return len(fields) == 3 and is_number(fields[0])
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
@@ -39,8 +45,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
     )
 
 
-def lines_of(constraints: Constraints) -> list[str]:
-    """The lines of a file that holds the constraints.
+def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
+    """Return the lines of a file that holds the constraints.
 
     Raises
     ------
@@ -48,8 +54,8 @@ def lines_of(constraints: Constraints) -> list[str]:
         For what is not a hard constraint on a pair.
     """
     check_pairs_only(constraints, "cccg", soft=False)
-    lines = [f"{i} {j} 1" for i, j in constraints.must_link.tolist()]
-    return [*lines, *(f"{i} {j} -1" for i, j in constraints.cannot_link.tolist())]
+    must_links = [f"{i} {j} 1" for i, j in constraints.must_link.tolist()]
+    return [*must_links, *(f"{i} {j} -1" for i, j in constraints.cannot_link.tolist())]
 
 
 def _wrong(where: str, fields: list[str], rows: Rows) -> InstanceError:
@@ -59,3 +65,6 @@ def _wrong(where: str, fields: list[str], rows: Rows) -> InstanceError:
     return InstanceError(
         f"{says}; expected i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
     )
+
+
+FORMAT = ConstraintFormat("cccg", "i j 1 or i j -1", begins, read, lines)

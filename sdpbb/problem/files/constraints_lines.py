@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from sdpbb.problem.cluster_constraints import (
     MinimumDifference,
     SoftCannotLinks,
 )
-from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import (
     FilePath,
@@ -94,6 +95,11 @@ class _Pairs:
         return SoftPairs(self.pairs, np.array(self.weights))
 
 
+def begins(fields: Sequence[str], rows: Rows) -> bool:
+    """Whether the first field of a line is a word."""
+    return not is_number(fields[0]) and fields[0][0] not in "{["
+
+
 def read(path: FilePath, rows: Rows) -> Constraints:
     """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
     pairs = {keyword: _Pairs() for keyword in ("ML", "CL", "SML", "SCL")}
@@ -137,23 +143,23 @@ def read(path: FilePath, rows: Rows) -> Constraints:
     )
 
 
-def lines_of(constraints: Constraints) -> list[str]:
-    """The lines of a file that holds the constraints.
+def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
+    """Return the lines of a file that holds the constraints.
 
     Raises
     ------
     InstanceError
         For a constraint on clusters that no line stands for.
     """
-    lines = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
-    lines += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
-    lines += _soft_lines("SML", constraints.soft_must_link)
-    lines += _soft_lines("SCL", constraints.soft_cannot_link)
+    written = [f"ML {i} {j}" for i, j in constraints.must_link.tolist()]
+    written += [f"CL {i} {j}" for i, j in constraints.cannot_link.tolist()]
+    written += _soft_lines("SML", constraints.soft_must_link)
+    written += _soft_lines("SCL", constraints.soft_cannot_link)
     if constraints.max_diameter is not None:
-        lines.append(f"GAMMA {constraints.max_diameter!r}")
+        written.append(f"GAMMA {constraints.max_diameter!r}")
     if constraints.min_separation is not None:
-        lines.append(f"DELTA {constraints.min_separation!r}")
-    return [*lines, *map(_line_on_clusters, constraints.cluster_constraints)]
+        written.append(f"DELTA {constraints.min_separation!r}")
+    return [*written, *map(_line_on_clusters, constraints.cluster_constraints)]
 
 
 def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
@@ -231,3 +237,8 @@ def _distance(line: _Line, rows: Rows) -> float:
         if math.isfinite(distance) and distance >= 0:
             return distance
     raise line.wrong(rows)
+
+
+FORMAT = ConstraintFormat(
+    "pc-sos-sdp", "a line ML i j or CL i j", begins, read, lines, has_soft=True
+)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
-from sdpbb.problem.files.constraints import Constraints, check_pairs_only
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
 
@@ -30,6 +31,12 @@ class _Entries(NamedTuple):
     columns: NDArray[np.intp]
     values: NDArray[np.int8]
     lines: NDArray[np.intp]
+
+
+def begins(fields: Sequence[str], rows: Rows) -> bool:
+    """Whether a line has an entry for each row of the data, or several that are 1, -1 and 0."""
+    is_row = len(fields) == rows.n or (len(fields) > 3 and {"1", "-1", "0"}.issuperset(fields))
+    return is_row and is_number(fields[0])
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
@@ -59,15 +66,19 @@ def read(path: FilePath, rows: Rows) -> Constraints:
     )
 
 
-def lines_of(constraints: Constraints, n_points: int) -> list[str]:
-    """The lines of a file that holds the constraints on so many points.
+def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
+    """Return the lines of a file that holds the constraints on so many points.
 
     Raises
     ------
     InstanceError
         For what is not a hard constraint on a pair, a pair that is constrained both ways, and more
         than MAX_POINTS.
+    ParameterError
+        If n_points is None.
     """
+    if n_points is None:
+        raise ParameterError("n_points = None: a matrix needs the number of points")
     check_pairs_only(constraints, "matrix", soft=False)
     if n_points > MAX_POINTS:
         raise InstanceError(
@@ -153,3 +164,6 @@ def _contradiction(path: FilePath, entries: _Entries, position: int) -> Instance
         f"{row + 1} of line {entries.lines[column]}, which is for the same pair, is {-value}; "
         "expected a symmetric matrix"
     )
+
+
+FORMAT = ConstraintFormat("matrix", "{n} entries 1, -1 or 0", begins, read, lines, names_rows=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,13 +14,18 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.files.constraints import Constraints, check_pairs_only
+from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import FilePath, open_text, shown
 
 _PAIRS = ("ml", "cl", "sml", "scl")
 _CONFIDENCES = ("sml_proba", "scl_proba")
 KEYS = (*_PAIRS, *_CONFIDENCES)
+
+
+def begins(fields: Sequence[str], rows: Rows) -> bool:
+    """Whether a line begins like JSON."""
+    return fields[0][0] in "{["
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
@@ -42,8 +48,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
     )
 
 
-def lines_of(constraints: Constraints) -> list[str]:
-    """The lines of a file that holds the constraints.
+def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
+    """Return the lines of a file that holds the constraints.
 
     Raises
     ------
@@ -60,8 +66,8 @@ def lines_of(constraints: Constraints) -> list[str]:
         "sml_proba": must_link.weights.tolist(),
         "scl_proba": cannot_link.weights.tolist(),
     }
-    lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
-    return ["{", *(f"{line}," for line in lines[:-1]), lines[-1], "}"]
+    entries = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in values.items()]
+    return ["{", *(f"{entry}," for entry in entries[:-1]), entries[-1], "}"]
 
 
 def _lists(path: FilePath) -> dict[str, list[Any]]:
@@ -154,3 +160,6 @@ def _weights(lists: dict[str, list[Any]], key: str, n_pairs: int, name: str) -> 
 def _shown(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"
+
+
+FORMAT = ConstraintFormat("pccc", "JSON", begins, read, lines, has_soft=True, has_comments=False)

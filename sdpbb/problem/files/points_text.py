@@ -100,6 +100,7 @@ def read_column(path: FilePath, column: str) -> list[str]:
                 f"column: {name} has no columns; expected a CSV or Parquet file with it"
             )
         layout = _chosen_columns(f"{name}:{number}", number, line, column, (), "column")
+        assert layout.index is not None
         found = []
         for row, _, fields in layout.rows(file):
             _check_width(f"{name}:{row}", layout, fields)
@@ -244,7 +245,8 @@ def _load(file: TextIO, layout: _Layout) -> tuple[NDArray[np.float64] | None, li
 
     Memory follows the rows that are there, not the sizes that the first line claims.
     """
-    values, row_names, n = array("d"), [], 0
+    values, n = array("d"), 0
+    row_names: list[str] = []
     for _, line, fields in layout.rows(file):
         if len(fields) != layout.width:
             return None, row_names
