@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.frames import is_frame
-from sdpbb.problem.integers import complaint, inexact_entries, may_be_inexact
+from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may_be_inexact
 
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.
@@ -140,7 +140,9 @@ def check_exact(values: Any, argument: str) -> None:
             return
         array = _objects(values)  # integers beside floats have become floats already
     for index, value in inexact_entries(array):
-        raise InstanceError(f"{argument}[{', '.join(map(str, index))}] {complaint(value)}")
+        raise InstanceError(
+            f"{argument}[{', '.join(map(str, index))}] {inexact_integer_message(value)}"
+        )
 
 
 def _objects(values: Any) -> NDArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.problem.integers import complaint, inexact_entries
+from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.table import (
     PointTable,
     checked_names,
@@ -181,7 +181,9 @@ def _floats(
     """A column as floats (n,); missing values are nan."""
     array = np.asarray(series.to_numpy())
     for (row, *_), value in inexact_entries(array):
-        raise InstanceError(f"points: column {column!r}, row {row}: {complaint(value)}")
+        raise InstanceError(
+            f"points: column {column!r}, row {row}: {inexact_integer_message(value)}"
+        )
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
     result = np.empty(len(array))

@@ -1,4 +1,4 @@
-"""Integers that no float is: coordinates that would be changed without a word."""
+"""Integers that no double holds: coordinates that would be changed without a word."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def inexact_entries(values: NDArray) -> Iterator[tuple[tuple[int, ...], int]]:
             yield index, int(value)
 
 
-def complaint(value: int) -> str:
-    """What a message says of such an integer, after where it is."""
+def inexact_integer_message(value: int) -> str:
+    """Return the rest of a message on such an integer, after where it is."""
     return (
         f"is {value}, an integer that no double holds exactly; expected integers up to 2^53 in "
         f"size, or a decimal number, which is rounded (here to {float(value)!r})"

@@ -61,7 +61,7 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
 def _wrong(where: str, fields: list[str], rows: Rows) -> InstanceError:
     says = f"{where}: {shown(' '.join(fields))}"
     if len(fields) == 3 and fields[2] in _LINKS and rows.are_names(fields[:2]):
-        return rows.pair_problem(fields[0], fields[1], says)
+        return rows.pair_error(fields[0], fields[1], says)
     return InstanceError(
         f"{says}; expected i j 1 (must-link) or i j -1 (cannot-link), i and j being {rows.expected}"
     )

@@ -186,7 +186,7 @@ def _line_on_clusters(constraint: ClusterConstraint) -> str:
 def _pair(line: _Line, rows: Rows) -> tuple[int, int]:
     pair = rows.pair(line.fields[1], line.fields[2])
     if pair is None and rows.are_names(line.fields[1:3]):
-        raise rows.pair_problem(line.fields[1], line.fields[2], str(line))
+        raise rows.pair_error(line.fields[1], line.fields[2], str(line))
     if pair is None:
         raise line.wrong(rows)
     return pair
@@ -202,8 +202,8 @@ def _on_clusters(line: _Line, rows: Rows) -> ClusterConstraint:
         raise line.wrong(rows)
     members = [number for number in numbers if number is not None]
     for name in fields[1:]:
-        if problem := rows.problem(name, str(line)):
-            raise problem
+        if error := rows.row_error(name, str(line)):
+            raise error
     match keyword:
         case "MAXSIZE":
             return MaximumSize(limit)

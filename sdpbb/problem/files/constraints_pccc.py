@@ -125,7 +125,7 @@ def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:
 
 def _wrong(says: str, names: list[str], rows: Rows) -> InstanceError:
     if len(names) == 2 and rows.are_names(names):
-        return rows.pair_problem(names[0], names[1], f"{says}, which")
+        return rows.pair_error(names[0], names[1], f"{says}, which")
     return InstanceError(f"{says}; expected two {rows.expected}")
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
-from sdpbb.problem.integers import complaint, inexact_integer, may_be_inexact
+from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
 from sdpbb.problem.table import PointTable, checked_names, left_out_columns, without_columns
 from sdpbb.problem.textfile import (
     FilePath,
@@ -301,7 +301,7 @@ def _check_integers(path: FilePath, layout: _Layout) -> None:
             for column, field in _features(layout, fields):
                 if (integer := inexact_integer(field)) is not None:
                     where = f"{shown_path(path)}:{number}: column {column + 1}"
-                    raise InstanceError(f"{where} {complaint(integer)}")
+                    raise InstanceError(f"{where} {inexact_integer_message(integer)}")
 
 
 def _features(layout: _Layout, fields: list[str]) -> list[tuple[int, str]]:

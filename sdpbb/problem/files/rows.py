@@ -1,4 +1,4 @@
-"""What a file calls the rows of the data."""
+"""Rows of the data, as files of constraints name or number them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNLIKELY = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of the data, by what a file calls them.
+    """The rows of the data, by their names or numbers in a file.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Rows:
 
     @property
     def expected(self) -> str:
-        """What stands for a row, for messages that say what is expected."""
+        """What stands for a row: "row numbers" or "names of rows"."""
         return "row numbers" if self.names is None else "names of rows"
 
     def number_of(self, field: str) -> int | None:
@@ -75,18 +75,18 @@ class Rows:
             return None
         return i, j
 
-    def pair_problem(self, first: str, second: str, says: str) -> InstanceError:
-        """What is wrong with a pair for which there is None.
+    def pair_error(self, first: str, second: str, says: str) -> InstanceError:
+        """Return the error for a pair for which `pair` returns None.
 
         says : the file, the line and what is there
         """
-        missing = self.problem(first, says) or self.problem(second, says)
+        missing = self.row_error(first, says) or self.row_error(second, says)
         if missing is not None:
             return missing
         return InstanceError(f"{says} pairs a point with itself; expected i != j")
 
-    def problem(self, field: str, says: str) -> InstanceError | None:
-        """What is wrong with a field that stands for a row; None if the row is there."""
+    def row_error(self, field: str, says: str) -> InstanceError | None:
+        """Return the error for a field that stands for a row; None if the row is there."""
         row = self.number_of(field)
         if row is None or 0 <= row < self.n:
             return None
