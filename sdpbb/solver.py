@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from sdpbb import conclusion
 from sdpbb.archive import read_header
-from sdpbb.bounds.bound import Bounding
+from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.certificates import certificate_bytes
 from sdpbb.checkpoint import KIND, CheckpointWriter, FilePath, SavedRun, read_checkpoint
@@ -331,7 +331,7 @@ def _solved(
     if plan.parameters != parameters or plan.is_without_bound:
         observer(_memory_short(plan, n_blocks))
         parameters = writer.parameters = plan.parameters
-    bounding: Bounding[Any] = bounding_of(parameters)
+    bounding: BoundingMethod[Any] = bounding_of(parameters)
     if parameters.certify:
         bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
     context = EvaluationContext(

@@ -28,7 +28,7 @@ from sdpbb import Instance, SolverParameters, files
 from sdpbb.archive import ArchiveHeader, read_archive, read_header, write_archive
 from sdpbb.archive import file as archive_file
 from sdpbb.archive.stored import TYPES, stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import ArchiveError, InstanceError
 
 KIND = "checkpoint"
@@ -280,10 +280,10 @@ def test_a_type_with_a_state_of_its_own(tmp_path):
 def test_the_package_s_own_values(tmp_path):
     instance = Instance([[0.1, 1], [1, 2], [3, 4]], k=2, cannot_link=[(0, 1)], name="tiny")
     parameters = SolverParameters(time_limit=float("inf"), seed=2**100)
-    again, same, bound = round_trip(tmp_path, (instance, parameters, SafeBound(-0.5)))
+    again, same, bound = round_trip(tmp_path, (instance, parameters, ProvenBound(-0.5)))
     assert np.array_equal(again.points, instance.points)
     assert np.array_equal(again.cannot_link, [(0, 1)])
-    assert (again.k, again.name, same, bound) == (2, "tiny", parameters, SafeBound(-0.5))
+    assert (again.k, again.name, same, bound) == (2, "tiny", parameters, ProvenBound(-0.5))
 
 
 class Subarray(np.ndarray):

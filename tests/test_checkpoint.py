@@ -14,7 +14,7 @@ import sdpbb
 from sdpbb import __version__
 from sdpbb.archive import write_archive
 from sdpbb.archive.stored import has_own_state
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.checkpoint import (
     CheckpointWriter,
     SavedRun,
@@ -336,6 +336,6 @@ def test_other_versions_are_refused(good, monkeypatch):
 
 def test_values_of_the_wrong_types_are_refused(good):
     broken = SavedRun(TINY, HASTY)
-    object.__setattr__(broken, "instance", SafeBound(0.0))
+    object.__setattr__(broken, "instance", ProvenBound(0.0))
     write_archive(good, "checkpoint", broken)
     assert "holds what is no SavedRun" in reason(good)

@@ -1,1 +1,1 @@
-"""Lower bounds: one package per bounding method, all behind `sdpbb.bounds.bound.Bounding`."""
+"""Lower bounds: one package per bounding method, all behind `sdpbb.bounds.bound.BoundingMethod`."""

@@ -1,10 +1,11 @@
-"""What a bounding method promises: a number that is proven, and one that only steers."""
+"""Interface of bounding methods: bounds that are proven, and an affinity that only steers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from sdpbb.problem import Contraction
 
 @stored
 @dataclass(frozen=True, order=True)
-class SafeBound:
+class ProvenBound:
     """A number that is proven to be at most the sum of squares of every clustering of a node.
 
     Only what carries such a proof makes one: the evaluation of a dual function
@@ -24,14 +25,22 @@ class SafeBound:
     enumerated clusters, a parent's bound, the cost of a node's only clustering, the scatter inside
     blocks, or zero; inf says that the node holds no clustering. An objective value reported by a
     solver is a float, and floats cannot prune: the comparisons in `sdpbb.search.tolerances` take a
-    SafeBound.
+    ProvenBound.
+
+    evidence : what a certificate can show for it: dual values of the bounding method, or evidence
+        as the checker reads it; None where it is not kept, or for the scatter inside blocks
     """
 
     value: float
+    evidence: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if math.isnan(self.value):
             raise ValueError("a bound that is not a number proves nothing")
+
+    def bare(self) -> ProvenBound:
+        """The same bound without its evidence, as nodes and states keep it."""
+        return self if self.evidence is None else ProvenBound(self.value)
 
 
 def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
@@ -49,16 +58,16 @@ Pairs = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class BoundProgress:
-    """Where the bounding of a node stands.
+    """Progress of the bounding of a node.
 
-    bound : the best bound proven so far
+    bound : the best bound proven so far, with its evidence if the last step has raised it
     stalled : more iterations are not expected to close the node; branching is
     n_cuts : cuts in the relaxation now, or columns in the pool
     n_iterations : iterations so far
     is_cut : whether the step ended early, as hardly any time was left
     """
 
-    bound: SafeBound
+    bound: ProvenBound
     stalled: bool
     n_cuts: int
     n_iterations: int
@@ -99,21 +108,18 @@ class BoundRun(Protocol[Warm_co]):
         of the node that costs less than the cutoff."""
 
     def warm_start(self) -> Warm_co:
-        """What a child of the node starts from; picklable."""
-
-    def argument(self) -> Any:
-        """What a bound is proven by that the last step has raised: a `DualPoint` or `Lagrangian`;
-        None if it is the scatter inside blocks."""
+        """The warm start of a child of the node; picklable."""
 
     @property
     def state(self) -> Any:
-        """State to resume from with `Bounding.resume`, to the last bit; picklable. Going on may
-        change it: resume from a copy if it is to be kept."""
+        """State that `BoundingMethod.resume` goes on from, to the last bit; picklable. Further
+        steps of this run may change it."""
 
 
-class Bounding(Protocol, Generic[WarmStart]):
+class BoundingMethod(ABC, Generic[WarmStart]):
     """A method that bounds nodes."""
 
+    @abstractmethod
     def start(
         self,
         contraction: Contraction,
@@ -123,8 +129,19 @@ class Bounding(Protocol, Generic[WarmStart]):
         """Begin to bound a node, from the warm start of its parent if there is one, and labels (m,)
         of a clustering of the blocks that keeps all constraints, if one is known."""
 
+    @abstractmethod
     def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
         """Go on where a run on the same contraction was left."""
 
+    @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:
         """Memory that bounding a node takes at its peak, in MiB, about."""
+
+    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
+        """Evidence of one of the method's bounds as the checker reads it: the shortest first, and
+        longer ones that may prove more."""
+        yield evidence
+
+    def is_quickly_checked(self, evidence: Any) -> bool:
+        """Whether checking the evidence takes no search."""
+        return False

@@ -1,4 +1,4 @@
-"""Bounds that are as good as what a certificate can show for them."""
+"""Bounds as far as the checker confirms them, for runs that are to be certified."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
-    Bounding,
+    BoundingMethod,
     BoundProgress,
     BoundRun,
     Pairs,
-    SafeBound,
+    ProvenBound,
     SecondsLeft,
     endless,
 )
-from sdpbb.bounds.sdp.evidence import semidefinite_evidence
-from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.cuts import FAMILIES, Cuts
 from sdpbb.checker.enumeration import enumeration_bound
@@ -42,7 +39,7 @@ from sdpbb.problem import Contraction
 SLACK = 1e-10
 # A node whose bound the checker does not confirm is given up when so many steps add nothing to it.
 MOST_IDLE = 20
-# What is stated of a bound is less than what is proven here by this part (see `_stated`).
+# What is stated of a bound is less than what is proven here by this part (see `_rounded_down`).
 STATED_ROUNDING = 1e-11
 # Elsewhere a search may take some more nodes, and must end there as well; and a bound that does not
 # close its node is worth less of them.
@@ -52,10 +49,10 @@ SHARE, PROVISIONAL_SHARE = 0.5, 0.05
 @stored
 @dataclass(frozen=True, eq=False)
 class BoundProof:
-    """What proves a bound for all clusterings of some blocks.
+    """Proof of a bound for all clusterings of some blocks.
 
     blocks : (n,) the block of each point
-    bound : what the checker makes of the evidence; inf where that says that there is none
+    bound : as the checker computes it from the evidence; inf if that proves that there are none
     evidence : None where the scatter inside the blocks is all that is known
     """
 
@@ -67,8 +64,8 @@ class BoundProof:
 @stored
 @dataclass(frozen=True, eq=False)
 class FixingProof:
-    """What proves that pairs of points are apart in every clustering of some blocks that costs less
-    than `below`.
+    """Proof that pairs of points are apart in every clustering of some blocks that costs less than
+    `below`.
 
     excluded : (p, 2), by the evidence
     far : (q, 2), by their distance alone
@@ -81,23 +78,21 @@ class FixingProof:
 
 
 Warm = TypeVar("Warm")
-Argument = DualPoint | Lagrangian | Enumerated
 
 
 @stored
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class CertifiedState:
-    """Where a run was left.
+    """State of a certified run.
 
-    best, evidence : the best bound that was confirmed, and by what
-    claimed, argument : the best one of the run itself, and by what; None once that was checked
+    inner : of the run whose bounds are checked
+    best : the best bound that was confirmed, with the evidence that the checker has seen
+    claimed : the best one of the inner run, with its evidence until that was checked
     """
 
     inner: Any
-    best: SafeBound
-    evidence: Evidence | None
-    claimed: SafeBound
-    argument: Argument | None
+    best: ProvenBound
+    claimed: ProvenBound
 
 
 # The checker imports nothing else of this package, so it cannot register its own.
@@ -105,16 +100,14 @@ for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES):
     stored(_evidence)
 
 
-class CertifiedBounding(Generic[Warm]):
-    """Another bounding method, whose bounds count as far as the checker confirms them
-    (`sdpbb.bounds.bound.Bounding`).
+class CertifiedBounding(BoundingMethod[Warm]):
+    """Another bounding method, whose bounds count as far as the checker confirms them.
 
-    What the checker is shown are dual values in single precision, or in double precision where that
-    does not close the node and this does.
+    Of several forms of the same evidence the checker is shown the shortest that closes the node.
     """
 
     def __init__(
-        self, inner: Bounding[Warm], points: NDArray[np.float64], rules: Rules = ()
+        self, inner: BoundingMethod[Warm], points: NDArray[np.float64], rules: Rules = ()
     ) -> None:
         """rules : on clusters of the points, besides cannot-links"""
         self._inner, self._points, self._rules = inner, points, rules
@@ -145,7 +138,7 @@ class CertifiedBounding(Generic[Warm]):
         """(m,) components of blocks that no cluster is across of a clustering that costs less than
         cutoff, as far as the checker confirms it, and the pairs that it has to be shown for that.
         """
-        below = _with_room(cutoff)
+        below = _widened(cutoff)
         blocks = _blocks(contraction)
         far = far_pairs(self.contracted(contraction), below)
         apart = replace(blocks, adjacency=blocks.adjacency | far).component_of
@@ -155,13 +148,9 @@ class CertifiedBounding(Generic[Warm]):
         none = np.empty((0, 2), np.intp)
         return component_of, FixingProof(cutoff, none, None, first[_pairs(across)])
 
-    def _run(self, inner: BoundRun[Warm], contraction: Contraction) -> CertifiedRun[Warm]:
-        rules = over_blocks(self._rules, contraction.block_of)
-        return CertifiedRun(inner, contraction, self.contracted(contraction), rules)
-
     def scatter_proof(self, contraction: Contraction) -> BoundProof:
         """The bound that the scatter inside blocks is."""
-        bound = _stated(scatter_bound(self.contracted(contraction)))
+        bound = _rounded_down(scatter_bound(self.contracted(contraction)))
         return BoundProof(contraction.block_of, bound, None)
 
     def mebibytes(self, contraction: Contraction) -> float:
@@ -175,14 +164,20 @@ class CertifiedBounding(Generic[Warm]):
         known: NDArray[np.intp] | None = None,
     ) -> CertifiedRun[Warm]:
         """Begin to bound a node."""
-        return self._run(self._inner.start(contraction, warm_start, known), contraction)
+        inner = self._inner.start(contraction, warm_start, known)
+        scatter = ProvenBound(_rounded_down(scatter_bound(self.contracted(contraction))))
+        return self._run(contraction, inner, CertifiedState(None, scatter, ProvenBound(0.0)))
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
         """Go on where the bounding of the same contraction was left."""
-        inner = self._inner.resume(contraction, state.inner)
-        run = self._run(inner, contraction)
-        run.restore(state)
-        return run
+        return self._run(contraction, self._inner.resume(contraction, state.inner), state)
+
+    def _run(
+        self, contraction: Contraction, inner: BoundRun[Warm], state: CertifiedState
+    ) -> CertifiedRun[Warm]:
+        rules = over_blocks(self._rules, contraction.block_of)
+        contracted = self.contracted(contraction)
+        return CertifiedRun(self._inner, inner, contraction, contracted, rules, state)
 
 
 class CertifiedRun(Generic[Warm]):
@@ -190,43 +185,28 @@ class CertifiedRun(Generic[Warm]):
 
     def __init__(
         self,
+        method: BoundingMethod[Warm],
         inner: BoundRun[Warm],
         contraction: Contraction,
         contracted: Contracted,
         rules: BlockRules,
+        state: CertifiedState,
     ) -> None:
-        self._inner, self._contraction, self._contracted = inner, contraction, contracted
-        self._rules = rules
+        """method : the one that the inner run is of"""
+        self._method, self._inner, self._state = method, inner, state
+        self._contraction, self._contracted, self._rules = contraction, contracted, rules
         self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
-        self._best = SafeBound(_stated(scatter_bound(contracted)))
-        self._evidence: Evidence | None = None
-        self._claimed = SafeBound(0.0)
-        self._argument: Argument | None = None
         self.fixing_proof: FixingProof | None = None
 
     @property
     def state(self) -> CertifiedState:
-        return CertifiedState(
-            self._inner.state,
-            self._best,
-            self._evidence,
-            self._claimed,
-            self._argument,
-        )
-
-    def restore(self, state: CertifiedState) -> None:
-        """Go on from the state of a run on the same contraction."""
-        self._best, self._evidence = state.best, state.evidence
-        self._claimed, self._argument = state.claimed, state.argument
+        self._state.inner = self._inner.state
+        return self._state
 
     @property
     def n_iterations(self) -> int:
         return self._inner.n_iterations
-
-    @cached_property
-    def _relaxation(self) -> Relaxation:
-        return Relaxation.of(self._contraction)
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """A step of the inner run; its bound as far as it is confirmed. What does not close the
@@ -236,26 +216,26 @@ class CertifiedRun(Generic[Warm]):
         )
         if progress.bound.value == np.inf:  # the constraints alone say so
             return self._refuted(progress)
-        if progress.bound > self._claimed:
+        state = self._state
+        if progress.bound > state.claimed:
             self._claim(progress.bound, cutoff)
-        closes, stalled = self._claimed.value >= cutoff, progress.stalled
-        if self._argument is not None and (closes or stalled):
-            self._check(self._argument, cutoff)
-            # What was enumerated is not by another step, as the dual values of a method are.
-            is_last = isinstance(self._argument, Enumerated) and self._best.value < cutoff
-            stalled |= closes and is_last
-            self._argument = None
+        closes, stalled = state.claimed.value >= cutoff, progress.stalled
+        if state.claimed.evidence is not None and (closes or stalled):
+            # Dual values change in another step, an enumeration does not.
+            is_last = isinstance(state.claimed.evidence, Enumerated)
+            self._check(cutoff)
+            stalled |= closes and is_last and state.best.value < cutoff
             self._n_idle = 0
         elif closes:
-            # The run takes the node for closed, the checker does not, and nothing better comes.
+            # The inner run has closed the node, the checker does not confirm it.
             self._n_idle += 1
             stalled |= self._n_idle >= MOST_IDLE
-        return replace(progress, bound=self._best, stalled=stalled)
+        return replace(progress, bound=state.best, stalled=stalled)
 
     def _refuted(self, progress: BoundProgress) -> BoundProgress:
         """The inner run has found that there is no clustering: as far as that is confirmed, which
         is a matter of the prices, or of cannot-links alone where there is nothing to branch on."""
-        prices = self._inner.argument()
+        prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
         with suppress(Rejected):
             if isinstance(prices, Lagrangian) and proves_infeasible(
@@ -266,38 +246,34 @@ class CertifiedRun(Generic[Warm]):
                 MAX_NODES // 2,
                 self._rules,
             ):
-                self._best, self._evidence = progress.bound, prices
+                self._state.best = progress.bound
                 return progress
         if adjacency.sum() == m * (m - 1):
             return progress
-        return replace(progress, bound=self._best, stalled=True)
+        return replace(progress, bound=self._state.best, stalled=True)
 
-    def _claim(self, bound: SafeBound, cutoff: float) -> None:
-        """Take the best bound of the run itself, and what it is proven by."""
-        argument = self._inner.argument()
-        if isinstance(self._argument, DualPoint) and not isinstance(argument, DualPoint):
-            # Which the checker confirms, as it may not what comes after it.
-            self._check(self._argument, cutoff)
-        self._claimed, self._argument = bound, argument
+    def _claim(self, bound: ProvenBound, cutoff: float) -> None:
+        """Take the best bound of the inner run."""
+        is_quick = self._method.is_quickly_checked
+        if is_quick(self._state.claimed.evidence) and not is_quick(bound.evidence):
+            # The checker confirms the one before, and may not confirm the one that follows.
+            self._check(cutoff)
+        self._state.claimed = bound
 
-    def _check(self, argument: Argument, cutoff: float) -> None:
-        """Have the checker judge what the best bound is proven by."""
-        if isinstance(argument, Lagrangian | Enumerated):
-            self._try(argument)
-            return
-        for precision in (np.float32, np.float64):
-            self._try(semidefinite_evidence(self._relaxation, argument, precision))
-            if self._best.value >= cutoff or self._claimed.value < cutoff:
+    def _check(self, cutoff: float) -> None:
+        """Have the checker judge the evidence that is claimed, and take the bound that it confirms
+        if it is better than before."""
+        state, claimed = self._state, self._state.claimed
+        state.claimed = claimed.bare()
+        for evidence in self._method.checkable(self._contraction, claimed.evidence):
+            bound = self._confirmed(evidence, SHARE)
+            if bound > state.best.value:
+                state.best = ProvenBound(bound, evidence)
+            if state.best.value >= cutoff or claimed.value < cutoff:
                 return
 
-    def _try(self, evidence: Evidence) -> None:
-        """Take evidence if it proves more than the last."""
-        bound = self._confirmed(evidence, SHARE)
-        if bound > self._best.value:
-            self._best, self._evidence = SafeBound(bound), evidence
-
     def _confirmed(self, evidence: Evidence, share: float) -> float:
-        """What is proven by evidence, with this share of the checker's limits; 0 if the checker
+        """The bound that evidence proves, with this share of the checker's limits; 0 if the checker
         rejects it: it gives up searches earlier than the run, and numbers may be beyond its range.
         """
         begun = time.perf_counter()
@@ -312,47 +288,41 @@ class CertifiedRun(Generic[Warm]):
         with suppress(Rejected), np.errstate(all="ignore"):
             if isinstance(evidence, Lagrangian):
                 nodes = int(share * MAX_NODES)
-                return _stated(lagrangian_bound(contracted, k, adjacency, evidence, nodes, rules))
-            if isinstance(evidence, Enumerated):
-                return _stated(enumeration_bound(contracted, k, adjacency, evidence, share, rules))
-            return _stated(semidefinite_bound(contracted, k, adjacency, evidence))
+                bound = lagrangian_bound(contracted, k, adjacency, evidence, nodes, rules)
+            elif isinstance(evidence, Enumerated):
+                bound = enumeration_bound(contracted, k, adjacency, evidence, share, rules)
+            else:
+                bound = semidefinite_bound(contracted, k, adjacency, evidence)
+            return _rounded_down(bound)
         return 0.0
 
     def provisional(self) -> BoundProof:
-        """Of the best bound so far, as far as the checker confirms it with little work; changes
-        nothing."""
-        argument = self._argument
-        if argument is None:
+        """Proof of the best bound so far, as far as the checker confirms it with little work;
+        changes nothing."""
+        claimed = self._state.claimed.evidence
+        if claimed is None:
             return self.proof()
-        evidence = (
-            semidefinite_evidence(self._relaxation, argument)
-            if isinstance(argument, DualPoint)
-            else argument
-        )
+        evidence = next(self._method.checkable(self._contraction, claimed))
         bound = self._confirmed(evidence, PROVISIONAL_SHARE)
-        if bound <= self._best.value:
+        if bound <= self._state.best.value:
             return self.proof()
         return BoundProof(self._contraction.block_of, bound, evidence)
 
-    def argument(self) -> Evidence | None:
-        """What the checker has confirmed."""
-        return self._evidence
-
     def proof(self) -> BoundProof:
-        """Of the bound that was confirmed."""
-        return BoundProof(self._contraction.block_of, self._best.value, self._evidence)
+        """Proof of the bound that was confirmed."""
+        best = self._state.best
+        return BoundProof(self._contraction.block_of, best.value, best.evidence)
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         """No pairs are proven to be together; sets `fixing_proof` for those that are apart."""
-        if self._argument is not None:
-            self._check(self._argument, cutoff)
-            self._argument = None
+        if self._state.claimed.evidence is not None:
+            self._check(cutoff)
         k, adjacency = self._contraction.k, self._contraction.adjacency
-        below = _with_room(cutoff)
+        below = _widened(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency
         excluded = np.zeros_like(far)
-        evidence = self._evidence if isinstance(self._evidence, Semidefinite) else None
-        if evidence is not None:
+        evidence = self._state.best.evidence
+        if isinstance(evidence, Semidefinite):
             excluded = excluded_pairs(self._contracted, k, adjacency, evidence, below)
             excluded &= ~(adjacency | far)
         first = self._contraction.representatives
@@ -379,13 +349,14 @@ def _blocks(contraction: Contraction) -> Blocks:
     return Blocks(contraction.k, contraction.block_of, contraction.adjacency)
 
 
-def _with_room(cutoff: float) -> float:
-    """For rounding: a pair on the edge might be another one elsewhere."""
+def _widened(cutoff: float) -> float:
+    """The cutoff with room for rounding: the checker may see a pair on the edge as beyond it."""
     return cutoff + SLACK * abs(cutoff)
 
 
-def _stated(bound: float) -> float:
-    """What a certificate states of a bound: elsewhere the checker may add up in another order."""
+def _rounded_down(bound: float) -> float:
+    """A bound as a certificate states it: on another machine the checker may add up in another
+    order."""
     return bound * (1.0 - STATED_ROUNDING)
 
 

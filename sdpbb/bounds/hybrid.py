@@ -4,6 +4,7 @@ few are left."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
+    BoundingMethod,
     BoundProgress,
     Pairs,
-    SafeBound,
+    ProvenBound,
     SecondsLeft,
     endless,
     matrices_mebibytes,
@@ -74,15 +76,15 @@ class HybridState:
     columns: ColgenState | None
     inherited: GenerationWarmStart | None
     known: NDArray[np.intp] | None
-    bound: SafeBound
+    bound: ProvenBound
     enumerates: bool
     is_easy: bool
     generates: bool
     n_dropped: int
 
 
-class HybridBounding:
-    """Bounds nodes by the semidefinite relaxation, and by clusters (`sdpbb.bounds.bound.Bounding`).
+class HybridBounding(BoundingMethod[HybridWarmStart]):
+    """Bounds nodes by the semidefinite relaxation, and by clusters.
 
     1. Where pricing looks easy (`CentreParameters`): column generation only, unless that takes
        long (`HybridParameters.easy_steps`).
@@ -111,6 +113,13 @@ class HybridBounding:
         return self.sdp.mebibytes(contraction) + matrices_mebibytes(
             PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
         )
+
+    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
+        """As of the semidefinite bound; other evidence as it is."""
+        return self.sdp.checkable(contraction, evidence)
+
+    def is_quickly_checked(self, evidence: Any) -> bool:
+        return self.sdp.is_quickly_checked(evidence)
 
     def start(
         self,
@@ -163,7 +172,7 @@ class HybridRun:
         self._pricer = BranchingPricer(contraction, bounding.colgen.pricing)
         self._enumeration: Enumeration | None = None
         self._columns: ColgenRun | None = None
-        self._bound = SafeBound(0.0)
+        self._bound = ProvenBound(0.0)
         self.enumerates = True
         self.generates = True
         self._is_easy = False
@@ -187,29 +196,29 @@ class HybridRun:
         if self._columns is not None:
             if not self._turned_out_hard(self._columns):
                 with suppress(BackendFailure):
-                    return self._told(self._columns.advance(cutoff, seconds_left))
+                    return self._with_best_bound(self._columns.advance(cutoff, seconds_left))
             self._n_dropped += self._columns.n_iterations
             self._inherited, self._columns = self._columns.warm_start(), None
             if not self._is_easy:
                 self.generates = False
-                return self._told(self._step(self._bound, stalled=True))
+                return self._with_best_bound(self._step(self._bound, stalled=True))
             self._is_easy = False
         if self._enumeration is not None:
             try:
                 self._enumeration.advance()
             except BackendFailure:
                 self._enumeration, self.enumerates = None, False
-                return self._told(self._step(self._bound, stalled=not self._goes_on()))
+                return self._with_best_bound(self._step(self._bound, stalled=not self._goes_on()))
             bound = self._enumeration.bound
             self.enumerates = not self._enumeration.is_out_of_reach
             if not self._enumeration.is_finished or bound.value >= cutoff:
-                return self._told(self._step(bound, stalled=False))
-            return self._told(self._step(bound, stalled=not self._goes_on()))
+                return self._with_best_bound(self._step(bound, stalled=False))
+            return self._with_best_bound(self._step(bound, stalled=not self._goes_on()))
         progress = self._sdp.advance(cutoff, seconds_left)
         if not progress.stalled or progress.bound.value >= cutoff:
-            return self._told(progress)
+            return self._with_best_bound(progress)
         more = self._enumerate(cutoff) or self._goes_on()
-        return self._told(self._step(progress.bound, stalled=not more))
+        return self._with_best_bound(self._step(progress.bound, stalled=not more))
 
     def _turned_out_hard(self, columns: ColgenRun) -> bool:
         if columns.is_enumerating:  # which has an end of its own
@@ -250,13 +259,14 @@ class HybridRun:
             run.inherit(self._inherited, self._known, centre)
         self._columns = run
 
-    def _step(self, bound: SafeBound, stalled: bool) -> BoundProgress:
+    def _step(self, bound: ProvenBound, stalled: bool) -> BoundProgress:
         return BoundProgress(bound, stalled, 0, self.n_iterations)
 
-    def _told(self, progress: BoundProgress) -> BoundProgress:
-        """With the best bound of all parts so far."""
-        self._bound = max(self._bound, progress.bound)
-        return replace(progress, bound=self._bound, n_iterations=self.n_iterations)
+    def _with_best_bound(self, progress: BoundProgress) -> BoundProgress:
+        """The progress with the best bound of all parts so far."""
+        best = max(progress.bound, self._bound)
+        self._bound = best.bare()
+        return replace(progress, bound=best, n_iterations=self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
         return self._sdp.affinity() if self._columns is None else self._columns.affinity()
@@ -265,12 +275,6 @@ class HybridRun:
         if self._columns is not None and self._columns.clustering() is not None:
             return self._columns.clustering()
         return None if self._enumeration is None else self._enumeration.labels
-
-    def argument(self) -> Any:
-        """Of the part whose bound is the best, or that has taken the last step."""
-        if self._enumeration is not None and self._enumeration.bound >= self._bound:
-            return self._enumeration.proof
-        return self._sdp.argument() if self._columns is None else self._columns.argument()
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
         if not self._sdp.n_iterations:

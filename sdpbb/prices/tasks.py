@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.parameters import SolverParameters
@@ -85,7 +85,7 @@ def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> 
     if contraction.n_blocks <= contraction.k:  # too small for the bound; the engine counts
         return False
     # The upper bound is a float, too.
-    wanted = SafeBound(upper * (1.0 + PRECISION))
+    wanted = ProvenBound(upper * (1.0 + PRECISION))
     with threadpool_limits(1):
         run = SdpBounding().start(contraction, None)
         for _ in range(PROBE_STEPS):

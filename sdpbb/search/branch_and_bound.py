@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.executors.pool import Completion
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate, probe
@@ -369,8 +369,8 @@ class _Coordinator:
         number: int,
         probing: Probing,
         pair: Pair,
-        together: SafeBound | None,
-        apart: SafeBound | None,
+        together: ProvenBound | None,
+        apart: ProvenBound | None,
     ) -> None:
         """Split the node, and record it. What probing has proven for the children was proven
         without the pairs that it has fixed: where it has fixed any, only that counts which has."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heuristics.multi_start import Descent, MultiStart
 from heuristics.parameters import MultiStartParameters
-from sdpbb.bounds.bound import Bounding, BoundProgress, BoundRun, SafeBound
+from sdpbb.bounds.bound import BoundingMethod, BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.certified import BoundProof, CertifiedBounding, CertifiedRun, proof_of
 from sdpbb.bounds.colgen.safe_bound import scatter_bound
 from sdpbb.bounds.distance import components_apart
@@ -36,7 +36,7 @@ class EvaluationContext:
     """
 
     instance: Instance
-    bounding: Bounding[Any]
+    bounding: BoundingMethod[Any]
     search: SearchParameters
     tolerances: Tolerances
     seed: int
@@ -54,7 +54,7 @@ APART = 4.0
 # What is not proven in the end is checked when iterations have grown by this factor.
 PROVISIONAL_GROWTH = 2.0
 # The bound of a node that holds none.
-NO_CLUSTERING = SafeBound(math.inf)
+NO_CLUSTERING = ProvenBound(math.inf)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Probe:
     proof : of the bound, or that there is no clustering, where it is kept
     """
 
-    bound: SafeBound | None
+    bound: ProvenBound | None
     n_iterations: int = 0
     proof: BoundProof | None = None
 
@@ -177,7 +177,7 @@ def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
             break
     if isinstance(run, CertifiedRun):
         proof = run.provisional()
-        bound = max(bound, child.proven(SafeBound(proof.bound)))
+        bound = max(bound, child.proven(ProvenBound(proof.bound)))
         return Probe(bound, run.n_iterations, proof)
     return Probe(bound, run.n_iterations)
 
@@ -208,12 +208,12 @@ def only_clustering(
     return None if contraction.means.any() else feasible
 
 
-def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> SafeBound:
+def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> ProvenBound:
     """The sum of squares of labels of the points, less what rounding can have added to it (see
     `sdpbb.problem.coordinates.sum_of_squares`)."""
     eps = float(np.finfo(np.float64).eps)
     terms = 16.0 + float(np.log2(points.size))
-    return SafeBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))
+    return ProvenBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))
 
 
 class _NodeSearch:
@@ -263,9 +263,9 @@ class _NodeSearch:
             self._raise_to(scatter_bound(self._bounded))
         elif not self._context.is_without_bound:  # the checker's blocks are a matrix, too
             self._proof = bounding.scatter_proof(self._bounded)
-            self._raise_to(SafeBound(self._proof.bound))
+            self._raise_to(ProvenBound(self._proof.bound))
 
-    def _raise_to(self, bound: SafeBound) -> None:
+    def _raise_to(self, bound: ProvenBound) -> None:
         """Take a bound on the clusterings that keep the node's decisions."""
         self._lower = max(self._lower, self._node.proven(bound))
 
@@ -321,7 +321,7 @@ class _NodeSearch:
         is_last = self._progress.is_cut or self._clock.is_urgent()
         if isinstance(run, CertifiedRun) and (enough or is_last):
             self._proof = run.provisional()
-            self._raise_to(SafeBound(self._proof.bound))
+            self._raise_to(ProvenBound(self._proof.bound))
 
     def _begin(self) -> BoundRun[Any]:
         bounding, state = self._context.bounding, self._node.state

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.problem.graph import by_first_occurrence
 
@@ -84,14 +84,14 @@ class Node:
     fixings: Fixings = field(default_factory=Fixings)
     blocks: NDArray[np.intp] | None = None
     feasible: NDArray[np.intp] | None = None
-    lower: SafeBound = field(default_factory=lambda: SafeBound(0.0))
+    lower: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     warm_start: Any = None
     state: EvaluationState | None = None
 
-    def proven(self, bound: SafeBound) -> SafeBound:
+    def proven(self, bound: ProvenBound) -> ProvenBound:
         """What a bound on the clusterings that keep this node's decisions says about all that the
         node stands for."""
-        return max(self.lower, min(bound, SafeBound(self.fixings.below)))
+        return max(self.lower, min(bound.bare(), ProvenBound(self.fixings.below)))
 
 
 @stored
@@ -135,7 +135,7 @@ class Outcome:
     """
 
     status: NodeStatus
-    lower: SafeBound
+    lower: ProvenBound
     labels: NDArray[np.intp] | None = None
     cost: float = math.inf
     source: str = ""

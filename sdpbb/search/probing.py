@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.certified import BoundProof
 from sdpbb.search.branching import product_score
 from sdpbb.search.node import Fixings, Node, Pair
@@ -43,7 +43,7 @@ class Probing:
 
     node: Node
     candidates: tuple[Pair, ...]
-    bounds: dict[tuple[Pair, bool], SafeBound | None] = field(default_factory=dict)
+    bounds: dict[tuple[Pair, bool], ProvenBound | None] = field(default_factory=dict)
     proofs: dict[tuple[Pair, bool], BoundProof | None] = field(default_factory=dict)
     waiting: list[tuple[Pair, bool]] = field(default_factory=list)
     n_in_flight: int = 0
@@ -85,7 +85,7 @@ class Probing:
 
     def choose(
         self, known: PseudoCosts, cutoff: float
-    ) -> tuple[Pair, SafeBound | None, SafeBound | None]:
+    ) -> tuple[Pair, ProvenBound | None, ProvenBound | None]:
         """The candidate with the best score, and what is proven for its two children (None: it
         holds no clustering); remembers all gains."""
         for pair in self.candidates:

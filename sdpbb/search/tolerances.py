@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.result import PRECISION
 
 
@@ -28,7 +28,7 @@ class Tolerances:
         relative = max(self.gap, PRECISION) - 8.0 * float(np.finfo(np.float64).eps)
         return upper - relative * upper
 
-    def closes(self, bound: SafeBound, upper: float) -> bool:
+    def closes(self, bound: ProvenBound, upper: float) -> bool:
         """Whether no clustering of a node with this bound is better than the incumbent by more
         than the tolerance."""
         return bound.value >= self.cutoff(upper)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.result import relative_gap
 from sdpbb.search.events import Branched, Child, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, Outcome, Pair
@@ -153,7 +153,7 @@ class Tree:
         assert node.lower >= self._running[node.number].lower
         self._running[node.number] = node
 
-    def close(self, number: int, lower: SafeBound) -> None:
+    def close(self, number: int, lower: ProvenBound) -> None:
         """To the tolerance, no clustering of a running node with this bound beats the incumbent."""
         assert self.tolerances.closes(lower, self.upper)
         del self._running[number]
@@ -177,7 +177,7 @@ class Tree:
         self._news.append(NodeLeft(number, lower, NodeEnd.LOST))
 
     def split(
-        self, number: int, pair: Pair, together: SafeBound | None, apart: SafeBound | None
+        self, number: int, pair: Pair, together: ProvenBound | None, apart: ProvenBound | None
     ) -> tuple[Child, Child]:
         """Replace a running node by its must-link and its cannot-link child, with bounds that are
         proven for them; None for a child that holds no clustering."""
@@ -186,7 +186,7 @@ class Tree:
         self._news.append(Branched(number, node.lower.value, pair, *children))
         return children
 
-    def _born(self, node: Node, pair: Pair, together: bool, bound: SafeBound | None) -> Child:
+    def _born(self, node: Node, pair: Pair, together: bool, bound: ProvenBound | None) -> Child:
         """Take in a child of a node, unless its bound closes it."""
         if bound is None:
             self._closed = min(self._closed, node.fixings.below)

@@ -7,7 +7,7 @@ import pytest
 from heuristics.assignment.programme import AssignmentProgramme
 from heuristics.assignment.wide_hard import PROGRAMME_SHARE
 from heuristics.parameters import MultiStartParameters
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -79,7 +79,7 @@ def test_a_whole_tree_by_hand(context):
 
 
 def test_contradicting_decisions(context):
-    node = Node(must_link=((0, 1),), lower=SafeBound(1.0))
+    node = Node(must_link=((0, 1),), lower=ProvenBound(1.0))
     assert evaluate(node, np.inf, context).status is NodeStatus.INFEASIBLE
     triangle = Node(cannot_link=((0, 2), (0, 3), (1, 3), (2, 3)))
     assert evaluate(triangle, np.inf, context).status is NodeStatus.INFEASIBLE
@@ -95,9 +95,9 @@ def test_a_node_with_one_clustering_is_closed_without_iterations(context):
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=SafeBound(0.5)), np.inf, context, Allowance(left=0.0))
+    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, Allowance(left=0.0))
     assert outcome.status is NodeStatus.UNFINISHED
-    assert outcome.lower == SafeBound(0.5)
+    assert outcome.lower == ProvenBound(0.5)
     assert outcome.state.bounding is None
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
 from sdpbb.search.branching import most_undecided_pairs
 from sdpbb.search.node import Fixings, Node
@@ -24,7 +24,7 @@ PAIR = (3, 5)
 def split(tree: Tree, lower: float) -> Node:
     """Replace the next node by two children with this bound."""
     node = tree.next_node()
-    tree.split(node.number, PAIR, SafeBound(lower), SafeBound(lower))
+    tree.split(node.number, PAIR, ProvenBound(lower), ProvenBound(lower))
     return node
 
 
@@ -36,18 +36,18 @@ def test_the_bound_counts_open_running_and_closed_nodes(tree):
     tree.offer(LABELS, 100.0, "given")
     root = tree.next_node()
     assert tree.lower == 0.0
-    update(tree, root.number, lower=SafeBound(40.0))
+    update(tree, root.number, lower=ProvenBound(40.0))
     assert tree.lower == 40.0
     assert tree.n_open == 1
-    tree.split(root.number, PAIR, SafeBound(50.0), SafeBound(60.0))
+    tree.split(root.number, PAIR, ProvenBound(50.0), ProvenBound(60.0))
     assert (tree.lower, tree.n_open) == (50.0, 2)
     together = tree.next_node()
     assert (together.must_link, together.cannot_link) == ((PAIR,), ())
-    tree.close(together.number, SafeBound(92.0))
+    tree.close(together.number, ProvenBound(92.0))
     apart = tree.next_node()
     assert (apart.must_link, apart.cannot_link) == ((), (PAIR,))
     assert tree.lower == 60.0
-    tree.close(apart.number, SafeBound(95.0))
+    tree.close(apart.number, ProvenBound(95.0))
     assert (tree.lower, tree.n_open) == (92.0, 0)
     assert tree.is_closed
     assert tree.next_node() is None
@@ -58,9 +58,9 @@ def test_several_nodes_can_run(tree):
     split(tree, 10.0)
     one, two = tree.next_node(), tree.next_node()
     assert (tree.n_open, tree.n_waiting, tree.next_node()) == (2, 0, None)
-    update(tree, one.number, lower=SafeBound(30.0))
+    update(tree, one.number, lower=ProvenBound(30.0))
     assert tree.lower == 10.0
-    tree.close(two.number, SafeBound(95.0))
+    tree.close(two.number, ProvenBound(95.0))
     assert tree.lower == 30.0
 
 
@@ -76,8 +76,8 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
     tree.offer(LABELS, 100.0, "given")
     root = tree.next_node()
     tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
-    assert tree.running(0).proven(SafeBound(99.0)) == SafeBound(93.0)
-    tree.split(0, PAIR, SafeBound(98.0), None)
+    assert tree.running(0).proven(ProvenBound(99.0)) == ProvenBound(93.0)
+    tree.split(0, PAIR, ProvenBound(98.0), None)
     assert tree.n_open == 0
     assert tree.lower == 93.0
 
@@ -85,8 +85,8 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
 def test_a_child_is_bounded_by_its_parent_at_least(tree):
     tree.offer(LABELS, 100.0, "given")
     root = tree.next_node()
-    update(tree, root.number, lower=SafeBound(50.0))
-    tree.split(root.number, PAIR, SafeBound(20.0), SafeBound(95.0))
+    update(tree, root.number, lower=ProvenBound(50.0))
+    tree.split(root.number, PAIR, ProvenBound(20.0), ProvenBound(95.0))
     assert (tree.lower, tree.n_open) == (50.0, 1)
 
 
@@ -104,17 +104,17 @@ def test_a_better_incumbent_closes_open_nodes(tree):
 
 def test_an_unfinished_node_is_put_back_with_what_was_proven(tree):
     node = tree.next_node()
-    update(tree, node.number, lower=SafeBound(30.0))
+    update(tree, node.number, lower=ProvenBound(30.0))
     tree.put_back(node.number)
     assert (tree.lower, tree.n_open) == (30.0, 1)
     again = tree.next_node()
-    assert (again.number, again.lower) == (node.number, SafeBound(30.0))
+    assert (again.number, again.lower) == (node.number, ProvenBound(30.0))
 
 
 def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
     tree.offer(LABELS, 100.0, "given")
     node = tree.next_node()
-    update(tree, node.number, lower=SafeBound(70.0))
+    update(tree, node.number, lower=ProvenBound(70.0))
     tree.abandon(node.number)
     assert (tree.n_open, tree.n_lost, tree.lower, tree.is_closed) == (0, 1, 70.0, False)
     tree.offer(LABELS, 75.0, "sdp")
@@ -124,10 +124,10 @@ def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
 def test_best_first(tree):
     split(tree, 10.0)
     node = tree.next_node()
-    tree.split(node.number, PAIR, SafeBound(25.0), SafeBound(20.0))
-    assert tree.next_node().lower == SafeBound(10.0)
-    assert tree.next_node().lower == SafeBound(20.0)
-    assert tree.next_node().lower == SafeBound(25.0)
+    tree.split(node.number, PAIR, ProvenBound(25.0), ProvenBound(20.0))
+    assert tree.next_node().lower == ProvenBound(10.0)
+    assert tree.next_node().lower == ProvenBound(20.0)
+    assert tree.next_node().lower == ProvenBound(25.0)
 
 
 def test_node_numbers_are_never_used_twice(tree):
@@ -145,25 +145,25 @@ def test_a_restored_tree_goes_on_as_the_saved_one(tree):
     split(tree, 10.0)
     split(tree, 20.0)
     tree.abandon(tree.next_node().number)
-    tree.close(tree.next_node().number, SafeBound(91.0))
+    tree.close(tree.next_node().number, ProvenBound(91.0))
     running = tree.next_node()
     other = Tree.restored(tree.state(), tree.tolerances)
     assert (other.lower, other.upper, other.n_lost) == (tree.lower, 100.0, 1)
     assert other.n_open == tree.n_open == other.n_waiting
     assert other.next_node().number == running.number
-    other.split(running.number, PAIR, SafeBound(50.0), SafeBound(50.0))
-    tree.split(running.number, PAIR, SafeBound(50.0), SafeBound(50.0))
+    other.split(running.number, PAIR, ProvenBound(50.0), ProvenBound(50.0))
+    tree.split(running.number, PAIR, ProvenBound(50.0), ProvenBound(50.0))
     numbers = [sorted(n.number for n in t.state().nodes) for t in (tree, other)]
     assert numbers[0] == numbers[1]
 
 
 def test_tolerances():
     tolerances = Tolerances(gap=0.01)
-    assert tolerances.closes(SafeBound(99.0 + 1e-12), 100.0)
-    assert not tolerances.closes(SafeBound(98.9), 100.0)
-    assert not tolerances.closes(SafeBound(0.0), 1e-300)
-    assert tolerances.closes(SafeBound(0.0), 0.0)
-    assert not tolerances.closes(SafeBound(1e300), np.inf)
+    assert tolerances.closes(ProvenBound(99.0 + 1e-12), 100.0)
+    assert not tolerances.closes(ProvenBound(98.9), 100.0)
+    assert not tolerances.closes(ProvenBound(0.0), 1e-300)
+    assert tolerances.closes(ProvenBound(0.0), 0.0)
+    assert not tolerances.closes(ProvenBound(1e300), np.inf)
     assert tolerances.improves(5.0, np.inf)
     assert tolerances.improves(5.0 - 1e-15, 5.0)
     assert not tolerances.improves(5.0, 5.0)
@@ -172,7 +172,7 @@ def test_tolerances():
 def test_a_tree_without_a_clustering_is_exhausted_when_no_node_is_left(tree):
     root = tree.next_node()
     assert (tree.lower, tree.gap, tree.is_exhausted) == (0.0, np.inf, False)
-    tree.split(root.number, PAIR, SafeBound(3.0), None)
+    tree.split(root.number, PAIR, ProvenBound(3.0), None)
     child = tree.next_node()
     assert (tree.n_open, tree.lower, tree.is_exhausted) == (1, 3.0, False)
     tree.drop(child.number)
@@ -191,8 +191,8 @@ def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted(tree):
 
 def test_a_gap_of_zero_means_precision():
     tolerances = Tolerances(gap=0.0)
-    assert tolerances.closes(SafeBound(1.0 - 1e-13), 1.0)
-    assert not tolerances.closes(SafeBound(1.0 - 1e-11), 1.0)
+    assert tolerances.closes(ProvenBound(1.0 - 1e-13), 1.0)
+    assert not tolerances.closes(ProvenBound(1.0 - 1e-11), 1.0)
 
 
 def test_branching_takes_the_pair_that_is_neither_together_nor_apart():

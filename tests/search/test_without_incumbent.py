@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heuristics.parameters import MultiStartParameters
-from sdpbb.bounds.bound import BoundProgress, SafeBound
+from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import (
     AllOf,
@@ -65,7 +65,7 @@ class BlindRun:
         return BoundProgress(self.bound(), True, 0, 1)
 
     def bound(self):
-        return SafeBound(0.0)
+        return ProvenBound(0.0)
 
     def clustering(self):
         return None
@@ -105,7 +105,7 @@ class SeeingRun(BlindRun):
         self.costs = [contraction.cost(row) for row in self.labels]
 
     def bound(self):
-        return SafeBound(self.share * min(self.costs) if self.costs else math.inf)
+        return ProvenBound(self.share * min(self.costs) if self.costs else math.inf)
 
     def clustering(self):
         return self.labels[int(np.argmin(self.costs))] if self.gives and self.costs else None

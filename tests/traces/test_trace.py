@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import InstanceError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import InfeasibilityKind, Instance, Origin
@@ -72,14 +72,14 @@ def progress(seconds: float, source: str = "") -> Progress:
 
 def test_a_split_tells_of_both_children(tree):
     tree.next_node()
-    tree.split(0, PAIR, SafeBound(50.0), SafeBound(60.0))
+    tree.split(0, PAIR, ProvenBound(50.0), ProvenBound(60.0))
     assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(1, 50.0), Child(2, 60.0))]
     assert tree.take_news() == []
 
 
 def test_children_that_are_finished_at_once_have_no_number(tree):
     tree.next_node()
-    tree.split(0, PAIR, SafeBound(95.0), None)
+    tree.split(0, PAIR, ProvenBound(95.0), None)
     assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(None, 95.0), Child(None, INF))]
 
 
@@ -92,12 +92,12 @@ def test_fixed_pairs_limit_what_a_child_without_clusterings_proves(tree):
 
 def test_every_way_to_leave_a_node_is_told(tree):
     tree.next_node()
-    tree.split(0, PAIR, SafeBound(50.0), SafeBound(60.0))
+    tree.split(0, PAIR, ProvenBound(50.0), ProvenBound(60.0))
     tree.take_news()
     tree.next_node()
-    tree.close(1, SafeBound(95.0))
+    tree.close(1, ProvenBound(95.0))
     tree.next_node()
-    tree.split(2, PAIR, SafeBound(61.0), SafeBound(62.0))
+    tree.split(2, PAIR, ProvenBound(61.0), ProvenBound(62.0))
     tree.next_node()
     tree.drop(3)
     tree.next_node()
@@ -118,7 +118,7 @@ def test_a_dropped_node_with_fixings_is_closed_and_not_infeasible(tree):
 
 def test_an_incumbent_closes_open_nodes(tree):
     tree.next_node()
-    tree.split(0, PAIR, SafeBound(50.0), SafeBound(60.0))
+    tree.split(0, PAIR, ProvenBound(50.0), ProvenBound(60.0))
     tree.take_news()
     tree.offer(np.array([0, 1]), 61.0, "better")
     assert tree.take_news() == [NodeLeft(2, 60.0, CLOSED)]

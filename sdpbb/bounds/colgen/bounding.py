@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
+    BoundingMethod,
     BoundProgress,
     Pairs,
-    SafeBound,
+    ProvenBound,
     SecondsLeft,
     endless,
     matrices_mebibytes,
@@ -28,7 +29,6 @@ from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
 from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
 from sdpbb.bounds.sdp.parameters import SdpParameters
-from sdpbb.checker.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
 
 
@@ -53,8 +53,8 @@ class ColgenState:
 PRICING_MATRICES = 4
 
 
-class ColgenBounding:
-    """Bounds nodes by column generation (`sdpbb.bounds.bound.Bounding`).
+class ColgenBounding(BoundingMethod[GenerationWarmStart]):
+    """Bounds nodes by column generation.
 
     Source: Babaki, Guns and Nijssen (2014), with pricing, stabilisation and bounds of this project.
     Must-links and cannot-links are decisions of the tree: Ryan and Foster's branching (1981).
@@ -214,8 +214,8 @@ class ColgenRun:
         return BoundProgress(self._bound, stalled, n_columns, self.n_iterations)
 
     @property
-    def _bound(self) -> SafeBound:
-        bound = SafeBound(0.0) if self._generation is None else self._generation.bound
+    def _bound(self) -> ProvenBound:
+        bound = ProvenBound(0.0) if self._generation is None else self._generation.bound
         return bound if self._enumeration is None else max(bound, self._enumeration.bound)
 
     def affinity(self) -> NDArray[np.float64]:
@@ -242,15 +242,9 @@ class ColgenRun:
         return self._generation.warm_start()
 
     @property
-    def bound(self) -> SafeBound:
+    def bound(self) -> ProvenBound:
         """The best one so far."""
         return self._bound
-
-    def argument(self) -> Lagrangian | Enumerated | None:
-        """Prices, and what exact pricing has proven at them; or the clusters enumerated."""
-        if self._enumeration is not None and self._enumeration.bound >= self._bound:
-            return self._enumeration.proof
-        return None if self._generation is None else self._generation.proof
 
 
 def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.parameters import EnumerationParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
@@ -34,7 +34,7 @@ class EnumerationState:
     least : proven by exact pricing, None before
     n_slices : of exact pricing and of the search
     search : for all clusters, None before it has begun
-    bound, proof : proven for all clusterings of the blocks, and the evidence
+    bound : proven for all clusterings of the blocks, with its evidence
     labels : (m,) of the cheapest clustering found, if it is cheaper than the cutoff
     """
 
@@ -44,8 +44,7 @@ class EnumerationState:
     least: float | None = None
     n_slices: int = 0
     search: ClusterSearchState | None = None
-    bound: SafeBound = field(default_factory=lambda: SafeBound(0.0))
-    proof: Lagrangian | Enumerated | None = None
+    bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     labels: NDArray[np.intp] | None = None
     is_finished: bool = False
 
@@ -101,14 +100,9 @@ class Enumeration:
         return self
 
     @property
-    def bound(self) -> SafeBound:
-        """Proven for all clusterings of the blocks."""
+    def bound(self) -> ProvenBound:
+        """Proven for all clusterings of the blocks, with its evidence."""
         return self.state.bound
-
-    @property
-    def proof(self) -> Lagrangian | Enumerated | None:
-        """Evidence for the bound."""
-        return self.state.proof
 
     @property
     def is_finished(self) -> bool:
@@ -149,8 +143,8 @@ class Enumeration:
         """Take the least value of a cluster, and the bound that it proves."""
         state = self.state
         state.least = least
-        state.bound = lagrangian_bound(self._contraction, state.at.prices, least)
-        state.proof = Lagrangian(state.at.prices, least)
+        bound = lagrangian_bound(self._contraction, state.at.prices, least)
+        state.bound = ProvenBound(bound.value, Lagrangian(state.at.prices, least))
         missing = state.cutoff - state.bound.value
         if missing <= 0.0 or missing > self._parameters.max_gap * abs(state.cutoff):
             state.is_finished = True
@@ -195,8 +189,7 @@ class Enumeration:
             self._parameters.partitioning,
         )
         if found.bound > state.bound:
-            state.bound = found.bound
-            state.proof = Enumerated(
+            evidence = Enumerated(
                 # Costs and bounds are rounded elsewhere.
                 found.bound.value * (1.0 - ROUNDING),
                 state.at.prices,
@@ -205,5 +198,6 @@ class Enumeration:
                 found.triples,
                 found.penalties,
             )
+            state.bound = ProvenBound(found.bound.value, evidence)
         state.labels = found.labels
         state.is_finished = True

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
 from sdpbb.bounds.colgen.master import Master, MasterSolution, MasterState, Phase
 from sdpbb.bounds.colgen.parameters import ColgenParameters
@@ -65,7 +65,7 @@ class Step:
     """
 
     event: Event
-    bound: SafeBound
+    bound: ProvenBound
     stalled: bool
     n_columns: int
 
@@ -105,7 +105,8 @@ class GenerationState:
     """State of a `Generation`.
 
     master, stabilisation, primal : states of its parts
-    bound, proof : the best so far, and its evidence
+    bound : the best so far, with its evidence; None for the scatter inside blocks. Where the bound
+        is inf, it is for costs that are all 0
     integer : whether an integer programme is to look for a clustering at the end
     under_way : unfinished exact pricing
     own : dual values of the last master programme
@@ -118,9 +119,8 @@ class GenerationState:
     master: MasterState
     stabilisation: StabilisationState
     primal: PrimalState
-    bound: SafeBound
+    bound: ProvenBound
     integer: bool
-    proof: Lagrangian | None = None
     under_way: ExactPricing | FarkasPricing | None = None
     own: DualValues | None = None
     early: bool = True
@@ -213,15 +213,9 @@ class Generation:
         return self._master.columns
 
     @property
-    def bound(self) -> SafeBound:
-        """The best bound proven so far."""
+    def bound(self) -> ProvenBound:
+        """The best bound proven so far, with its evidence."""
         return self.state.bound
-
-    @property
-    def proof(self) -> Lagrangian | None:
-        """Evidence for the bound; None if it is the scatter inside blocks. Where the bound is inf,
-        it is for costs that are all 0."""
-        return self.state.proof
 
     @property
     def duals(self) -> DualValues | None:
@@ -342,7 +336,7 @@ class Generation:
         """Take the Lagrangian bound of prices at which no cluster has a value below least."""
         proven = lagrangian_bound(self._contraction, prices, least)
         if proven > self.state.bound:
-            self.state.bound, self.state.proof = proven, Lagrangian(prices, least)
+            self.state.bound = ProvenBound(proven.value, Lagrangian(prices, least))
 
     def _with_rung(self, pricing: ExactPricing) -> ExactPricing:
         """The same pricing by way of lower targets, unless that has been tried or is not worth it.
@@ -399,8 +393,8 @@ class Generation:
         if outcome.most is not None and is_proof_of_infeasibility(
             pricing.prices, outcome.most, self._contraction.k
         ):
-            self.state.bound = SafeBound(math.inf)
-            self.state.proof = Lagrangian(pricing.prices.astype(np.float64), -float(outcome.most))
+            prices, least = pricing.prices.astype(np.float64), -float(outcome.most)
+            self.state.bound = ProvenBound(math.inf, Lagrangian(prices, least))
             self.state.finished = Event.INFEASIBLE
         elif not grown:
             self.state.finished = Event.SOLVED

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Contraction
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -18,7 +18,7 @@ _LARGEST_PRICE, _LARGEST_SUM = 2.0**40, 2.0**52
 
 def lagrangian_bound(
     contraction: Contraction, prices: NDArray[np.float64], least: float
-) -> SafeBound:
+) -> ProvenBound:
     """sum_i prices_i + k least, less a margin for rounding.
 
     Of a clustering each block is in exactly one of its k clusters X, so that it costs
@@ -42,14 +42,14 @@ def lagrangian_bound(
     bound = total + rest
     if not math.isfinite(bound):
         raise ValueError("prices, least: expected finite numbers")
-    return SafeBound(bound - 2.0 * _EPS * (abs(total) + abs(rest)))
+    return ProvenBound(bound - 2.0 * _EPS * (abs(total) + abs(rest)))
 
 
-def scatter_bound(contraction: Contraction) -> SafeBound:
+def scatter_bound(contraction: Contraction) -> ProvenBound:
     """The scatter inside the blocks, which every clustering has, less the rounding of its sums."""
     own = math.fsum(contraction.scatter)
     rounding = _EPS * (contraction.n_points + contraction.means.shape[1] + 8)
-    return SafeBound(max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS))
+    return ProvenBound(max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS))
 
 
 def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,17 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.backends.conic import require
 from sdpbb.bounds.bound import (
+    BoundingMethod,
     BoundProgress,
     Pairs,
-    SafeBound,
+    ProvenBound,
     SecondsLeft,
     endless,
     matrices_mebibytes,
 )
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.cuts import separate
+from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart, pairs_together, tied_pairs
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -83,14 +86,14 @@ class SdpState:
     """
 
     admm: AdmmState
-    best: SafeBound
+    best: ProvenBound
     history: tuple[tuple[int, float], ...]
     is_child: bool
     separated_at: int
 
 
-class SdpBounding:
-    """Bounds nodes by the contracted Peng-Wei relaxation with cuts (`sdpbb.bounds.bound.Bounding`).
+class SdpBounding(BoundingMethod[SdpWarmStart]):
+    """Bounds nodes by the contracted Peng-Wei relaxation with cuts.
 
     Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project; or
     with a conic solver in the method's place (`SdpParameters.solver`).
@@ -105,6 +108,18 @@ class SdpBounding:
     def mebibytes(self, contraction: Contraction) -> float:
         """Memory that bounding a node takes at its peak, in MiB, about."""
         return matrices_mebibytes(MATRICES, contraction.n_blocks)
+
+    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
+        """Dual values in single precision, then in double precision; other evidence as it is."""
+        if not isinstance(evidence, DualPoint):
+            yield evidence
+            return
+        relaxation = Relaxation.of(contraction)
+        for precision in (np.float32, np.float64):
+            yield semidefinite_evidence(relaxation, evidence, precision)
+
+    def is_quickly_checked(self, evidence: Any) -> bool:
+        return isinstance(evidence, DualPoint)
 
     def start(
         self,
@@ -142,11 +157,10 @@ class SdpRun:
         self._admm = Admm(self._relaxation, parameters.admm, parameters.spectrum)
         # The scatter inside blocks, less what rounding can have added to it.
         own = float(contraction.scatter.sum()) - self._relaxation.rounding
-        self._best = SafeBound(max(0.0, own))
+        self._best = ProvenBound(max(0.0, own))
         self._is_child = is_child
         self._patience = parameters.child if is_child else parameters.root
         self._history: list[tuple[int, float]] = []
-        self._evaluated: DualPoint | None = None
         self._separated_at = 0
         self._iteration_seconds = self._bound_seconds = 0.0
 
@@ -181,11 +195,11 @@ class SdpRun:
             if is_late or admm.n_iterations % p.bound_period == 0:
                 break
             self._separate_if_due()
-        self._evaluate(counts=not is_late)
+        bound = self._evaluate(counts=not is_late)
         if not is_late:
             self._separate_if_due()
         return BoundProgress(
-            bound=self._best,
+            bound=bound,
             stalled=not is_late and self._stalled(cutoff),
             n_cuts=len(admm.cuts),
             n_iterations=admm.n_iterations,
@@ -199,17 +213,20 @@ class SdpRun:
             self._admm.balance()
         self._iteration_seconds = max(self._iteration_seconds, time.perf_counter() - begun)
 
-    def _evaluate(self, counts: bool) -> None:
-        """Take the safe bound of the last iterate.
+    def _evaluate(self, counts: bool) -> ProvenBound:
+        """Take the safe bound of the last iterate; return the best, with evidence if that is it.
 
         counts : whether it says how fast bounds rise, or was not due yet
         """
         begun = time.perf_counter()
-        self._evaluated = self._admm.dual_point()
-        self._best = max(self._best, safe_bound(self._relaxation, self._evaluated))
+        dual = self._admm.dual_point()
+        bound = safe_bound(self._relaxation, dual)
+        best = self._best if bound <= self._best else ProvenBound(bound.value, dual)
+        self._best = best.bare()
         if counts:
             self._history.append((self._admm.n_iterations, self._best.value))
         self._bound_seconds = max(self._bound_seconds, time.perf_counter() - begun)
+        return best
 
     def _is_late(self, seconds_left: float) -> bool:
         """Whether the bound is to be evaluated now, before the next iteration. Both need a full
@@ -246,11 +263,6 @@ class SdpRun:
     def dual_point(self) -> DualPoint:
         """The dual values of the last iterate."""
         return self._admm.dual_point()
-
-    def argument(self) -> DualPoint:
-        """The dual values that the bound was evaluated at in the last step."""
-        assert self._evaluated is not None
-        return self._evaluated
 
     def warm_start(self) -> SdpWarmStart:
         """The last iterate."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
-from sdpbb.bounds.bound import BoundProgress, Pairs, SafeBound, SecondsLeft, endless
+from sdpbb.bounds.bound import BoundProgress, Pairs, ProvenBound, SecondsLeft, endless
 from sdpbb.bounds.sdp.bounding import SdpWarmStart
 from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
@@ -46,7 +46,7 @@ class ConicState:
     cuts: CutSet
     dual: DualPoint | None
     Z: NDArray[np.float64] | None
-    best: SafeBound
+    best: ProvenBound
     history: tuple[float, ...]
     is_child: bool
 
@@ -80,7 +80,7 @@ class ConicRun:
                 "(ConicParameters.largest)"
             )
         own = float(contraction.scatter.sum()) - self._relaxation.rounding
-        self._best = SafeBound(max(0.0, own))
+        self._best = ProvenBound(max(0.0, own))
         self._cuts = CutSet.empty()
         self._dual: DualPoint | None = None
         self._Z: NDArray[np.float64] | None = None
@@ -121,7 +121,8 @@ class ConicRun:
         self._history.append(self._best.value)
         is_last = solution.Z is None or not self._next_cuts(solution.Z, dual)
         stalled = is_last or self._stalled(cutoff)
-        return BoundProgress(self._best, stalled, n_cuts, self.n_iterations)
+        bound = ProvenBound(self._best.value, self._dual)
+        return BoundProgress(bound, stalled, n_cuts, self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
         """Z of the last relaxation, nonnegative, zero on cannot-links; where no solver has returned
@@ -150,10 +151,6 @@ class ConicRun:
         """The dual values of the best bound; zero before there are any."""
         m = self._relaxation.m
         return self._dual or DualPoint(np.zeros((m, m)), CutSet.empty(), np.zeros(0))
-
-    def argument(self) -> DualPoint | None:
-        """The same; None before there are any."""
-        return self._dual
 
     def warm_start(self) -> SdpWarmStart:
         """The dual values of the best bound, and the last solution."""

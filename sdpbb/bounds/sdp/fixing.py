@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import Pairs, SafeBound
+from sdpbb.bounds.bound import Pairs, ProvenBound
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -29,7 +29,7 @@ LEAST_GAIN = 0.1
 
 
 def pairs_apart(
-    relaxation: Relaxation, dual: DualPoint, bound: SafeBound, cutoff: float
+    relaxation: Relaxation, dual: DualPoint, bound: ProvenBound, cutoff: float
 ) -> NDArray[np.intp]:
     """The pairs of blocks that share a cluster in no clustering that costs less than cutoff.
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
 
@@ -52,7 +52,7 @@ class DualPoint:
         return DualPoint(self.N * factor, self.cuts, self.multipliers * factor)
 
 
-def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
+def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
     """The value of the dual function at a dual point, less a margin for rounding.
 
     For N >= 0 (free on cannot-links), multipliers t >= 0 of valid inequalities <B_c, Y> >= b_c and
@@ -94,7 +94,7 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> SafeBound:
     rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
     margin = _EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms)
     dual_value = dual_rhs + uSu + float(eigenvalues.sum()) - margin
-    return SafeBound(relaxation.total + relaxation.scale * dual_value - relaxation.rounding)
+    return ProvenBound(relaxation.total + relaxation.scale * dual_value - relaxation.rounding)
 
 
 def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:

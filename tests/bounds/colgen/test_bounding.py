@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
-from sdpbb.bounds.bound import Bounding, BoundRun, SafeBound
+from sdpbb.bounds.bound import BoundingMethod, BoundRun, ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding, ColgenRun, known_columns
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
@@ -62,7 +62,7 @@ ENGINES = {
         centre=CentreParameters(0.0, 0.0, 0.0, iterations=40)
     ),
 }
-NO_CLUSTERING = SafeBound(math.inf)
+NO_CLUSTERING = ProvenBound(math.inf)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def assert_clustering_is_one(run: BoundRun, best: float, contraction: Contractio
 
 
 def assert_the_same_when_left(
-    bounding: Bounding, contraction: Contraction, cutoff: float, max_steps: int = 300
+    bounding: BoundingMethod, contraction: Contraction, cutoff: float, max_steps: int = 300
 ) -> None:
     """A run that is left after every step, its state pickled, has the same bounds to the last
     bit."""
@@ -178,7 +178,7 @@ def assert_the_same_when_left(
 
 
 def assert_children_are_bounded(
-    bounding: Bounding, parent: tuple[Node, Contraction], rng, is_exact: bool
+    bounding: BoundingMethod, parent: tuple[Node, Contraction], rng, is_exact: bool
 ) -> None:
     """From the parent's warm start, and from that of the child in turn."""
     node, contraction = parent

@@ -221,7 +221,7 @@ def test_a_relaxation_without_a_solution_closes_its_node(solver):
     while not progress.stalled and progress.bound.value < cutoff:
         progress = run.advance(cutoff)
     assert progress.bound.value >= cutoff
-    assert safe_bound(run.relaxation, run.argument()).value == progress.bound.value
+    assert safe_bound(run.relaxation, progress.bound.evidence).value == progress.bound.value
 
 
 def test_a_node_is_given_up():

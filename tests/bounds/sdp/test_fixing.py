@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -30,7 +30,7 @@ def check(problem: SmallProblem, pairs: np.ndarray, cutoff: float) -> None:
     assert (cheaper[:, i] != cheaper[:, j]).all()
 
 
-def cutoffs(problem: SmallProblem, bound: SafeBound) -> list[float]:
+def cutoffs(problem: SmallProblem, bound: ProvenBound) -> list[float]:
     """Costs of clusterings and a value beside each: ties are where rounding would show."""
     costs = np.unique(np.concatenate([problem.costs, np.nextafter(problem.costs, np.inf)]))
     return [float(cost) for cost in costs if cost > bound.value][:8]
@@ -105,7 +105,7 @@ def test_nothing_is_fixed_without_an_incumbent_or_in_a_closed_node(cutoff):
     problem = small_problem(5)
     m = problem.relaxation.m
     dual = DualPoint(np.zeros((m, m)), CutSet.empty(), np.zeros(0))
-    assert pairs_apart(problem.relaxation, dual, SafeBound(0.0), cutoff).shape == (0, 2)
+    assert pairs_apart(problem.relaxation, dual, ProvenBound(0.0), cutoff).shape == (0, 2)
 
 
 def random_state(problem: SmallProblem, rng: np.random.Generator, spread: float) -> AdmmState:
@@ -137,7 +137,7 @@ def test_random_states_put_nothing_together_wrongly(seed, spread):
     rng = np.random.default_rng(seed)
     state = random_state(problem, rng, spread)
     candidates = undecided(problem, rng, 4)
-    for cutoff in cutoffs(problem, SafeBound(-np.inf))[:4]:
+    for cutoff in cutoffs(problem, ProvenBound(-np.inf))[:4]:
         found = pairs_together(problem.relaxation, state, SdpParameters(), cutoff, candidates)
         assert {*map(tuple, found)} <= {*map(tuple, candidates)}
         check_together(problem, found, cutoff)
@@ -154,7 +154,7 @@ def test_good_states_put_nothing_together_wrongly(seed):
     candidates = np.concatenate(
         [tied_pairs(problem.relaxation, run.affinity())[:3], undecided(problem, rng, 3)]
     )
-    for cutoff in cutoffs(problem, SafeBound(-np.inf))[:6:2]:
+    for cutoff in cutoffs(problem, ProvenBound(-np.inf))[:6:2]:
         state = run.state.admm
         found = pairs_together(problem.relaxation, state, SdpParameters(), cutoff, candidates)
         check_together(problem, found, cutoff)
@@ -185,7 +185,7 @@ def test_blocks_of_a_heap_are_put_together_and_the_state_is_left_alone():
 @given(st.integers(0, 10**6))
 def test_far_apart_is_true_of_every_cheaper_clustering(seed):
     problem = small_problem(seed)
-    for cutoff in cutoffs(problem, SafeBound(-np.inf)):
+    for cutoff in cutoffs(problem, ProvenBound(-np.inf)):
         check(problem, far_apart(problem.contraction, cutoff), cutoff)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.bounds.bound import SafeBound
+from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
 from sdpbb.bounds.colgen.partitioning.exact_cover import as_words, cheapest_cover, violated_triples
@@ -48,7 +48,7 @@ class Partitioning:
     """
 
     labels: NDArray[np.intp] | None
-    bound: SafeBound
+    bound: ProvenBound
     is_finished: bool
     remaining: NDArray[np.intp]
     n_cuts: int
@@ -111,7 +111,7 @@ def cheapest_partition(
         raise ParameterError(f"prices: expected {m} finite numbers")
     if cutoff <= 0.0:  # no clustering costs less than nothing
         none, triples = np.empty(0), np.empty((0, 3), np.int32)
-        bound = SafeBound(cutoff)
+        bound = ProvenBound(cutoff)
         return Partitioning(None, bound, True, none.astype(np.intp), 0, 0, prices, triples, none)
     search = _Search(contraction, columns, cutoff, parameters or PartitioningParameters())
     search.run(prices)
@@ -274,7 +274,7 @@ class _Search:
         priced = self._best.penalties > 0
         return Partitioning(
             labels=self.labels,
-            bound=SafeBound(bound),
+            bound=ProvenBound(bound),
             is_finished=self.is_finished,
             remaining=self.position,
             n_cuts=self.n_cuts,
