@@ -5,19 +5,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import math
+import pickle
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from concurrent.futures import wait as wait_for_futures
 from importlib.metadata import version
 from typing import Any
 
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
-from sdpbb.executors.packing import pack, unpack, unpack_into
+from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied, end_with_value
+from sdpbb.executors.worker import pack
 
 LOGGERS = (
     "distributed",
@@ -71,7 +72,6 @@ class DaskCluster(TaskExecutor):
         self._address = address
         self._patience = patience_seconds
         self._warm_up = warm_up
-        self._futures: set[Future[Any]] = set()
         self._client = _connect(address, connect_seconds)
         self._executor = self._client.get_executor(pure=False)
         self._n_workers = 0
@@ -105,8 +105,8 @@ class DaskCluster(TaskExecutor):
                     f"the Dask cluster at {self._address} has had no worker for {seconds:.0f} s"
                 )
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run fn on a worker of the scheduler's choice."""
+    def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
+        """Run the function on a worker of the scheduler's choice, without a deadline."""
         while self._client.status == "connecting":  # again, which it gives up by itself
             time.sleep(0.05)
         self._require_connection()
@@ -119,18 +119,10 @@ class DaskCluster(TaskExecutor):
                 _run_on_worker,
                 version("sdpbb"),
                 self._warm_up,
-                pack(functools.partial(fn, *args, **kwargs)),
+                pack(function),
             )
-        self._futures.add(outer)
-        outer.add_done_callback(self._futures.discard)
         inner.add_done_callback(lambda done: self._hand_over(done, outer))
         return outer
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster, after what is under way if `wait` and not `cancel_futures`."""
-        if wait and not cancel_futures:
-            wait_for_futures(list(self._futures))
-        self.kill()
 
     def kill(self) -> None:
         """Take back what has not begun, and leave the cluster."""
@@ -162,7 +154,7 @@ class DaskCluster(TaskExecutor):
         elif error is not None:
             outer.set_exception(self._not_installed(error) or error)
         else:
-            unpack_into(outer, inner.result())
+            end_with_value(outer, inner.result())
 
     def _not_installed(self, error: BaseException) -> BackendFailure | None:
         """The scheduler and the workers say in several ways that they lack a package."""
@@ -223,7 +215,7 @@ def _require_address(address: str) -> None:
 
 def _run_on_worker(wanted: str, warm_up: Callable[[], None] | None, task: bytes) -> bytes:
     _prepare(wanted, warm_up)
-    call = unpack(task)  # here, because it may load the libraries that are to be limited
+    call = pickle.loads(task)  # here, because it may load the libraries that are to be limited
     with _one_blas_thread():
         return pack(call())
 

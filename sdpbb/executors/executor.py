@@ -1,29 +1,53 @@
-"""What a pool asks of an executor, on top of concurrent.futures."""
+"""Interface of executors, which run the tasks of a pool and outlive their workers."""
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
+import math
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
 
 class WorkerDied(Exception):
-    """The worker ended while it ran the task, which may or may not be to blame."""
+    """The worker ended while it ran the task, which may or may not be to blame.
+
+    The text says how it ended, such as "was ended by SIGKILL".
+    """
+
+
+class TaskOverdue(Exception):
+    """The worker was killed because the task did not end in time."""
 
 
 class TaskDropped(Exception):
-    """The task was given back through no fault of its own: no worker had begun with it."""
+    """The task was returned unexecuted: no worker had begun with it."""
 
 
-class TaskExecutor(Executor):
-    """An executor that outlives its workers.
-
-    A future ends in one of these ways: a value; the exception that the function raised, with the
-    worker's traceback; WorkerDied; TaskDropped; or BackendFailure, if workers cannot work at all.
-    After each of these the executor takes further tasks: it replaces dead workers itself.
-    """
+class TaskExecutor:
+    """Runs functions elsewhere, and replaces workers that have died."""
 
     @property
     def n_workers(self) -> int:
         """How many tasks can run at the same time; may change where workers come and go."""
+        raise NotImplementedError
+
+    def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
+        """Run a function without arguments.
+
+        Parameters
+        ----------
+        function : by its name or of values that can be pickled, unless the executor runs tasks in
+            this process
+        seconds : that it may take, counted from its beginning and again from each
+            `worker.tell_step()` in it. Kept by local processes only
+
+        Returns
+        -------
+        A future that ends in a value; the exception that the function raised, with the traceback of
+        the worker as its cause; WorkerDied, TaskOverdue or TaskDropped; or BackendFailure, if
+        workers cannot work at all. The executor takes further tasks after each of these.
+        """
         raise NotImplementedError
 
     def check(self) -> None:
@@ -35,6 +59,19 @@ class TaskExecutor(Executor):
             If there is nothing left to wait for.
         """
 
+    def interrupt(self) -> None:
+        """Ask tasks for an early end, where that is possible; no tasks are taken afterwards."""
+
     def kill(self) -> None:
         """End at once, also what is under way as far as that is possible; can be repeated."""
         raise NotImplementedError
+
+
+def end_with_value(future: Future[Any], packed: bytes) -> None:
+    """End a future with a pickled value, or with the error of reading it."""
+    try:
+        value = pickle.loads(packed)
+    except Exception as error:
+        future.set_exception(error)
+    else:
+        future.set_result(value)

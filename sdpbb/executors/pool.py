@@ -1,4 +1,4 @@
-"""A pool of tasks that no dying worker costs a task."""
+"""Pool of tasks that loses no task when a worker dies."""
 
 from __future__ import annotations
 
@@ -8,44 +8,78 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future
 from concurrent.futures import wait as wait_for_futures
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
+from sdpbb.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
 
 DEATHS = 2
-"""So often must a worker die of a task, the last time with nothing else under way, until the task
+"""Number of workers that die of a task, the last one with no other task under way, until the task
 is given up."""
 
 DROPS = 3
-"""So often may a task be dropped until the executor is given up."""
+"""Number of times a task is dropped until the executor is given up."""
 
 CHECK_SECONDS = 1.0
-"""How often a waiting pool asks whether there is still something to wait for."""
+"""Seconds between two checks of the executor while the pool waits."""
+
+
+class Ending(Enum):
+    """How a task has ended."""
+
+    DONE = "done"
+    LOST = "lost"
+    """Its workers died, also when no other task was under way."""
+    OVERDUE = "overdue"
+    """It did not end in time, and its worker was killed."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What came of a task: its value, or lost if workers die of it (value is None)."""
+    """Outcome of a task.
+
+    Attributes
+    ----------
+    key : of the task
+    value : what its function returned; None unless it is done
+    ending : how it ended
+    reasons : how the workers that died of it ended, in their order
+    """
 
     key: int
     value: Any
-    lost: bool = False
+    ending: Ending = Ending.DONE
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> bool:
+        """Whether its workers died of it."""
+        return self.ending is Ending.LOST
+
+    @property
+    def attempts(self) -> int:
+        """How many workers have begun with it."""
+        return len(self.reasons) + (not self.lost)
 
 
 @dataclass(eq=False)
-class _Task:
+class _QueuedTask:
     key: int
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
-    n_deaths: int = 0
+    function: Callable[[], Any]
+    seconds: float
+    deaths: list[str] = field(default_factory=list)
     n_drops: int = 0
 
     @property
     def is_suspect(self) -> bool:
-        return self.n_deaths > 0
+        return bool(self.deaths)
+
+    def completion(self, value: Any, ending: Ending = Ending.DONE) -> Completion:
+        return Completion(self.key, value, ending, tuple(self.deaths))
 
 
 class TaskPool:
@@ -63,13 +97,34 @@ class TaskPool:
     n_deaths : tasks whose worker died, so far; one that is lost counts twice
     """
 
-    def __init__(self, executor: TaskExecutor) -> None:
-        """Takes over the executor, and ends it with itself."""
+    def __init__(
+        self,
+        executor: TaskExecutor,
+        *,
+        suspects_last: bool = False,
+        on_start: Callable[[int, int], None] = lambda key, attempt: None,
+        on_death: Callable[[int, str], None] = lambda key, reason: None,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        executor : is taken over, and ended with the pool
+        suspects_last : whether suspects wait until nothing else is submitted. If not, no new tasks
+            are taken while there are any
+        on_start : called with the key of a task that is handed to a worker, and the number of
+            workers that it has been handed to, from 1
+        on_death : called with the key of a task that becomes a suspect, and how its worker ended
+        """
         self.n_deaths = 0
         self._executor = executor
-        self._running: dict[Future[Any], _Task] = {}
-        self._again: deque[_Task] = deque()
+        self._suspects_last = suspects_last
+        self._on_start = on_start
+        self._on_death = on_death
+        self._running: dict[Future[Any], _QueuedTask] = {}
+        self._dropped: deque[_QueuedTask] = deque()
+        self._suspects: deque[_QueuedTask] = deque()
         self._ready: list[Completion] = []
+        self._is_interrupted = False
 
     def __enter__(self) -> TaskPool:
         return self
@@ -90,39 +145,49 @@ class TaskPool:
     @property
     def n_free(self) -> int:
         """How many more tasks can be submitted now; 0 while suspects are evaluated."""
-        if self._again or any(task.is_suspect for task in self._running.values()):
+        if self._runs_suspect or (self._suspects and not self._suspects_last):
             return 0
         # A cluster may have lost its workers for now; whoever submits one task and waits is told
         # if it stays so.
-        return max(0, max(1, self.n_workers) - len(self._running))
+        return max(0, max(1, self.n_workers) - len(self._running) - len(self._dropped))
 
     @property
     def n_under_way(self) -> int:
         """Tasks submitted whose completions `wait` has not returned yet."""
-        return len(self._running) + len(self._again) + len(self._ready)
+        return len(self.keys)
 
     @property
     def keys(self) -> list[int]:
         """Of the tasks under way."""
-        tasks = [*self._running.values(), *self._again]
+        tasks = [*self._running.values(), *self._dropped, *self._suspects]
         return [task.key for task in tasks] + [completion.key for completion in self._ready]
 
-    def submit(self, key: int, function: Callable[..., Any], *args: Any) -> None:
+    @property
+    def _runs_suspect(self) -> bool:
+        return any(task.is_suspect for task in self._running.values())
+
+    def submit(
+        self, key: int, function: Callable[..., Any], *args: Any, seconds: float = math.inf
+    ) -> None:
         """Evaluate function(*args) in a worker; only while n_free > 0.
 
-        The function must belong to a module that workers can import, and be one that can be
-        evaluated twice. Keys tell tasks under way apart.
+        Parameters
+        ----------
+        key : tells tasks under way apart
+        function : belongs to a module that workers can import, and can be evaluated twice
+        seconds : that a local process has for it (`TaskExecutor.submit`)
         """
         if self.n_free <= 0:
             raise RuntimeError("the pool takes no task now")
         if any(task.key == key for task in self._running.values()):
             raise RuntimeError(f"a task {key} is under way already")
-        self._start(_Task(key, function, args))
+        self._start(_QueuedTask(key, partial(function, *args), seconds))
 
     def wait(self, timeout: float | None = None) -> list[Completion]:
         """Tasks completed since the last call, in order of submission.
 
-        At least one; none only after `timeout` seconds, or if no task is under way.
+        At least one; none only after `timeout` seconds, or if no task is under way but suspects
+        that wait for those that the caller may submit now.
 
         Raises
         ------
@@ -133,6 +198,7 @@ class TaskPool:
             worker. The task is forgotten, others are not.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
+        self._start_again()
         while True:
             self._collect()
             left = deadline - time.monotonic()
@@ -143,43 +209,64 @@ class TaskPool:
             if not wait_for_futures(self._running, pause, FIRST_COMPLETED).done:
                 self._executor.check()
 
+    def interrupt(self) -> None:
+        """Ask all tasks for an early end. From here on `wait` returns those that end with a value;
+        the others are forgotten, and nothing is started."""
+        self._is_interrupted = True
+        self._dropped.clear()
+        self._suspects.clear()
+        self._executor.interrupt()
+
     def shutdown(self) -> None:
         """End all workers at once; what is under way is lost. Can be repeated."""
         self._running.clear()
-        self._again.clear()
+        self._dropped.clear()
+        self._suspects.clear()
         self._ready.clear()
         self._executor.kill()
 
-    def _start(self, task: _Task) -> None:
-        self._running[self._executor.submit(task.function, *task.args)] = task
+    def _start(self, task: _QueuedTask) -> None:
+        self._running[self._executor.submit(task.function, task.seconds)] = task
+        self._on_start(task.key, len(task.deaths) + 1)
 
     def _collect(self) -> None:
         for future in [future for future in self._running if future.done()]:
             self._finish(self._running.pop(future), future)
-        self._start_again()
+        if not self._suspects_last:
+            self._start_again()
 
-    def _finish(self, task: _Task, future: Future[Any]) -> None:
+    def _finish(self, task: _QueuedTask, future: Future[Any]) -> None:
         error = future.exception()
         if error is None:
-            self._ready.append(Completion(task.key, future.result()))
+            self._ready.append(task.completion(future.result()))
+        elif self._is_interrupted and isinstance(error, (WorkerDied, TaskDropped, TaskOverdue)):
+            pass
         elif isinstance(error, WorkerDied):
-            self.n_deaths += 1
-            task.n_deaths += 1
-            if task.n_deaths < DEATHS:
-                self._again.append(task)
-            else:
-                self._ready.append(Completion(task.key, None, lost=True))
+            self._note_death(task, str(error))
+        elif isinstance(error, TaskOverdue):
+            self._ready.append(task.completion(None, Ending.OVERDUE))
         elif isinstance(error, TaskDropped):
             task.n_drops += 1
             if task.n_drops >= DROPS:
                 raise BackendFailure(str(error)) from error
-            self._again.append(task)
+            (self._suspects if task.is_suspect else self._dropped).append(task)
         else:
             raise error
 
+    def _note_death(self, task: _QueuedTask, reason: str) -> None:
+        self.n_deaths += 1
+        task.deaths.append(reason)
+        if len(task.deaths) < DEATHS:
+            self._suspects.append(task)
+            self._on_death(task.key, reason)
+        else:
+            self._ready.append(task.completion(None, Ending.LOST))
+
     def _start_again(self) -> None:
         """Start tasks that have come back: those dropped at once, suspects alone."""
-        while self._again and not any(task.is_suspect for task in self._running.values()):
-            if self._again[0].is_suspect and self._running:
-                return
-            self._start(self._again.popleft())
+        if self._runs_suspect:
+            return
+        while self._dropped and (self._running or self._suspects_last or not self._suspects):
+            self._start(self._dropped.popleft())
+        if self._suspects and not self._running:
+            self._start(self._suspects.popleft())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -16,12 +17,12 @@ class SerialExecutor(TaskExecutor):
     def n_workers(self) -> int:
         return 1
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run fn now; its exceptions go into the future, interrupts to the caller."""
+    def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
+        """Run the function now; its exceptions go into the future, interrupts to the caller."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         try:
-            value = fn(*args, **kwargs)
+            value = function()
         except Exception as error:
             future.set_exception(error)
         else:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
+
+from sdpbb.executors import worker
 
 
 class Unreadable:
@@ -21,6 +24,17 @@ def square(x):
 
 def pid():
     return os.getpid()
+
+
+class Demanding(Exception):
+    """Can be sent, but not be made of its arguments."""
+
+    def __init__(self, what, why):
+        super().__init__(f"{what}: {why}")
+
+
+def demand():
+    raise Demanding("one", "two")
 
 
 def boom(message):
@@ -50,6 +64,33 @@ def nap_unless_marked(marker, seconds, value):
         Path(marker).touch()
         time.sleep(seconds)
     return value
+
+
+def nap_in_steps(seconds, n_steps):
+    """Says after each nap that it has gone a step further."""
+    for _ in range(n_steps):
+        time.sleep(seconds)
+        worker.tell_step()
+    return n_steps
+
+
+def wait_for_interrupt(marker):
+    Path(marker).touch()
+    return worker.interrupt.wait()
+
+
+def print_what_is_no_frame():
+    print("a line")
+    os.write(1, b"and another")
+
+
+def complain_and_exit():
+    print("a complaint\n", file=sys.stderr)
+    os._exit(3)
+
+
+def complain():
+    print("of another task", file=sys.stderr, flush=True)
 
 
 held = []
@@ -92,15 +133,13 @@ def die_while_answering(marker, n_bytes):
     """The first time, kills its worker when half of the value has been sent."""
     if not Path(marker).exists():
         Path(marker).touch()
-        from multiprocessing.connection import Connection
 
-        send = Connection._send
-
-        def send_half(self, buffer, write=os.write):
-            send(self, bytes(buffer[: len(buffer) // 2]))
+        def send_half(kind, payload):
+            worker._channel.write(worker._HEADER.pack(kind, len(payload)) + payload[: n_bytes // 2])
+            worker._channel.flush()
             die()
 
-        Connection._send = send_half
+        worker._send = send_half
     return bytes(n_bytes)
 
 
@@ -143,13 +182,15 @@ def environment(name):
 
 
 def loaded(module):
-    import sys
-
     return module in sys.modules
 
 
 def fail_to_start():
     raise ImportError("cannot import the engine")
+
+
+def warm_up_with_a_note():
+    worker.tell({"compiling": True})
 
 
 def warm_up():

@@ -1,12 +1,13 @@
 """The rules of the pool, with an executor whose workers die on command."""
 
+import math
 from concurrent.futures import Future
 
 import pytest
 
 from sdpbb.errors import BackendFailure
-from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied
-from sdpbb.executors.pool import Completion, TaskPool
+from sdpbb.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
+from sdpbb.executors.pool import Completion, Ending, TaskPool
 
 DIED, DROPPED = WorkerDied("died"), TaskDropped("dropped by the test")
 
@@ -16,15 +17,17 @@ class Puppet(TaskExecutor):
 
     def __init__(self, n_workers=3):
         self.n = n_workers
-        self.under_way = {}
+        self.under_way, self.seconds = {}, {}
         self.n_checks = 0
 
     @property
     def n_workers(self):
         return self.n
 
-    def submit(self, fn, /, name):
+    def submit(self, function, seconds=math.inf):
+        (name,) = function.args
         self.under_way[name] = Future()
+        self.seconds[name] = seconds
         return self.under_way[name]
 
     def end(self, name, value):
@@ -39,13 +42,16 @@ class Puppet(TaskExecutor):
         if self.n == 0:
             raise BackendFailure("all gone")
 
+    def interrupt(self):
+        self.is_interrupted = True
+
     def kill(self):
         self.under_way.clear()
 
 
-def pool_with(*names, n_workers=3):
+def pool_with(*names, n_workers=3, **options):
     executor = Puppet(n_workers)
-    pool = TaskPool(executor)
+    pool = TaskPool(executor, **options)
     for key, name in enumerate(names):
         pool.submit(key, print, name)
     return pool, executor
@@ -88,7 +94,7 @@ def test_a_suspect_runs_alone():
     assert pool.wait(0) == [Completion(2, 3)]
     assert (set(executor.under_way), pool.n_free) == ({"b"}, 0)
     executor.end("b", 2)
-    assert pool.wait(0) == [Completion(1, 2)]
+    assert pool.wait(0) == [Completion(1, 2, reasons=("died",))]
     assert (pool.n_free, pool.n_deaths) == (3, 1)
 
 
@@ -102,7 +108,13 @@ def test_suspects_run_one_at_a_time_and_only_those_that_kill_again_are_lost():
         assert (list(executor.under_way), pool.n_free) == ([name], 0)
         executor.end(name, value)
     completions += pool.wait(0)
-    assert completions == [Completion(0, 1), Completion(1, None, lost=True), Completion(2, 3)]
+    assert completions == [
+        Completion(0, 1, reasons=("died",)),
+        Completion(1, None, Ending.LOST, ("died", "died")),
+        Completion(2, 3, reasons=("died",)),
+    ]
+    assert [completion.lost for completion in completions] == [False, True, False]
+    assert [completion.attempts for completion in completions] == [2, 2, 2]
     assert (pool.n_free, pool.n_deaths) == (3, 4)
 
 
@@ -111,7 +123,7 @@ def test_a_completed_task_is_no_suspect_any_more():
     for value in (DIED, 1):
         executor.end("a", value)
         completions = pool.wait(0)
-    assert completions == [Completion(0, 1)]
+    assert completions == [Completion(0, 1, reasons=("died",))]
     pool.submit(0, print, "a")  # the same key
     pool.submit(1, print, "b")
     executor.end("a", DIED)
@@ -119,7 +131,7 @@ def test_a_completed_task_is_no_suspect_any_more():
     executor.end("b", 2)
     assert pool.wait(0) == [Completion(1, 2)]
     executor.end("a", 1)
-    assert pool.wait(0) == [Completion(0, 1)]
+    assert pool.wait(0) == [Completion(0, 1, reasons=("died",))]
 
 
 def test_a_dropped_task_starts_again_in_company_and_is_not_to_blame():
@@ -131,7 +143,7 @@ def test_a_dropped_task_starts_again_in_company_and_is_not_to_blame():
     executor.end("a", 1)
     assert pool.wait(0) == [Completion(0, 1)]
     executor.end("b", 2)
-    assert pool.wait(0) == [Completion(1, 2)]
+    assert pool.wait(0) == [Completion(1, 2, reasons=("died",))]
 
 
 def test_a_dropped_task_waits_for_a_suspect_that_runs_alone():
@@ -141,8 +153,63 @@ def test_a_dropped_task_waits_for_a_suspect_that_runs_alone():
     assert pool.wait(0) == []
     assert set(executor.under_way) == {"a"}
     executor.end("a", 1)
-    assert pool.wait(0) == [Completion(0, 1)]
+    assert pool.wait(0) == [Completion(0, 1, reasons=("died",))]
     assert set(executor.under_way) == {"b"}
+
+
+def test_suspects_can_wait_for_what_is_still_to_be_submitted():
+    told = []
+    pool, executor = pool_with(
+        n_workers=1,
+        suspects_last=True,
+        on_start=lambda key, attempt: told.append((key, attempt)),
+        on_death=lambda key, reason: told.append((key, reason)),
+    )
+    pool.submit(0, print, "a")
+    executor.end("a", DIED)
+    assert pool.wait() == []  # the caller's turn
+    for key, name in ((1, "b"), (2, "c")):
+        assert (pool.n_free, pool.n_under_way) == (1, 1)
+        pool.submit(key, print, name)
+        executor.end(name, key)
+        assert pool.wait() == [Completion(key, key)]
+    assert not executor.under_way
+    assert pool.wait(0) == []  # nothing was submitted before
+    assert (set(executor.under_way), pool.n_free) == ({"a"}, 0)
+    executor.end("a", 1)
+    assert pool.wait() == [Completion(0, 1, reasons=("died",))]
+    assert told == [(0, 1), (0, "died"), (1, 1), (2, 1), (0, 2)]
+
+
+def test_dropped_tasks_start_before_suspects_that_wait_for_the_last():
+    pool, executor = pool_with("a", "b", suspects_last=True)
+    executor.end("a", DIED)
+    executor.end("b", DROPPED)
+    assert pool.wait(0) == []
+    assert pool.n_free == 2  # the third worker is for what was dropped
+    assert pool.wait(0) == []
+    assert set(executor.under_way) == {"b"}
+
+
+def test_an_overdue_task_is_given_back():
+    pool, executor = pool_with()
+    pool.submit(0, print, "a", seconds=5.0)
+    assert executor.seconds == {"a": 5.0}
+    executor.end("a", TaskOverdue())
+    assert pool.wait() == [Completion(0, None, Ending.OVERDUE)]
+    assert pool.n_deaths == 0
+
+
+def test_after_an_interrupt_only_values_come_back():
+    pool, executor = pool_with("a", "b", "c")
+    executor.end("a", DIED)
+    assert pool.wait(0) == []
+    pool.interrupt()
+    assert executor.is_interrupted
+    executor.end("b", 2)
+    executor.end("c", TaskOverdue())
+    assert pool.wait() == [Completion(1, 2)]
+    assert (pool.wait(), pool.n_under_way, executor.under_way) == ([], 0, {})
 
 
 def test_an_executor_that_only_drops_tasks_is_given_up():

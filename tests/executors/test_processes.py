@@ -1,10 +1,12 @@
-import gc
+import errno
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -14,12 +16,12 @@ from sdpbb.compilation import load_kernels
 from sdpbb.errors import BackendFailure
 from sdpbb.executors import processes
 from sdpbb.executors.executor import TaskDropped, WorkerDied
-from sdpbb.executors.pool import Completion, TaskPool
+from sdpbb.executors.pool import Completion, Ending, TaskPool
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, read_frame, write_frame
 from tests.executors import tasks
 
 ROOT = Path(__file__).resolve().parents[2]
-SEMAPHORES = Path("/dev/shm")
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals"),
@@ -50,17 +52,8 @@ def run_all(pool, calls):
 
 
 def workers():
-    """The processes below this one, less those that clean up semaphores until this one ends."""
-    return [child for child in psutil.Process().children(recursive=True) if not is_tracker(child)]
-
-
-def is_tracker(process):
-    try:
-        return "resource_tracker" in " ".join(process.cmdline())
-    except psutil.ZombieProcess:
-        return False
-    except psutil.NoSuchProcess:
-        return True  # it has gone
+    """The processes below this one."""
+    return psutil.Process().children(recursive=True)
 
 
 def is_alive(process):
@@ -68,10 +61,6 @@ def is_alive(process):
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
-
-
-def semaphores(pid):
-    return {path.name for path in SEMAPHORES.glob(f"sem.loky-{pid}-*")}
 
 
 def eventually(holds, seconds=60):
@@ -128,19 +117,20 @@ def test_workers_start_with_their_first_task_and_stay(pool):
 
 def test_more_tasks_than_workers_wait_in_the_executor():
     executor = LocalProcesses(1)
-    futures = [executor.submit(tasks.square, x) for x in range(5)]
-    executor.shutdown()
-    assert [future.result(0) for future in futures] == [0, 1, 4, 9, 16]
+    futures = [executor.submit(partial(tasks.square, x)) for x in range(5)]
+    assert [future.result(60) for future in futures] == [0, 1, 4, 9, 16]
+    executor.kill()
     with pytest.raises(RuntimeError, match="shut down"):
-        executor.submit(tasks.square, 1)
+        executor.submit(partial(tasks.square, 1))
 
 
 def test_what_waits_behind_a_task_that_kills_is_not_to_blame():
     executor = LocalProcesses(1)
-    killing, behind = executor.submit(tasks.die_after, 0.2), executor.submit(tasks.square, 2)
+    killing = executor.submit(partial(tasks.die_after, 0.2))
+    behind = executor.submit(partial(tasks.square, 2))
     assert isinstance(killing.exception(30), WorkerDied)
     assert isinstance(behind.exception(30), TaskDropped)
-    assert executor.submit(tasks.square, 3).result(30) == 9
+    assert executor.submit(partial(tasks.square, 3)).result(30) == 9
     executor.kill()
 
 
@@ -214,7 +204,6 @@ with TaskPool(LocalProcesses(2)) as pool:
 
 
 def test_the_first_workers_of_a_process_leave_signals_to_it():
-    """The processes that loky starts besides them must not take their mask away."""
     coordinator = subprocess.run(
         [sys.executable, "-c", FIRST_WORKERS],
         cwd=ROOT,
@@ -263,7 +252,6 @@ def test_a_worker_killed_between_two_tasks_costs_none(pool):
     (first,) = pool.wait()
     psutil.Process(first.value).kill()
     assert eventually(lambda: not workers())
-    time.sleep(0.2)  # loky has seen that it is gone, and is about to draw its conclusions
     pool.submit(0, tasks.pid)
     (second,) = pool.wait()
     assert not second.lost
@@ -271,24 +259,19 @@ def test_a_worker_killed_between_two_tasks_costs_none(pool):
 
 
 def test_a_worker_that_dies_in_the_middle_of_its_answer(pool, tmp_path):
-    # Without precautions, a thread of loky's waits for the other half for ever.
     pool.submit(0, tasks.die_while_answering, tmp_path / "marker", 10**6)
-    assert pool.wait(120) == [Completion(0, bytes(10**6))]
+    (done,) = pool.wait(120)
+    assert done.value == bytes(10**6)
     assert pool.n_deaths == 1
 
 
 def test_a_worker_that_dies_before_it_has_taken_a_large_task():
-    # Without precautions, a thread waits for somebody to take the rest of it for ever.
+    n_threads = threading.active_count()
     with TaskPool(LocalProcesses(1, tasks.die)) as pool:
         pool.submit(0, len, bytes(10**6))
         with pytest.raises(BackendFailure):
             pool.wait()
-    assert eventually(lambda: feeders() == 0, 5)
-
-
-def feeders():
-    """Threads that send tasks to workers."""
-    return sum(thread.name == "QueueFeederThread" for thread in threading.enumerate())
+    assert threading.active_count() == n_threads
 
 
 def test_errors_are_raised_with_the_traceback_of_the_worker(pool):
@@ -318,8 +301,7 @@ def test_what_cannot_be_sent_is_an_error_not_a_death(pool):
 
 
 def test_shutdown_is_prompt_and_leaves_nothing():
-    gc.collect()
-    before = semaphores(os.getpid())
+    n_threads = threading.active_count()
     pool = TaskPool(LocalProcesses(2))
     for key in range(2):
         pool.submit(key, tasks.nap, 600, None)
@@ -330,10 +312,7 @@ def test_shutdown_is_prompt_and_leaves_nothing():
     assert time.monotonic() - started < 5
     assert not workers()
     pool.shutdown()
-    del pool
-    gc.collect()
-    # What earlier tests left to the collector may go meanwhile.
-    assert semaphores(os.getpid()) <= before
+    assert threading.active_count() == n_threads
 
 
 def test_shutdown_while_workers_start():
@@ -359,10 +338,207 @@ def test_shutdown_at_once_after_submitting_disturbs_no_thread(monkeypatch):
     assert not raised
 
 
+def test_the_end_of_a_worker_is_told(pool):
+    """With the last line of its standard error stream, if that was written by this task."""
+    pool.submit(0, tasks.complain)
+    pool.wait()
+    pool.submit(0, tasks.die)
+    (lost,) = pool.wait()
+    killed = "was ended by SIGKILL (by somebody, or by the system if memory ran out)"
+    assert (lost.lost, lost.reasons) == (True, (killed, killed))
+    pool.submit(0, tasks.complain_and_exit)
+    (lost,) = pool.wait()
+    assert lost.reasons == ("ended with exit status 3: a complaint",) * 2
+
+
+def test_what_libraries_print_is_no_message(pool, capfd):
+    pool.submit(0, tasks.print_what_is_no_frame)
+    assert pool.wait() == [Completion(0, None)]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_errors_that_cannot_be_sent_are_told(pool):
+    pool.submit(0, tasks.demand)
+    with pytest.raises(RuntimeError, match="Demanding: one: two") as raised:
+        pool.wait()
+    assert "in demand" in str(raised.value.__cause__)
+    assert pool.n_deaths == 0
+
+
+def test_what_does_not_come_back_in_time_is_killed():
+    executor = LocalProcesses(1, grace=0.2)
+    with TaskPool(executor) as pool:
+        pool.submit(0, tasks.nap, 600, None, seconds=0.3)
+        (done,) = pool.wait(60)
+        assert (done.ending, done.value, done.reasons) == (Ending.OVERDUE, None, ())
+        assert eventually(lambda: not workers())
+        pool.submit(1, tasks.square, 2, seconds=60.0)
+        assert pool.wait() == [Completion(1, 4)]
+
+
+def test_time_counts_from_the_last_step():
+    with TaskPool(LocalProcesses(1, grace=0.5)) as pool:
+        pool.submit(0, tasks.nap_in_steps, 0.4, 4, seconds=0.5)
+        assert pool.wait() == [Completion(0, 4)]
+
+
+def test_a_task_without_a_limit_may_take_as_long_as_it_likes(pool):
+    pool.submit(0, tasks.nap, 1.5, "there")
+    assert pool.wait() == [Completion(0, "there")]
+
+
+def test_time_in_which_everything_was_stopped_does_not_count(monkeypatch):
+    """As after Ctrl-Z and fg."""
+    monkeypatch.setattr(processes, "LONG_PAUSE", 1.0)
+    monkeypatch.setattr("sdpbb.executors.pool.CHECK_SECONDS", 0.1)
+    with TaskPool(LocalProcesses(1)) as pool:
+        pool.submit(0, tasks.square, 3)
+        pool.wait()
+        pool.submit(1, tasks.nap, 600, None, seconds=1.0)
+        (worker,) = workers()
+        time.sleep(0.2)
+        worker.suspend()
+        time.sleep(1.5)
+        worker.resume()
+        assert pool.wait(0.1) == []
+        assert pool.keys == [1]  # which would be overdue otherwise
+        (done,) = pool.wait(60)
+        assert done.ending is Ending.OVERDUE
+
+
+def test_workers_stop_with_their_parent_at_ctrl_z(pool):
+    """That signal goes to the processes of a group."""
+    pool.submit(0, tasks.pid)
+    (done,) = pool.wait()
+    assert os.getpgid(done.value) == os.getpgid(0)
+
+
+def test_a_stopped_worker_holds_nobody_up(pool):
+    pool.submit(0, tasks.pid)
+    (done,) = pool.wait()
+    psutil.Process(done.value).suspend()
+    pool.submit(1, len, bytes(10**7))
+    assert pool.wait(0.2) == []
+    psutil.Process(done.value).resume()
+    assert pool.wait() == [Completion(1, 10**7)]
+    psutil.Process(done.value).suspend()
+    pool.submit(2, len, bytes(10**7))
+    started = time.monotonic()
+    pool.shutdown()
+    assert time.monotonic() - started < 5
+
+
+def test_an_interrupt_ends_what_heeds_it_and_kills_what_does_not(tmp_path):
+    with TaskPool(LocalProcesses(2, grace=1.0)) as pool:
+        pool.submit(0, tasks.wait_for_interrupt, tmp_path / "heeds")
+        pool.submit(1, tasks.nap, 600, None)
+        assert eventually((tmp_path / "heeds").exists)
+        time.sleep(0.5)  # for the other to begin
+        pool.interrupt()
+        assert pool.wait() == [Completion(0, True)]
+        assert pool.keys == [1]
+        assert pool.wait(60) == []
+        assert not pool.keys
+
+
+def test_an_interrupt_ends_what_has_not_begun_at_once():
+    with TaskPool(LocalProcesses(1, grace=60.0)) as pool:
+        pool.submit(0, tasks.nap, 600, None)
+        pool.interrupt()
+        assert pool.wait() == []
+        assert not workers()
+
+
+def test_the_first_worker_shows_that_it_can_work_before_others_are_started(tmp_path):
+    with TaskPool(LocalProcesses(3, first_alone=True)) as pool:
+        assert (pool.n_workers, pool.n_free) == (1, 1)
+        pool.submit(0, tasks.pid)
+        pool.wait()
+        assert (pool.n_workers, pool.n_free) == (3, 3)
+        for key in range(3):
+            pool.submit(key, tasks.meet, tmp_path, key, 3)
+        assert len(set(run_all(pool, [])[0].values())) == 3
+
+
+def test_a_worker_that_has_grown_leaves_if_it_is_to():
+    with TaskPool(LocalProcesses(1, growth=256 * 2**20)) as pool:
+        pids, _ = run_all(pool, [(tasks.pid,), (tasks.pid,), (tasks.hold, 320), (tasks.pid,)])
+    assert pids[0] == pids[1] != pids[3]
+
+
+def test_a_worker_tells_notes():
+    notes = []
+    with TaskPool(LocalProcesses(1, tasks.warm_up_with_a_note, on_note=notes.append)) as pool:
+        pool.submit(0, tasks.square, 2)
+        pool.wait()
+    assert notes == [{"compiling": True}]
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("subprocess.Popen", BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")),
+        ("tempfile.TemporaryFile", OSError(errno.ENOSPC, "Resource temporarily unavailable")),
+        ("threading.Thread.start", RuntimeError("Resource temporarily unavailable")),
+    ],
+)
+def test_what_the_system_refuses_a_worker_is_told(monkeypatch, pool, place, error):
+    def refuse(*args, **kwargs):
+        raise error
+
+    def n_open():
+        return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+
+    before = n_open()
+    monkeypatch.setattr(f"sdpbb.executors.processes.{place}", refuse)
+    with pytest.raises(BackendFailure) as caught:
+        pool.submit(0, tasks.square, 1)
+    monkeypatch.undo()
+    assert (n_open(), workers(), pool.keys) == (before, [], [])
+    assert str(caught.value) == (
+        "worker processes cannot start: Resource temporarily unavailable; expected memory, "
+        "processes and temporary files for them (fewer workers need less)"
+    )
+
+
+def test_a_torn_frame_is_the_end_of_the_parent():
+    command = [sys.executable, "-c", processes._PROGRAM, json.dumps(sys.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        try:
+            write_frame(worker.stdin, Kind.WARM_UP, pack((None, float("inf"))))
+            assert worker.stdout.readline() == GREETING
+            assert read_frame(worker.stdout) == (Kind.READY, b"")
+            worker.stdin.write(b"\2\7")
+            worker.stdin.close()
+            assert worker.wait(timeout=60) == LOST_PARENT
+        finally:
+            worker.kill()
+
+
+def test_a_program_needs_no_main_guard_and_no_file_of_its_folder_is_in_the_way(tmp_path):
+    (tmp_path / "json.py").write_text("raise ImportError('this is the json of somebody else')\n")
+    program = tmp_path / "bin" / "program.py"
+    program.parent.mkdir()
+    program.write_text(
+        "from sdpbb.executors.pool import TaskPool\n"
+        "from sdpbb.executors.processes import LocalProcesses\n"
+        "with TaskPool(LocalProcesses(1)) as pool:\n"
+        "    pool.submit(0, abs, -1)\n"
+        "    print(pool.wait()[0].value)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")
+
+
 COORDINATOR = """
 import sys
-from sdpbb.executors import processes
-from sdpbb.executors.executor import TaskDropped, WorkerDied
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from tests.executors import tasks
@@ -389,11 +565,10 @@ def test_no_worker_outlives_a_coordinator_that_is_killed():
     ) as coordinator:
         busy, idle = (psutil.Process(int(word)) for word in coordinator.stdout.readline().split())
         below = psutil.Process(coordinator.pid).children(recursive=True)
-        assert {busy, idle} < set(below)  # and the trackers of semaphores
+        assert {busy, idle} == set(below)
         coordinator.kill()
         assert eventually(lambda: not any(is_alive(process) for process in below), 60)
         assert coordinator.stderr.read() == ""
-    assert not semaphores(coordinator.pid)
 
 
 def test_many_workers_need_many_files():
