@@ -27,7 +27,7 @@ from benchmark import ROOT, SHARED
 from threadpoolctl import threadpool_limits
 
 from sdpbb.backends.conic import ConicSolver
-from sdpbb.bounds.sdp.admm import Admm
+from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import solve_relaxation
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -105,19 +105,20 @@ def by_method(relaxation: Relaxation, cuts: CutSet) -> dict[str, Any]:
     """The method with fixed cuts, until its bound does not rise any more."""
     parameters = SdpParameters()
     began = time.perf_counter()
-    admm = Admm(relaxation, parameters.admm, parameters.spectrum)
+    state = AdmmState.centre(relaxation, parameters.admm.penalty)
+    admm = Admm(relaxation, parameters.admm, parameters.spectrum, state)
     admm.replace_cuts(cuts)
     history: list[tuple[float, int, float]] = []
     best, last_rise = 0.0, 0
-    while admm.n_iterations < min(last_rise + PATIENCE, MOST_ITERATIONS):
+    while state.n_iterations < min(last_rise + PATIENCE, MOST_ITERATIONS):
         admm.iterate()
-        if admm.n_iterations % parameters.balance_period == 0:
+        if state.n_iterations % parameters.balance_period == 0:
             admm.balance()
-        if admm.n_iterations % parameters.bound_period == 0:
+        if state.n_iterations % parameters.bound_period == 0:
             bound = safe_bound(relaxation, admm.dual_point()).value
-            history.append((bound, admm.n_iterations, time.perf_counter() - began))
+            history.append((bound, state.n_iterations, time.perf_counter() - began))
             if bound > best * (1.0 + RISE):
-                best, last_rise = bound, admm.n_iterations
+                best, last_rise = bound, state.n_iterations
     best = max(bound for bound, _, _ in history)
     _, iterations, seconds = next(one for one in history if one[0] >= best * (1.0 - NEAR))
     return {"ours": best, "iterations": iterations, "seconds": seconds}

@@ -23,7 +23,7 @@ PARTS = {
     ("spectrum.py", "project"): "spectral projection",
     ("spectrum.py", "_exactly"): "  of it: LAPACK",
     ("kernels.py", "polyhedral_step"): "polyhedral step",
-    ("separation.py", "separate"): "separation",
+    ("cuts/__init__.py", "separate"): "separation",
     ("kernels.py", "violated_triangles"): "  of it: triangles",
     ("kernels.py", "violated_stars"): "  of it: stars",
     ("admm.py", "replace_cuts"): "exchange of cuts",

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import sdpbb.bounds.certified
-import sdpbb.bounds.hybrid
-import sdpbb.bounds.sdp.conic_run  # noqa: F401  as the two before: registers what states consist of
+import sdpbb.bounds.hybrid  # noqa: F401  as the one before: registers the types of states
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
 from sdpbb.archive.stored import stored
 from sdpbb.errors import ArchiveError

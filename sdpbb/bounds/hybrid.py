@@ -37,9 +37,9 @@ from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, Pricer
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
-from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState, SdpWarmStart
-from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
+from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 
@@ -70,7 +70,7 @@ class HybridState:
     n_dropped : steps of column generation that was given up
     """
 
-    sdp: SdpState | ConicState
+    sdp: RelaxationState
     pricer: PricerState
     enumeration: EnumerationState | None
     columns: ColgenState | None
@@ -163,7 +163,7 @@ class HybridRun:
         self,
         contraction: Contraction,
         bounding: HybridBounding,
-        sdp: SdpRun | ConicRun,
+        sdp: RelaxationRun,
         inherited: GenerationWarmStart | None,
         known: NDArray[np.intp] | None,
     ) -> None:

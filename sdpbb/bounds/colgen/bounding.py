@@ -26,9 +26,9 @@ from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, Pricer
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
-from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun, SdpState
-from sdpbb.bounds.sdp.conic_run import ConicRun, ConicState
+from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState
 from sdpbb.problem import Contraction
 
 
@@ -43,7 +43,7 @@ class ColgenState:
     """
 
     pricer: PricerState
-    centre: SdpState | ConicState | None = None
+    centre: RelaxationState | None = None
     known: NDArray[np.intp] | None = None
     generation: GenerationState | None = None
     enumeration: EnumerationState | None = None
@@ -112,7 +112,7 @@ class ColgenRun:
         contraction: Contraction,
         parameters: ColgenParameters,
         state: ColgenState | None = None,
-        centre: SdpRun | ConicRun | None = None,
+        centre: RelaxationRun | None = None,
     ) -> None:
         """state, centre : of a run on the same contraction, to go on from; None to begin"""
         self._contraction, self._parameters = contraction, parameters
@@ -155,7 +155,7 @@ class ColgenRun:
         columns = known_columns(self._contraction, known) + inherited
         self.generate(columns, duals if centre is None else centre, at_root=False)
 
-    def begin_with(self, centre: SdpRun | ConicRun, known: NDArray[np.intp] | None) -> None:
+    def begin_with(self, centre: RelaxationRun, known: NDArray[np.intp] | None) -> None:
         """Begin with the semidefinite bound: for its dual values, its bound does not count."""
         self._centre, self._state.known = centre, known
 
@@ -255,7 +255,7 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
     return effective_dimension(contraction.means, contraction.sizes) <= parameters.high
 
 
-def semidefinite_duals(contraction: Contraction, run: SdpRun | ConicRun) -> DualValues:
+def semidefinite_duals(contraction: Contraction, run: RelaxationRun) -> DualValues:
     """The dual values of the master programme that those of a semidefinite bound amount to."""
     dual = master_dual(contraction, run.relaxation, run.dual_point())
     return DualValues(dual.prices, dual.sigma)

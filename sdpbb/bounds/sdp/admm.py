@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +14,56 @@ from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.bounds.sdp.spectrum import SpectralProjector, Subspace
+from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState
 
 
 @stored
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class AdmmState:
-    """The variables of the method between two iterations, in the coordinates of Y."""
+    """State of the method between two iterations, in the coordinates of Y.
+
+    W : (m, m) the polyhedral iterate
+    U : (m, m) the scaled dual
+    t : (number of cuts,) scaled multipliers of the cuts
+    cuts : of the polyhedral set
+    rho : penalty
+    spectrum : state of the spectral projection
+    """
 
     W: NDArray[np.float64]
     U: NDArray[np.float64]
     t: NDArray[np.float64]
     cuts: CutSet
     rho: float
-    n_iterations: int
-    primal_residual: float
-    dual_residual: float
-    subspace: Subspace | None
+    n_iterations: int = 0
+    primal_residual: float = math.inf
+    dual_residual: float = math.inf
+    spectrum: SpectrumState = field(default_factory=SpectrumState)
+
+    @classmethod
+    def centre(cls, relaxation: Relaxation, rho: float) -> AdmmState:
+        """Return the state at the spectral set's centre u u' + (k-1)/(m-1) (I - u u'), without
+        cuts and with zero dual values."""
+        m, k, u = relaxation.m, relaxation.k, relaxation.u
+        share = (k - 1.0) / max(m - 1, 1)
+        W = (1.0 - share) * np.outer(u, u) + share * np.eye(m)
+        return cls(W, np.zeros((m, m)), np.zeros(0), CutSet.empty(), rho)
+
+    @classmethod
+    def at(
+        cls, relaxation: Relaxation, dual: DualPoint, Z: NDArray[np.float64], rho: float
+    ) -> AdmmState:
+        """Return the state at dual values and an affinity, in units of the relaxation."""
+        r = relaxation.inverse_roots
+        roots = 1.0 / r
+        cuts = ScaledCuts.of(dual.cuts, r)
+        t = dual.multipliers * cuts.norm / rho
+        W = np.where(relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
+        U = np.zeros_like(W)
+        np.subtract.at(U.reshape(-1), cuts.position, t[dual.cuts.owner] * cuts.entry)
+        U += np.triu(U, 1).T
+        U -= dual.N * r[:, None] * r / rho
+        return cls(W, U, t, dual.cuts, rho)
 
 
 class Admm:
@@ -54,43 +88,36 @@ class Admm:
         relaxation: Relaxation,
         parameters: AdmmParameters,
         spectrum: SpectrumParameters,
+        state: AdmmState,
     ):
+        """state : to begin with, and to the last bit as the method would have that was in it; the
+        method changes it"""
         m = relaxation.m
         self.relaxation = relaxation
         self.parameters = parameters
-        self.projector = SpectralProjector(relaxation.u, relaxation.k - 1.0, spectrum)
-        self.cuts = ScaledCuts.of(CutSet.empty(), relaxation.inverse_roots)
-        self.t = np.zeros(0)
-        self.rho = parameters.penalty
-        self.n_iterations = 0
-        self.primal_residual = self.dual_residual = np.inf
-        self.Y = np.zeros((m, m))
-        self.W = self._centre()
-        self.U = np.zeros((m, m))
-        self._M = self.W + relaxation.K / self.rho
-        self._V = np.empty((m, m))
-
-    def _centre(self) -> NDArray[np.float64]:
-        """u u' + (k-1)/(m-1) (I - u u'): the spectral set's centre."""
-        m, k, u = self.relaxation.m, self.relaxation.k, self.relaxation.u
-        share = (k - 1.0) / max(m - 1, 1)
-        return (1.0 - share) * np.outer(u, u) + share * np.eye(m)
+        self.state = state
+        self._projector = SpectralProjector(
+            relaxation.u, relaxation.k - 1.0, spectrum, state.spectrum
+        )
+        self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots)
+        self._Y, self._V, self._M = (np.empty((m, m)) for _ in range(3))
+        self._refresh()
 
     def iterate(self) -> None:
         """One iteration."""
-        p = self.parameters
-        residual = max(self.primal_residual, self.dual_residual)
+        p, state = self.parameters, self.state
+        residual = max(state.primal_residual, state.dual_residual)
         M = self._M
         if self.relaxation.kernel.shape[1]:
             M = self.relaxation.deflated(M, -float(np.linalg.norm(M)))
-        self.projector.project(M, residual, out=self.Y)
-        cuts = self.cuts
+        self._projector.project(M, residual, out=self._Y)
+        cuts = self._cuts
         primal, dual = kernels.polyhedral_step(
-            self.Y,
-            self.W,
-            self.U,
+            self._Y,
+            state.W,
+            state.U,
             self.relaxation.K,
-            self.rho,
+            state.rho,
             p.relaxation,
             self.relaxation.forbidden,
             cuts.start,
@@ -98,91 +125,54 @@ class Admm:
             cuts.coefficient,
             cuts.entry,
             cuts.rhs,
-            self.t,
+            state.t,
             p.sweeps,
             self._V,
             self._M,
         )
-        self.primal_residual, self.dual_residual = float(np.sqrt(primal)), float(np.sqrt(dual))
-        self.n_iterations += 1
+        state.primal_residual, state.dual_residual = float(np.sqrt(primal)), float(np.sqrt(dual))
+        state.n_iterations += 1
 
     def balance(self) -> None:
         """Change rho towards equal primal and dual residuals; the unscaled duals stay."""
-        p = self.parameters
-        if self.primal_residual > p.balance * self.dual_residual:
+        p, state = self.parameters, self.state
+        if state.primal_residual > p.balance * state.dual_residual:
             factor = p.penalty_step
-        elif self.dual_residual > p.balance * self.primal_residual:
+        elif state.dual_residual > p.balance * state.primal_residual:
             factor = 1.0 / p.penalty_step
         else:
             return
-        self._set_penalty(self.rho * factor)
+        self._set_penalty(state.rho * factor)
 
     def _set_penalty(self, rho: float) -> None:
-        ratio = self.rho / rho
-        self.U *= ratio
-        self.t *= ratio
-        self.rho = rho
+        state = self.state
+        ratio = state.rho / rho
+        state.U *= ratio
+        state.t *= ratio
+        state.rho = rho
         self._refresh()
 
     def _refresh(self) -> None:
-        np.subtract(self.W, self.U, out=self._M)
-        self._M += self.relaxation.K / self.rho
+        np.subtract(self.state.W, self.state.U, out=self._M)
+        self._M += self.relaxation.K / self.state.rho
 
     def replace_cuts(self, new: CutSet) -> None:
         """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
-        active = self.t > 0.0
-        kept = self.cuts.cuts.select(active)
+        state = self.state
+        active = state.t > 0.0
+        kept = state.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
-        self.cuts = ScaledCuts.of(kept + fresh, self.relaxation.inverse_roots)
-        self.t = np.concatenate([self.t[active], np.zeros(len(fresh))])
+        state.cuts = kept + fresh
+        self._cuts = ScaledCuts.of(state.cuts, self.relaxation.inverse_roots)
+        state.t = np.concatenate([state.t[active], np.zeros(len(fresh))])
 
     def dual_point(self) -> DualPoint:
-        """The dual values of the current iterate, in the coordinates of Z."""
-        N = np.empty_like(self.U)
-        cuts = self.cuts
+        """Return the dual values of the current iterate, in the coordinates of Z."""
+        state, cuts = self.state, self._cuts
+        N = np.empty_like(state.U)
         kernels.nonnegativity_multipliers(
-            self.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, self.t, N
+            state.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, state.t, N
         )
         roots = 1.0 / self.relaxation.inverse_roots
-        N *= self.rho * roots[:, None] * roots
-        return DualPoint(N, cuts.cuts, self.rho * self.t / cuts.norm)
-
-    def state(self) -> AdmmState:
-        """A copy of what `restore` needs."""
-        return AdmmState(
-            W=self.W.copy(),
-            U=self.U.copy(),
-            t=self.t.copy(),
-            cuts=self.cuts.cuts,
-            rho=self.rho,
-            n_iterations=self.n_iterations,
-            primal_residual=self.primal_residual,
-            dual_residual=self.dual_residual,
-            subspace=self.projector.subspace,
-        )
-
-    def restore(self, state: AdmmState) -> None:
-        """Go on, to the last bit, as the method would have that was in this state."""
-        self.W, self.U, self.t = state.W.copy(), state.U.copy(), state.t.copy()
-        self.cuts = ScaledCuts.of(state.cuts, self.relaxation.inverse_roots)
-        self.rho = state.rho
-        self.n_iterations = state.n_iterations
-        self.primal_residual, self.dual_residual = state.primal_residual, state.dual_residual
-        self.projector.subspace = state.subspace
-        self._refresh()
-
-    def start_from(self, dual: DualPoint, Z: NDArray[np.float64], rho: float) -> None:
-        """Continue from dual values and an affinity in the coordinates of this relaxation."""
-        r = self.relaxation.inverse_roots
-        roots = 1.0 / r
-        self.rho = rho
-        self.cuts = ScaledCuts.of(dual.cuts, r)
-        self.t = dual.multipliers * self.cuts.norm / rho
-        self.W = np.where(self.relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
-        cuts = self.cuts
-        self.U = np.zeros_like(self.W)
-        flat = self.U.reshape(-1)
-        np.subtract.at(flat, cuts.position, self.t[cuts.cuts.owner] * cuts.entry)
-        self.U += np.triu(self.U, 1).T
-        self.U -= dual.N * r[:, None] * r / rho
-        self._refresh()
+        N *= state.rho * roots[:, None] * roots
+        return DualPoint(N, state.cuts, state.rho * state.t / cuts.norm)

@@ -1,8 +1,8 @@
-"""The semidefinite bound of a node by an established conic solver: solve, evaluate, separate."""
+"""Bounding of a node by an established conic solver: solve, evaluate, separate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
-from sdpbb.bounds.bound import BoundProgress, Pairs, ProvenBound, SecondsLeft, endless
-from sdpbb.bounds.sdp.bounding import SdpWarmStart
+from sdpbb.bounds.bound import BoundProgress, ProvenBound, SecondsLeft, endless
 from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
-from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
@@ -31,28 +30,22 @@ STEPS = tuple(10.0**power for power in range(-2, 7))
 
 
 @stored
-@dataclass(frozen=True, eq=False)
-class ConicState:
-    """Where the bounding of a node was left.
+@dataclass(eq=False)
+class ConicRunState(RelaxationState):
+    """Resumable state of a `ConicRun`; its history has an entry for each round.
 
     cuts : of the next relaxation
     dual : what the best bound is proven by; None while that is the scatter inside blocks
     Z : (m, m) of the last relaxation; None before
-    best : the best bound so far
-    history : the best bound after each round
-    is_child : whether it was begun from a warm start
     """
 
-    cuts: CutSet
-    dual: DualPoint | None
-    Z: NDArray[np.float64] | None
-    best: ProvenBound
-    history: tuple[float, ...]
-    is_child: bool
+    cuts: CutSet = field(default_factory=CutSet.empty)
+    dual: DualPoint | None = None
+    Z: NDArray[np.float64] | None = None
 
 
-class ConicRun:
-    """The bounding of one node (`sdpbb.bounds.bound.BoundRun`).
+class ConicRun(RelaxationRun):
+    """The bounding of one node by an established conic solver.
 
     A round solves the relaxation with the present cuts by Clarabel or SCS (`solve_peng_wei`),
     evaluates `safe_bound` at the dual values that come back, whatever the solver says of them,
@@ -67,107 +60,84 @@ class ConicRun:
     A round is not interrupted. Its iterations are rounds.
     """
 
-    def __init__(self, contraction: Contraction, parameters: SdpParameters, is_child: bool) -> None:
-        """Raises BackendFailure if the contraction has more than `ConicParameters.largest`
-        blocks."""
-        self.parameters = parameters
-        self._contraction = contraction
-        self._relaxation = Relaxation.of(contraction)
+    state: ConicRunState
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: SdpParameters,
+        state: ConicRunState | None = None,
+        warm_start: SdpWarmStart | None = None,
+    ) -> None:
+        """Raises BackendFailure if the contraction has more than `ConicParameters.largest` blocks.
+
+        state : to go on from; without one, begin from the warm start if there is one
+        """
         m, largest = contraction.n_blocks, parameters.conic.largest
         if m > largest:
             raise BackendFailure(
                 f"{parameters.solver}: a relaxation of {m} blocks; expected at most {largest} "
                 "(ConicParameters.largest)"
             )
-        own = float(contraction.scatter.sum()) - self._relaxation.rounding
-        self._best = ProvenBound(max(0.0, own))
-        self._cuts = CutSet.empty()
-        self._dual: DualPoint | None = None
-        self._Z: NDArray[np.float64] | None = None
-        self._history: list[float] = []
-        self._is_child = is_child
+        super().__init__(contraction, parameters)
+        best = self._scatter_inside_blocks()
+        self.state = ConicRunState(warm_start is not None, best) if state is None else state
+        if warm_start is not None:
+            self._begin_at(warm_start)
+        conic = parameters.conic
+        self._patience = conic.child if self.state.is_child else conic.root
+
+    def _begin_at(self, warm_start: SdpWarmStart) -> None:
+        """Take the cuts of the parent, and the bound that its dual values prove here."""
+        dual, self.state.Z = warm_start.for_child(self._contraction, self.relaxation.scale)
+        self.state.cuts = dual.cuts.select(dual.multipliers > 0.0)
+        self._take(dual)
 
     @property
     def n_iterations(self) -> int:
         """Rounds so far."""
-        return len(self._history)
-
-    def start_from(self, warm_start: SdpWarmStart, contraction: Contraction) -> None:
-        """Begin with the cuts of the parent, and the bound that its dual values prove here."""
-        dual, Z = warm_start.for_child(contraction, self._relaxation.scale)
-        self._cuts = dual.cuts.select(dual.multipliers > 0.0)
-        self._Z = Z
-        self._take(dual)
-
-    @property
-    def state(self) -> ConicState:
-        history = tuple(self._history)
-        return ConicState(self._cuts, self._dual, self._Z, self._best, history, self._is_child)
-
-    def restore(self, state: ConicState) -> None:
-        """Go on from the state of a run on the same contraction."""
-        self._cuts, self._dual, self._Z = state.cuts, state.dual, state.Z
-        self._best, self._history = state.best, list(state.history)
+        return len(self.state.history)
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
-        """A round; a conic solver cannot be left in one."""
-        n_cuts = len(self._cuts)
+        """Complete a round; a conic solver cannot be left in one."""
+        n_cuts = len(self.state.cuts)
         solver = cast(ConicSolver, self.parameters.solver)
-        solution, dual = solve_relaxation(self._relaxation, self._cuts, solver)
+        solution, dual = solve_relaxation(self.relaxation, self.state.cuts, solver)
         if solution.infeasible:
             self._follow(dual, cutoff)
         else:
             self._take(dual)
-        self._history.append(self._best.value)
-        is_last = solution.Z is None or not self._next_cuts(solution.Z, dual)
-        stalled = is_last or self._stalled(cutoff)
-        bound = ProvenBound(self._best.value, self._dual)
+        self.state.history.append((self.n_iterations + 1, self.state.best.value))
+        has_cuts = solution.Z is not None and self._next_cuts(solution.Z, dual)
+        stalled = not has_cuts or self._is_stalled(cutoff)
+        bound = ProvenBound(self.state.best.value, self.state.dual)
         return BoundProgress(bound, stalled, n_cuts, self.n_iterations)
 
+    def _is_stalled(self, cutoff: float) -> bool:
+        is_last = self.n_iterations >= self.parameters.conic.max_rounds
+        return is_last or self._patience.has_run_out(self.state.history, cutoff)
+
     def affinity(self) -> NDArray[np.float64]:
-        """Z of the last relaxation, nonnegative, zero on cannot-links; where no solver has returned
-        any, as if all blocks were in all clusters."""
-        if self._Z is None:
-            return np.where(self._relaxation.forbidden, 0.0, 1.0 / self._relaxation.n)
-        return self._Z
-
-    def clustering(self) -> None:
-        """None: solutions are no clusterings."""
-
-    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
-        """No pairs are tried to be proven to be together."""
-        relaxation, dual = self._relaxation, self.dual_point()
-        bound = safe_bound(relaxation, dual)
-        apart = np.concatenate(
-            [pairs_apart(relaxation, dual, bound, cutoff), far_apart(self._contraction, cutoff)]
-        )
-        return np.empty((0, 2), np.intp), np.unique(apart, axis=0)
-
-    @property
-    def relaxation(self) -> Relaxation:
-        return self._relaxation
+        """Return Z of the last relaxation, nonnegative, zero on cannot-links; where no solver has
+        returned any, as if all blocks were in all clusters."""
+        if self.state.Z is None:
+            return np.where(self.relaxation.forbidden, 0.0, 1.0 / self.relaxation.n)
+        return self.state.Z
 
     def dual_point(self) -> DualPoint:
-        """The dual values of the best bound; zero before there are any."""
-        m = self._relaxation.m
-        return self._dual or DualPoint(np.zeros((m, m)), CutSet.empty(), np.zeros(0))
+        """Return the dual values of the best bound; zero before there are any."""
+        m = self.relaxation.m
+        return self.state.dual or DualPoint(np.zeros((m, m)), CutSet.empty(), np.zeros(0))
 
-    def warm_start(self) -> SdpWarmStart:
-        """The dual values of the best bound, and the last solution."""
-        dual = self.dual_point()
-        return SdpWarmStart(
-            block_of=self._contraction.block_of,
-            scale=self._relaxation.scale,
-            dual=DualPoint(dual.N.astype(np.float32), dual.cuts, dual.multipliers),
-            Z=self.affinity().astype(np.float32),
-            rho=self.parameters.admm.penalty,
-        )
+    @property
+    def _penalty(self) -> float:
+        return self.parameters.admm.penalty
 
     def _take(self, dual: DualPoint) -> None:
         """Keep the best bound, and what it is proven by."""
-        bound = safe_bound(self._relaxation, dual)
-        if bound > self._best or self._dual is None:
-            self._best, self._dual = max(self._best, bound), dual
+        bound = safe_bound(self.relaxation, dual)
+        if bound > self.state.best or self.state.dual is None:
+            self.state.best, self.state.dual = max(self.state.best, bound), dual
 
     def _follow(self, ray: DualPoint, cutoff: float) -> None:
         """Try dual values along a direction, from the best ones so far."""
@@ -177,39 +147,25 @@ class ConicRun:
         base = self.dual_point()
         for step in STEPS:
             self._take(_sum(base, ray.scaled(step / float(largest))))
-            if self._best.value >= cutoff:
+            if self.state.best.value >= cutoff:
                 return
 
     def _next_cuts(self, Z: NDArray[np.float64], dual: DualPoint) -> bool:
         """Drop the cuts that are not needed and add violated ones; whether there are any."""
-        relaxation, conic = self._relaxation, self.parameters.conic
+        relaxation, conic = self.relaxation, self.parameters.conic
         diagonal = np.maximum(np.diag(Z), 0.0)
         small = ZERO * np.minimum(diagonal[:, None], diagonal)
-        self._Z = Z = np.where(relaxation.forbidden | (small > Z), 0.0, Z)
-        norm = ScaledCuts.of(self._cuts, relaxation.inverse_roots).norm
-        slack = (self._cuts.values(Z) - self._cuts.rhs) / norm
-        kept = self._cuts.select(dual.multipliers * norm > slack)
+        self.state.Z = Z = np.where(relaxation.forbidden | (small > Z), 0.0, Z)
+        norm = ScaledCuts.of(self.state.cuts, relaxation.inverse_roots).norm
+        slack = (self.state.cuts.values(Z) - self.state.cuts.rhs) / norm
+        kept = self.state.cuts.select(dual.multipliers * norm > slack)
         fresh = violated_cuts(relaxation, Z, self.parameters.separation)
-        fresh = fresh.select(~np.isin(fresh.keys, self._cuts.keys))
+        fresh = fresh.select(~np.isin(fresh.keys, self.state.cuts.keys))
         norm = ScaledCuts.of(fresh, relaxation.inverse_roots).norm
         distance = (fresh.rhs - fresh.values(Z)) / norm
         worst = np.argsort(-distance, kind="stable")[: conic.cuts_per_block * relaxation.m]
-        self._cuts = kept + fresh.select(worst)
+        self.state.cuts = kept + fresh.select(worst)
         return len(worst) > 0
-
-    def _stalled(self, cutoff: float) -> bool:
-        """Whether the distance to the cutoff hardly shrinks any more (see `Patience`)."""
-        conic = self.parameters.conic
-        patience = conic.child if self._is_child else conic.root
-        if self.n_iterations >= conic.max_rounds:
-            return True
-        best = self._history[-1]
-        if self.n_iterations <= patience.iterations or best >= cutoff:
-            return False
-        if not np.isfinite(cutoff):  # no clustering is known: the bound's own progress counts
-            cutoff = best + abs(best)
-        earlier = self._history[-1 - patience.iterations]
-        return cutoff - best > (1.0 - patience.progress) * (cutoff - earlier)
 
 
 def solve_relaxation(

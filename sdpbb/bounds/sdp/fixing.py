@@ -1,7 +1,8 @@
-"""What is proven about pairs of blocks, besides the bound itself."""
+"""Pairs of blocks that every clustering cheaper than a cutoff links in the same way."""
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -88,9 +89,7 @@ def pairs_together(
     """
     if not np.isfinite(cutoff):
         return np.empty((0, 2), np.intp)
-    admm = Admm(relaxation, parameters.admm, parameters.spectrum)
-    admm.restore(state)
-    start = admm.dual_point()
+    start = Admm(relaxation, parameters.admm, parameters.spectrum, state).dual_point()
     least = safe_bound(relaxation, start).value
     proven = [
         pair
@@ -113,12 +112,12 @@ def _proven_together(
     forbidden = relaxation.forbidden.copy()
     forbidden[i, j] = forbidden[j, i] = True
     apart = replace(relaxation, forbidden=forbidden)
-    admm = Admm(apart, parameters.admm, parameters.spectrum)
-    admm.restore(state)
+    moving = copy.deepcopy(state)
+    admm = Admm(apart, parameters.admm, parameters.spectrum, moving)
     for check in CHECKS:
-        while admm.n_iterations - state.n_iterations < check:
+        while moving.n_iterations - state.n_iterations < check:
             admm.iterate()
-            if admm.n_iterations % parameters.balance_period == 0:
+            if moving.n_iterations % parameters.balance_period == 0:
                 admm.balance()
         end = admm.dual_point()
         best = -np.inf

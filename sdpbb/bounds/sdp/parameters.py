@@ -3,6 +3,7 @@ compiles."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from sdpbb.archive.stored import stored
@@ -86,11 +87,24 @@ class Patience:
         if self.iterations < 1 or not 0 < self.progress < 1:
             raise ParameterError(f"patience out of its domain: {self}")
 
+    def has_run_out(self, history: list[tuple[int, float]], cutoff: float) -> bool:
+        """Return whether a node is given up that the cutoff would close.
+
+        history : (iteration, best bound) after each evaluation of the bound
+        """
+        now, best = history[-1]
+        earlier = [bound for iteration, bound in history if iteration <= now - self.iterations]
+        if not earlier or best >= cutoff:
+            return False
+        if not math.isfinite(cutoff):  # no clustering is known: the bound's own progress counts
+            cutoff = best + abs(best)
+        return cutoff - best > (1.0 - self.progress) * (cutoff - earlier[-1])
+
 
 @stored
 @dataclass(frozen=True)
 class ConicParameters:
-    """Where another solver solves each relaxation, in rounds of cuts.
+    """Parameters of conic solvers, which solve each relaxation anew in rounds of cuts.
 
     cuts_per_block : at most that many new cuts per block and round, the most violated ones. An
         interior-point method does not mind more of them, but most of a round's cuts are not needed

@@ -1,4 +1,4 @@
-"""The lower bound that holds for any dual values whatever."""
+"""Lower bound that holds for any dual values whatever."""
 
 from __future__ import annotations
 

@@ -34,20 +34,21 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
 
 
 @stored
-@dataclass(frozen=True, eq=False)
-class Subspace:
-    """What the next projection starts from.
+@dataclass(eq=False)
+class SpectrumState:
+    """State of a `SpectralProjector`: where the next projection starts.
 
-    basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues
+    basis : (m, carried) eigenvectors of the last matrix, those of its largest eigenvalues; None
+        before the first projection
     lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
         of the interval that the filter damps
     rank : number of eigenvectors with positive weight
     """
 
-    basis: NDArray[np.float64]
-    lower: float
-    upper: float
-    rank: int
+    basis: NDArray[np.float64] | None = None
+    lower: float = 0.0
+    upper: float = 0.0
+    rank: int = 0
 
 
 class SpectralProjector:
@@ -60,29 +61,20 @@ class SpectralProjector:
     more pairs than carried have positive weight, LAPACK answers instead.
     """
 
-    def __init__(self, u: NDArray[np.float64], trace: float, parameters: SpectrumParameters):
+    def __init__(
+        self,
+        u: NDArray[np.float64],
+        trace: float,
+        parameters: SpectrumParameters,
+        state: SpectrumState,
+    ):
+        """state : to begin with; it is changed by every projection"""
         self.u = u
         self.trace = trace
         self.parameters = parameters
-        self.rank = 0
+        self.state = state
         self.n_exact = 0
         self.n_iterative = 0
-        self._basis: NDArray[np.float64] | None = None
-        self._lower = 0.0
-        self._upper = 0.0
-
-    @property
-    def subspace(self) -> Subspace | None:
-        """What the next projection starts from; None before the first."""
-        if self._basis is None:
-            return None
-        return Subspace(self._basis, self._lower, self._upper, self.rank)
-
-    @subspace.setter
-    def subspace(self, last: Subspace | None) -> None:
-        if last is not None:
-            self._basis, self._lower, self._upper = last.basis, last.lower, last.upper
-            self.rank = last.rank
 
     def project(self, M: NDArray[np.float64], residual: float, out: NDArray[np.float64]) -> None:
         """Write the projection of M to out; `residual` is the method's own current residual."""
@@ -90,7 +82,7 @@ class SpectralProjector:
         if pairs is None:
             pairs = self._exactly(M)
         weights, vectors = pairs
-        self.rank = len(weights)
+        self.state.rank = len(weights)
         scaled = vectors * np.sqrt(weights)
         np.matmul(scaled, scaled.T, out=out)
         out += self.u[:, None] * self.u
@@ -108,7 +100,7 @@ class SpectralProjector:
         wanted = self._carried()
         if (
             m >= self.parameters.min_order
-            and self.rank
+            and self.state.rank
             and wanted < self.parameters.exact_fraction * m
         ):
             values, vectors = eigh(
@@ -120,29 +112,29 @@ class SpectralProjector:
                 return self._keep(values, vectors, tau)
         values, vectors = np.linalg.eigh(restricted)
         values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
-        self._lower = float(values[-1]) if len(values) else 0.0
+        self.state.lower = float(values[-1]) if len(values) else 0.0
         return self._keep(
             values, vectors, simplex_threshold(values, self.trace, self.parameters.cap)
         )
 
     def _keep(self, values, vectors, tau):
         rank = int((values > tau).sum())
-        self.rank = rank
+        self.state.rank = rank
         carried = min(self._carried(), len(values))
-        self._basis = np.ascontiguousarray(vectors[:, :carried])
-        self._upper = float(values[carried - 1])
+        self.state.basis = np.ascontiguousarray(vectors[:, :carried])
+        self.state.upper = float(values[carried - 1])
         return np.minimum(values[:rank] - tau, self.parameters.cap), vectors[:, :rank]
 
     def _carried(self) -> int:
-        return self.rank + max(self.parameters.buffer, self.rank // 4)
+        return self.state.rank + max(self.parameters.buffer, self.state.rank // 4)
 
     def _iterate(self, M, tolerance):
         """Filtered subspace iteration, or None where it does not apply or is not accurate."""
         m = len(self.u)
-        X = self._basis
+        X = self.state.basis
         if X is None or m < self.parameters.min_order:
             return None
-        if X.shape[1] > self.parameters.max_fraction * m or self._upper <= self._lower:
+        if X.shape[1] > self.parameters.max_fraction * m or self.state.upper <= self.state.lower:
             return None
         for _ in range(2):
             X = self._orthonormal(self._filter(M, X))
@@ -156,7 +148,7 @@ class SpectralProjector:
             rank = int((values > tau).sum())
             if rank == len(values):
                 return None
-            self._upper = float(values[-1])
+            self.state.upper = float(values[-1])
             error = MX @ Q[:, :rank] - X[:, :rank] * values[:rank]
             if np.sqrt((error * error).sum()) <= tolerance:
                 self.n_iterative += 1
@@ -171,8 +163,8 @@ class SpectralProjector:
 
     def _filter(self, M, X):
         """T_degree((P M P - centre) / half) X, up to scale: grows above [lower, upper] only."""
-        centre = 0.5 * (self._upper + self._lower)
-        half = 0.5 * (self._upper - self._lower)
+        centre = 0.5 * (self.state.upper + self.state.lower)
+        half = 0.5 * (self.state.upper - self.state.lower)
         before = X
         X = self._times(M, X)
         X -= centre * before

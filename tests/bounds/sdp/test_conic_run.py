@@ -20,7 +20,7 @@ from sdpbb.bounds.colgen.parameters import (
 )
 from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.hybrid_parameters import HybridParameters
-from sdpbb.bounds.sdp.admm import Admm
+from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import ConicRun, solve_relaxation
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
@@ -64,14 +64,15 @@ def with_cuts(contraction: Contraction, steps: int) -> CutSet:
 def converged(relaxation: Relaxation, cuts: CutSet, iterations: int) -> float:
     """The best bound of the method for these cuts alone, with no others."""
     parameters = SdpParameters()
-    admm = Admm(relaxation, parameters.admm, parameters.spectrum)
+    state = AdmmState.centre(relaxation, parameters.admm.penalty)
+    admm = Admm(relaxation, parameters.admm, parameters.spectrum, state)
     admm.replace_cuts(cuts)
     best = -np.inf
     for _ in range(iterations):
         admm.iterate()
-        if admm.n_iterations % parameters.balance_period == 0:
+        if state.n_iterations % parameters.balance_period == 0:
             admm.balance()
-        if admm.n_iterations % 50 == 0:
+        if state.n_iterations % 50 == 0:
             best = max(best, safe_bound(relaxation, admm.dual_point()).value)
     return best
 
@@ -214,7 +215,7 @@ def test_a_relaxation_without_a_solution_closes_its_node(solver):
     run = SdpBounding(SdpParameters(solver=solver)).start(contraction, None)
     apart = np.zeros((9, 9), dtype=bool)
     apart[:4, :4] = ~np.eye(4, dtype=bool)
-    run._relaxation = replace(run._relaxation, forbidden=apart)
+    run.relaxation = replace(run.relaxation, forbidden=apart)
     cutoff = 100.0 * contraction.total
     progress = run.advance(cutoff)
     assert progress.bound.value < contraction.total  # which clique cuts are needed for

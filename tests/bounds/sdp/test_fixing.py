@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.sdp.admm import Admm, AdmmState
-from sdpbb.bounds.sdp.bounding import SdpBounding, SdpRun
+from sdpbb.bounds.sdp.admm import AdmmState
+from sdpbb.bounds.sdp.admm_run import AdmmRun
+from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.fixing import (
     far_apart,
@@ -52,7 +53,7 @@ def test_random_duals_fix_nothing_wrong(seed, spread):
 
 def dual_after(contraction: Contraction, n_bounds: int) -> tuple[Relaxation, DualPoint]:
     run = SdpBounding(SdpParameters()).start(contraction, None)
-    assert isinstance(run, SdpRun)
+    assert isinstance(run, AdmmRun)
     for _ in range(n_bounds):
         run.advance(np.inf)
     warm = run.warm_start()
@@ -110,12 +111,11 @@ def test_nothing_is_fixed_without_an_incumbent_or_in_a_closed_node(cutoff):
 
 def random_state(problem: SmallProblem, rng: np.random.Generator, spread: float) -> AdmmState:
     """The method in a state that has nothing to do with the problem, but for its cuts' validity."""
-    relaxation, parameters = problem.relaxation, SdpParameters()
-    admm = Admm(relaxation, parameters.admm, parameters.spectrum)
+    relaxation = problem.relaxation
     drawn = random_dual(rng, relaxation, spread)
     Z = problem.matrices()[rng.integers(len(problem.labels))]
-    admm.start_from(drawn, Z + spread * np.abs(drawn.N) / relaxation.n, float(rng.uniform(0.1, 2)))
-    return admm.state()
+    Z = Z + spread * np.abs(drawn.N) / relaxation.n
+    return AdmmState.at(relaxation, drawn, Z, float(rng.uniform(0.1, 2)))
 
 
 def undecided(problem: SmallProblem, rng: np.random.Generator, at_most: int) -> np.ndarray:
@@ -149,7 +149,7 @@ def test_good_states_put_nothing_together_wrongly(seed):
     problem = small_problem(seed)
     rng = np.random.default_rng(seed)
     run = SdpBounding(SdpParameters()).start(problem.contraction, None)
-    assert isinstance(run, SdpRun)
+    assert isinstance(run, AdmmRun)
     run.advance(np.inf)
     candidates = np.concatenate(
         [tied_pairs(problem.relaxation, run.affinity())[:3], undecided(problem, rng, 3)]
@@ -164,7 +164,7 @@ def test_blocks_of_a_heap_are_put_together_and_the_state_is_left_alone():
     contraction = two_heaps()
     relaxation = Relaxation.of(contraction)
     run = SdpBounding(SdpParameters()).start(contraction, None)
-    assert isinstance(run, SdpRun)
+    assert isinstance(run, AdmmRun)
     for _ in range(5):
         run.advance(np.inf)
     cutoff = 1.001 * contraction.cost(np.repeat([0, 1], 20))

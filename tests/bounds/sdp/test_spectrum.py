@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
-from sdpbb.bounds.sdp.spectrum import SpectralProjector, simplex_threshold
+from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState, simplex_threshold
 
 
 def unit(rng: np.random.Generator, m: int) -> np.ndarray:
@@ -46,7 +46,7 @@ def test_simplex_threshold(values, total, share):
 def test_small_matrices_are_projected_exactly(seed, m):
     rng = np.random.default_rng(seed)
     u, M = unit(rng, m), symmetric(rng, m)
-    projector = SpectralProjector(u, 1.5, SpectrumParameters())
+    projector = SpectralProjector(u, 1.5, SpectrumParameters(), SpectrumState())
     out = np.empty((m, m))
     projector.project(M, np.inf, out)
     np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-10)
@@ -59,7 +59,7 @@ def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accurac
     values = np.concatenate([np.linspace(3, 2, 6), np.linspace(0.3, -0.3, m - 6)])
     Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
     M = (Q * values) @ Q.T
-    projector = SpectralProjector(u, 4.0, SpectrumParameters())
+    projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
     out = np.empty((m, m))
     for _ in range(30):
         M = M + symmetric(rng, m) * 1e-4
@@ -73,7 +73,7 @@ def test_a_jump_is_noticed():
     rng = np.random.default_rng(4)
     m = 100
     u = unit(rng, m)
-    projector = SpectralProjector(u, 2.0, SpectrumParameters())
+    projector = SpectralProjector(u, 2.0, SpectrumParameters(), SpectrumState())
     out = np.empty((m, m))
     for _ in range(6):
         M = symmetric(rng, m)

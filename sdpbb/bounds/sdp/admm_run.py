@@ -1,0 +1,148 @@
+"""Bounding of a node by the first-order method: iterate, separate, evaluate."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.bound import BoundProgress, Pairs, ProvenBound, SecondsLeft, endless
+from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.cuts import separate
+from sdpbb.bounds.sdp.fixing import pairs_together, tied_pairs
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
+from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
+from sdpbb.problem import Contraction
+
+# An iteration and a bound are taken to last this many times as long as the longest before.
+LATE = 1.5
+
+
+@stored
+@dataclass(eq=False)
+class AdmmRunState(RelaxationState):
+    """Resumable state of an `AdmmRun`.
+
+    admm : state of the first-order method
+    separated_at : iterations when cuts were last looked for
+    """
+
+    admm: AdmmState = field(kw_only=True)
+    separated_at: int = 0
+
+
+class AdmmRun(RelaxationRun):
+    """The bounding of one node by the first-order method."""
+
+    state: AdmmRunState
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: SdpParameters,
+        state: AdmmRunState | None = None,
+        warm_start: SdpWarmStart | None = None,
+    ) -> None:
+        """state : to go on from; without one, begin from the warm start if there is one"""
+        super().__init__(contraction, parameters)
+        self.state = self._first_state(warm_start) if state is None else state
+        self._admm = Admm(self.relaxation, parameters.admm, parameters.spectrum, self.state.admm)
+        self._patience = parameters.child if self.state.is_child else parameters.root
+        self._iteration_seconds = self._bound_seconds = 0.0
+
+    def _first_state(self, warm_start: SdpWarmStart | None) -> AdmmRunState:
+        if warm_start is None:
+            admm = AdmmState.centre(self.relaxation, self.parameters.admm.penalty)
+        else:
+            dual, Z = warm_start.for_child(self._contraction, self.relaxation.scale)
+            admm = AdmmState.at(self.relaxation, dual, Z, warm_start.rho)
+        is_child, best = warm_start is not None, self._scatter_inside_blocks()
+        return AdmmRunState(is_child, best, admm=admm)
+
+    @property
+    def n_iterations(self) -> int:
+        return self.state.admm.n_iterations
+
+    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+        """Iterate until the next evaluation of the safe bound."""
+        self._separate_if_due()
+        while True:
+            self._iterate()
+            is_late = self._is_late(seconds_left())
+            if is_late or self.n_iterations % self.parameters.bound_period == 0:
+                break
+            self._separate_if_due()
+        bound = self._evaluate(counts=not is_late)
+        if not is_late:
+            self._separate_if_due()
+        return BoundProgress(
+            bound=bound,
+            stalled=not is_late and self._is_stalled(cutoff),
+            n_cuts=len(self.state.admm.cuts),
+            n_iterations=self.n_iterations,
+            is_cut=is_late,
+        )
+
+    def _iterate(self) -> None:
+        begun = time.perf_counter()
+        self._admm.iterate()
+        if self.n_iterations % self.parameters.balance_period == 0:
+            self._admm.balance()
+        self._iteration_seconds = max(self._iteration_seconds, time.perf_counter() - begun)
+
+    def _evaluate(self, counts: bool) -> ProvenBound:
+        """Take the safe bound of the last iterate; return the best, with evidence if that is it.
+
+        counts : whether it says how fast bounds rise, or was not due yet
+        """
+        begun, state = time.perf_counter(), self.state
+        dual = self.dual_point()
+        bound = safe_bound(self.relaxation, dual)
+        best = state.best if bound <= state.best else ProvenBound(bound.value, dual)
+        state.best = best.bare()
+        if counts:
+            state.history.append((self.n_iterations, state.best.value))
+        self._bound_seconds = max(self._bound_seconds, time.perf_counter() - begun)
+        return best
+
+    def _is_late(self, seconds_left: float) -> bool:
+        """Return whether the bound is to be evaluated now, before the next iteration. Both need a
+        full eigendecomposition at the worst, so one of them tells of the other."""
+        iteration, bound = self._iteration_seconds, self._bound_seconds
+        return seconds_left < LATE * (iteration + max(bound, iteration))
+
+    def _is_stalled(self, cutoff: float) -> bool:
+        is_last = self.n_iterations >= self.parameters.max_iterations
+        return is_last or self._patience.has_run_out(self.state.history, cutoff)
+
+    def _separate_if_due(self) -> None:
+        state, now = self.state, self.n_iterations
+        if now == state.separated_at or now % self.parameters.round_period:
+            return
+        state.separated_at = now
+        families = self.parameters.separation.families
+        due = [family for family in families if state.is_child or family.is_due(now)]
+        self._admm.replace_cuts(separate(self.relaxation, state.admm.W, due))
+
+    def affinity(self) -> NDArray[np.float64]:
+        """Return Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
+        return self.relaxation.to_affinity(self.state.admm.W)
+
+    def dual_point(self) -> DualPoint:
+        """Return the dual values of the last iterate."""
+        return self._admm.dual_point()
+
+    @property
+    def _penalty(self) -> float:
+        return self.state.admm.rho
+
+    def _together(self, cutoff: float) -> Pairs:
+        n_candidates = self.parameters.together_candidates
+        if not n_candidates:
+            return super()._together(cutoff)
+        tied = tied_pairs(self.relaxation, self.affinity())[:n_candidates]
+        return pairs_together(self.relaxation, self.state.admm, self.parameters, cutoff, tied)
