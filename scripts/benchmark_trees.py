@@ -1,8 +1,8 @@
-"""Measure what workers, fixing and strong branching do to runs with trees.
+"""Measure what workers and fixing do to runs with trees.
 
 Points without structure, which few roots close on: n, d and k as given and a seed each. Every
-instance is solved with one worker and with two, with and without fixing, and with strong branching,
-one after the other in one process; a row each goes to the CSV file. Two workers begin beside the
+instance is solved with one worker and with two, and without fixing, one after the other in one
+process; a row each goes to the CSV file. Two workers begin beside the
 root, so their ratio is that of whole runs. Prints the geometric means of the ratios.
 """
 
@@ -19,7 +19,7 @@ from statistics import fmean
 import numpy as np
 
 import sdpbb
-from sdpbb.search.parameters import STRONG_BRANCHING, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 
 # n, d, k, seed: trees of up to 1,600 nodes.
 INSTANCES = [
@@ -35,7 +35,6 @@ SETTINGS = {
     "one worker": SDP,
     "two workers": replace(SDP, workers=2),
     "no fixing": replace(SDP, search=SearchParameters(fixing=False)),
-    "strong branching": replace(SDP, search=SearchParameters(branching=STRONG_BRANCHING)),
 }
 FIELDS = ["n", "d", "k", "seed", "setting", "status", "objective", "gap", "nodes", "seconds"]
 

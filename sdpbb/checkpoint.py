@@ -17,8 +17,6 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, Instance
 from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
-from sdpbb.search.node import Pair
-from sdpbb.search.probing import PseudoCosts
 from sdpbb.search.proof import SearchProof
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, TreeState
@@ -40,8 +38,6 @@ class SavedRun:
     seconds : spent on it so far
     infeasibility : the proof that there is no clustering, if that is known
     tree : None before the search has begun
-    counted : nodes that are not finished but in the statistics already
-    gains : of `PseudoCosts`
     proof : of what the tree knows, if it is kept
     """
 
@@ -51,8 +47,6 @@ class SavedRun:
     infeasibility: Infeasibility | None = None
     tree: TreeState | None = None
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
-    counted: tuple[int, ...] = ()
-    gains: tuple[tuple[Pair, tuple[float, float]], ...] = ()
     proof: SearchProof | None = None
 
     def __post_init__(self) -> None:
@@ -71,14 +65,11 @@ class SavedRun:
 
     def after(self, search: Search, seconds: float) -> SavedRun:
         """Return the state with that of the search."""
-        tree = search.tree.state()
         return replace(
             self,
             seconds=seconds,
-            tree=tree,
+            tree=search.tree.state(),
             statistics=search.statistics,
-            counted=tuple(node.number for node in tree.nodes if node.number in search.counted),
-            gains=tuple(search.pseudo_costs.gains.items()),
             proof=search.proof,
         )
 
@@ -89,8 +80,6 @@ class SavedRun:
         return Search(
             tree=Tree.restored(self.tree, tolerances),
             statistics=replace(self.statistics),
-            pseudo_costs=PseudoCosts(dict(self.gains)),
-            counted=set(self.counted),
             proof=self.proof,
         )
 

@@ -55,16 +55,14 @@ class Statistics:
     """What the run took.
 
     n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
-    root_seconds are those of the first, when it was left (None if it never was). n_probes counts
-    the children bounded for a short while to choose a branching, n_fixed the pairs that were fixed,
-    n_lost the nodes given up because they ended two workers.
+    root_seconds are those of the first, when it was left (None if it never was). n_fixed counts the
+    pairs that were fixed, n_lost the nodes given up because they ended two workers.
     """
 
     wall_seconds: float
     n_nodes: int
     n_blocks: int = 0
     n_iterations: int = 0
-    n_probes: int = 0
     n_fixed: int = 0
     n_lost: int = 0
     root_lower_bound: float | None = None

@@ -28,7 +28,7 @@ from sdpbb.result import SolutionStatus
 from sdpbb.search.branch_and_bound import Search
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
-from sdpbb.search.parameters import STRONG_BRANCHING, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.solver import solve
@@ -39,7 +39,7 @@ TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
 
 @pytest.fixture
 def busy(monkeypatch, tmp_path):
-    """Every state of a run that slices its nodes, probes and fixes: written, and read again."""
+    """Every state of a run that slices its nodes and fixes: written, and read again."""
     monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
@@ -55,7 +55,7 @@ def busy(monkeypatch, tmp_path):
     monkeypatch.setattr("sdpbb.checkpoint.write_checkpoint", write)
     parameters = SolverParameters(
         sdp=dataclasses.replace(HASTY.sdp, max_iterations=60),
-        search=SearchParameters(branching=STRONG_BRANCHING),
+        search=SearchParameters(),
     )
     result = solve(SMALL, parameters, checkpoint=tmp_path / "run")
     assert result.status is SolutionStatus.OPTIMAL
@@ -70,7 +70,6 @@ def test_what_is_read_is_what_was_written(busy):
     assert any(node.state is not None and node.state.bounding is not None for node in nodes)
     assert any(node.warm_start is not None for node in nodes)
     assert busy[-1][1].statistics.n_fixed > 0
-    assert busy[-1][1].gains
     assert busy[-1][1].seconds > busy[0][1].seconds > 0
 
 
@@ -121,8 +120,6 @@ def test_a_search_is_restored(busy):
     assert sorted(node.number for node in again.tree.nodes) == sorted(
         node.number for node in written.tree.nodes
     )
-    assert again.gains == written.gains
-    assert again.counted == written.counted
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -150,14 +147,6 @@ def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
 def holds(node, labels):
     together = all(labels[i] == labels[j] for i, j in node.must_link)
     return together and all(labels[i] != labels[j] for i, j in node.cannot_link)
-
-
-def test_nodes_are_counted_once():
-    tree = Tree(Node(), Tolerances(0.0))
-    search = Search(tree, counted={0, 1, 2})
-    checkpoint = SavedRun(TINY, HASTY).after(search, 0.0)
-    assert checkpoint.counted == (0,)
-    assert checkpoint.search(tree.tolerances).counted == {0}
 
 
 def test_a_run_without_a_tree(tmp_path):

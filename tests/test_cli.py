@@ -125,11 +125,10 @@ def test_constraints_on_clusters_need_column_generation(run, data, tmp_path):
 
 
 def test_more_options_reach_the_engine(run, engine, data, tmp_path):
-    options = ["--memory-limit", 900, "--workers", 3, "--branching", "strong"]
+    options = ["--memory-limit", 900, "--workers", 3]
     assert run("solve", data, *options, "--no-fixing", "--checkpoint", tmp_path / "new")[0] == 0
     ((_, parameters),) = engine.calls
     assert (parameters.memory_limit, parameters.workers, parameters.dask) == (900.0, 3, None)
-    assert parameters.search.branching.n_candidates == 10
     assert not parameters.search.fixing
     assert engine.checkpoint == str(tmp_path / "new")
     assert run("solve", data, "--dask", "tcp://here:1")[0] == 0
@@ -318,7 +317,6 @@ def test_a_wrong_command_line_is_a_usage_error_of_one_line(run, engine, argument
 
 CHOICES = {
     "--bounding": "sdp",
-    "--branching": "strong",
     "--sdp-solver": "scs",
     "--constraints-format": "cccg",
     "--format": "cccg",

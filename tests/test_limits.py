@@ -154,7 +154,7 @@ def test_one_worker_repeats_itself():
     one, two = (solve(SMALL, HASTY) for _ in range(2))
     assert one.partition == two.partition
     assert one.lower_bound == two.lower_bound
-    for name in ("n_nodes", "n_iterations", "n_probes", "n_fixed", "root_lower_bound"):
+    for name in ("n_nodes", "n_iterations", "n_fixed", "root_lower_bound"):
         assert getattr(one.statistics, name) == getattr(two.statistics, name)
 
 

@@ -30,7 +30,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.report import ProgressTable
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.events import WorkerLost
-from sdpbb.search.parameters import BranchingParameters, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance
 from tests.trees import (
@@ -72,33 +72,31 @@ def pools(monkeypatch):
     return made
 
 
-def variant(fixing, n_candidates, stars, **more):
+def variant(fixing, stars, **more):
     return SolverParameters(
         bounding="sdp",
         sdp=SdpParameters(
             max_iterations=20,
             separation=SeparationParameters(stars=StarCuts(per_block=3 if stars else 0)),
         ),
-        search=SearchParameters(
-            branching=BranchingParameters(n_candidates=n_candidates), fixing=fixing
-        ),
+        search=SearchParameters(fixing=fixing),
         **more,
     )
 
 
-VARIANTS = list(itertools.product([True, False], [1, 10], [True, False]))
+VARIANTS = list(itertools.product([True, False], [True, False]))
 # With two workers that which does the most in them.
 VARIANTS_AND_WORKERS = [(*variant, 1) for variant in VARIANTS]
-VARIANTS_AND_WORKERS.append((True, 10, True, 2))
+VARIANTS_AND_WORKERS.append((True, True, 2))
 
 
-@pytest.mark.parametrize(("fixing", "n_candidates", "stars"), VARIANTS)
-def test_every_variant_agrees_with_enumeration(fixing, n_candidates, stars):
+@pytest.mark.parametrize(("fixing", "stars"), VARIANTS)
+def test_every_variant_agrees_with_enumeration(fixing, stars):
     rng = np.random.default_rng(7)
     for _ in range(12):
         instance = random_instance(rng, n_min=6)
         truth = optimum(instance)
-        result = solve(instance, variant(fixing, n_candidates, stars, gap=1e-9))
+        result = solve(instance, variant(fixing, stars, gap=1e-9))
         if truth is None:
             assert result.status is SolutionStatus.INFEASIBLE
         else:
@@ -106,16 +104,16 @@ def test_every_variant_agrees_with_enumeration(fixing, n_candidates, stars):
             assert result.objective == pytest.approx(truth, rel=1e-8, abs=1e-11)
 
 
-@pytest.mark.parametrize(("fixing", "n_candidates", "stars", "workers"), VARIANTS_AND_WORKERS)
-def test_every_variant_has_the_same_optimum(fixing, n_candidates, stars, workers, at_once, pools):
+@pytest.mark.parametrize(("fixing", "stars", "workers"), VARIANTS_AND_WORKERS)
+def test_every_variant_has_the_same_optimum(fixing, stars, workers, at_once, pools):
     """Without stars trees are many times as large."""
     instance, truth = (SMALL, SMALL_OPTIMUM) if stars else (SMALLER, SMALLER_OPTIMUM)
-    result = solve(instance, variant(fixing, n_candidates, stars, workers=workers))
+    result = solve(instance, variant(fixing, stars, workers=workers))
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(truth, rel=1e-4)
     assert result.lower_bound <= truth * (1 + 1e-6)
-    assert not result.statistics.n_fixed or fixing or n_candidates > 1
-    if stars or (n_candidates == 1 and not fixing):  # otherwise the root may have closed
+    assert not result.statistics.n_fixed or fixing
+    if stars or not fixing:  # otherwise the root may have closed
         assert result.statistics.n_nodes > 1
         assert len(pools) == workers
 
@@ -138,7 +136,7 @@ def test_workers_agree_with_enumeration(seed, at_once, pools):
 def test_bundled_optima_by_other_ways(case):
     constraints = INSTANCES / case["constraints"] if case["constraints"] else None
     instance = read_instance(INSTANCES / case["data"], case["k"], constraints)
-    parameters = variant(fixing=True, n_candidates=1, stars=False)
+    parameters = variant(fixing=True, stars=False)
     result = solve(instance, replace(parameters, sdp=replace(parameters.sdp, max_iterations=100)))
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(case["value"], rel=1e-4)

@@ -15,9 +15,9 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
-from sdpbb.search.parameters import BranchingParameters, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 
-PLAIN = SearchParameters(branching=BranchingParameters(n_candidates=1), fixing=False)
+PLAIN = SearchParameters(fixing=False)
 HASTY = SolverParameters(bounding="sdp", sdp=SdpParameters(max_iterations=20), search=PLAIN)
 
 # Some 30 nodes and less than a second when HASTY.

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.certified import BoundProof
+from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.certificates.pruning import proves, values
 from sdpbb.certificates.replay import infeasibility, propagated
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian
-from sdpbb.search.proof import FixingStep, ProofNode, SearchProof
+from sdpbb.search.proof import ProofNode, SearchProof
 
 
 class Arrays:
@@ -74,7 +74,7 @@ class NodeTable:
         for step in node.steps:
             if reason is not None:
                 break
-            if isinstance(step, FixingStep):
+            if isinstance(step, FixingProof):
                 written, blocks = self._fixing(step, blocks)
                 steps.append(written)
                 blocks, more, reason = self._propagated(blocks)
@@ -98,37 +98,25 @@ class NodeTable:
         blocks, rounds, reason = propagated(blocks)
         return blocks, [{"merge": self._arrays.add(_int32(rows))} for rows in rounds], reason
 
-    def _fixing(self, step: FixingStep, blocks: Blocks) -> tuple[dict[str, Any], Blocks]:
+    def _fixing(self, step: FixingProof, blocks: Blocks) -> tuple[dict[str, Any], Blocks]:
         """The pairs of a step, and the blocks after it. They need not hold for more than the
         target."""
-        refuted: list[list[Any]] = []
-        together: list[Any] = []
-        apart: list[Any] = []
-        for refutation in step.refuted:
-            pair = np.array([refutation.pair])
-            other = blocks.separated(pair) if refutation.together else blocks.linked(pair)
-            number = self._refer(refutation.alternative, other)
-            word = "together" if refutation.together else "apart"
-            refuted.append([*refutation.pair, word, number])
-            (together if refutation.together else apart).append(refutation.pair)
         excluded = far = None
-        if step.proof is not None:
-            proof = step.proof
-            if len(proof.excluded):
-                assert proof.evidence is not None
-                excluded = {
-                    "pairs": self._arrays.add(_int32(proof.excluded)),
-                    "evidence": self._dual_values(proof.evidence),
-                }
-            far = self._arrays.add(_int32(proof.far)) if len(proof.far) else None
-            apart += [*proof.excluded.tolist(), *proof.far.tolist()]
-        fix = {
+        if len(step.excluded):
+            assert step.evidence is not None
+            excluded = {
+                "pairs": self._arrays.add(_int32(step.excluded)),
+                "evidence": self._dual_values(step.evidence),
+            }
+        if len(step.far):
+            far = self._arrays.add(_int32(step.far))
+        fix: dict[str, Any] = {
             "below": self.target if math.isfinite(self.target) else None,
-            "refuted": refuted,
+            "refuted": [],
             "excluded": excluded,
             "far": far,
         }
-        return {"fix": fix}, blocks.changed(_pairs(together), _pairs(apart))
+        return {"fix": fix}, blocks.separated(np.concatenate([step.excluded, step.far]))
 
     def _evidence(self, step: BoundProof) -> dict[str, Any]:
         return {"kind": "scatter"} if step.evidence is None else self._dual_values(step.evidence)
@@ -163,7 +151,3 @@ class NodeTable:
 
 def _int32(rows: NDArray[np.integer]) -> NDArray[np.int32]:
     return rows.astype(np.int32)
-
-
-def _pairs(pairs: list[Any]) -> NDArray[np.int64]:
-    return np.array(pairs, np.int64).reshape(-1, 2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from sdpbb.bounds.certified import BoundProof
-from sdpbb.search.proof import FixingStep, ProofNode
+from sdpbb.bounds.certified import BoundProof, FixingProof
+from sdpbb.search.proof import ProofNode
 
 
 def values(nodes: list[ProofNode]) -> list[float]:
@@ -22,22 +22,15 @@ def values(nodes: list[ProofNode]) -> list[float]:
         elif node.end is not None:
             value = min(proven[node.end.together], proven[node.end.apart])
         for step in reversed(node.steps):
-            if isinstance(step, FixingStep):
-                value = min(value, strength(step, proven))
+            if isinstance(step, FixingProof):
+                value = min(value, step.below)
             else:
                 value = max(value, step.bound)
         proven[position] = max(0.0, value)
     return proven
 
 
-def strength(step: FixingStep, proven: list[float]) -> float:
-    """Up to which cost the pairs of a step are fixed."""
-    alternatives = [proven[refutation.alternative] for refutation in step.refuted]
-    own = math.inf if step.proof is None else step.proof.below
-    return min([own, *alternatives])
-
-
-def proves(step: BoundProof | FixingStep, target: float) -> bool:
+def proves(step: BoundProof | FixingProof, target: float) -> bool:
     """Whether a step by itself shows that a node has nothing below the target: what comes after it
     is not needed."""
     return isinstance(step, BoundProof) and step.bound >= target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver, given, usable_cores
+from sdpbb.cli.options import Bounding, SdpSolver, given, usable_cores
 
 if TYPE_CHECKING:
     from sdpbb.parameters import SolverParameters
@@ -16,7 +16,6 @@ def solver_parameters(
     seed: int = 0,
     bounding: Bounding = Bounding.HYBRID,
     sdp_solver: SdpSolver = SdpSolver.ADMM,
-    branching: BranchingRule = BranchingRule.MOST_UNDECIDED,
     fixing: bool = True,
     workers: int | None = None,
     dask: str | None = None,
@@ -33,9 +32,8 @@ def solver_parameters(
     """
     from sdpbb.bounds.sdp.parameters import SdpParameters
     from sdpbb.parameters import SolverParameters
-    from sdpbb.search.parameters import STRONG_BRANCHING, BranchingParameters, SearchParameters
+    from sdpbb.search.parameters import SearchParameters
 
-    rule = STRONG_BRANCHING if branching is BranchingRule.STRONG else BranchingParameters()
     if workers is None and dask is None:
         workers = usable_cores()
     limits = {"time_limit": time_limit, "node_limit": node_limit, "memory_limit": memory_limit}
@@ -44,6 +42,6 @@ def solver_parameters(
         seed=seed,
         bounding=bounding.value,
         sdp=SdpParameters(solver=sdp_solver.value),
-        search=SearchParameters(branching=rule, fixing=fixing),
+        search=SearchParameters(fixing=fixing),
         **given(**limits, workers=workers, dask=dask),  # type: ignore[arg-type]
     )

@@ -13,7 +13,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver
+from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.streams import say
 from sdpbb.errors import CertificateError
@@ -61,7 +61,6 @@ def gap(
     seed: options.Seed = 0,
     bounding: options.BoundingOption = Bounding.HYBRID,
     sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
-    branching: options.Branching = BranchingRule.MOST_UNDECIDED,
     fixing: options.Fixing = True,
     workers: options.Workers = None,
     dask: options.Dask = None,
@@ -91,7 +90,6 @@ def gap(
             seed=seed,
             bounding=bounding,
             sdp_solver=sdp_solver,
-            branching=branching,
             fixing=fixing,
             workers=workers,
             dask=dask,

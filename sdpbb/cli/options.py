@@ -156,13 +156,6 @@ class SdpSolver(Enum):
     SCS = "scs"
 
 
-class BranchingRule(Enum):
-    """How the pair of points to branch on is chosen."""
-
-    STRONG = "strong"
-    MOST_UNDECIDED = "most-undecided"
-
-
 BoundingOption = Annotated[
     Bounding,
     typer.Option(
@@ -178,13 +171,6 @@ SdpSolverOption = Annotated[
         help="Who solves the semidefinite relaxations: the method of this program, or an "
         "established conic solver, for a second opinion on up to 150 blocks, which takes far "
         "longer. What counts is proven in the same way.",
-    ),
-]
-Branching = Annotated[
-    BranchingRule,
-    typer.Option(
-        help="How the pair to branch on is chosen: by bounding the children of several "
-        "candidates for a short while, or by the relaxation's solution alone."
     ),
 ]
 

@@ -8,7 +8,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exit_codes import one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, BranchingRule, SdpSolver
+from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
 
 
@@ -27,7 +27,6 @@ def solve(
     seed: options.Seed = 0,
     bounding: options.BoundingOption = Bounding.HYBRID,
     sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
-    branching: options.Branching = BranchingRule.MOST_UNDECIDED,
     fixing: options.Fixing = True,
     workers: options.Workers = None,
     dask: options.Dask = None,
@@ -52,7 +51,6 @@ def solve(
             seed=seed,
             bounding=bounding,
             sdp_solver=sdp_solver,
-            branching=branching,
             fixing=fixing,
             workers=workers,
             dask=dask,

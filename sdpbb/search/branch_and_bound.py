@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import ProvenBound
 from sdpbb.executors.pool import Completion
 from sdpbb.result import Termination
-from sdpbb.search.evaluate import Allowance, EvaluationContext, Probe, evaluate, probe
+from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate
 from sdpbb.search.events import NodeEvent, Observer, Progress, WorkerLost
 from sdpbb.search.node import Node, NodeStatus, Outcome, Pair
-from sdpbb.search.probing import Probing, PseudoCosts
-from sdpbb.search.proof import NewChild, SearchProof
+from sdpbb.search.proof import SearchProof
 from sdpbb.search.stop import Limits
-from sdpbb.search.tree import Tree, advanced, child, with_fixings
+from sdpbb.search.tree import Tree, advanced
 from sdpbb.search.workforce import Workforce
 
 # Seconds of one task: a node is evaluated in slices, each of which comes back with all that the
@@ -43,13 +41,11 @@ class SearchStatistics:
     """What the search took; the root's figures are set when it is left.
 
     root_lower_bound is None if the root holds no clustering, root_gap if none was known by then.
-    n_probes counts the children that were bounded for a short while to choose a branching, n_fixed
-    the pairs fixed, n_lost the nodes given up because they ended two workers.
+    n_fixed counts the pairs fixed, n_lost the nodes given up because they ended two workers.
     """
 
     n_nodes: int = 0
     n_iterations: int = 0
-    n_probes: int = 0
     n_fixed: int = 0
     n_lost: int = 0
     root_lower_bound: float | None = None
@@ -67,14 +63,11 @@ class Save(Protocol):
 class Search:
     """The state of a search: all that a checkpoint holds.
 
-    counted : nodes that are in the statistics
     proof : of its bounds, if it is wanted
     """
 
     tree: Tree
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
-    pseudo_costs: PseudoCosts = field(default_factory=PseudoCosts)
-    counted: set[int] = field(default_factory=set)
     proof: SearchProof | None = None
 
 
@@ -97,7 +90,7 @@ def branch_and_bound(
     2. Take its clustering if it is better than the incumbent.
     3. Drop the node if it is infeasible (its bound is inf, or its constraints contradict each
        other), close it if its bound meets the incumbent, bound it again if pairs were fixed;
-       otherwise have the children of some pairs probed, and replace it by the two of the best.
+       otherwise replace it by two.
 
     Works on the search in place. Returns the limit that was reached: None if every node is
     finished.
@@ -107,14 +100,6 @@ def branch_and_bound(
         return coordinator.run()
     finally:
         coordinator.shutdown()
-
-
-@dataclass(frozen=True)
-class _Task:
-    """What is in flight: the evaluation of a node, or the probe of one of its children."""
-
-    number: int
-    probed: tuple[Pair, bool] | None = None
 
 
 class _Coordinator:
@@ -135,10 +120,8 @@ class _Coordinator:
         self._observer = observer
         self._workforce = workforce
         self._save = save
-        self._tasks: dict[int, _Task] = {}
-        self._n_tasks = 0
+        self._tasks: set[int] = set()  # numbers of the nodes that are evaluated
         self._ready: deque[int] = deque()  # running nodes whose next slice is due
-        self._probings: dict[int, Probing] = {}
         self._limit: Termination | None = None
         self._urgent_since: float | None = None
         self._begun_at = limits.seconds
@@ -204,27 +187,12 @@ class _Coordinator:
     # -- work handed out ---------------------------------------------------------------------
 
     def _choose_pool(self) -> None:
-        n_probes = sum(len(probing.waiting) for probing in self._probings.values())
-        n_due = len(self._ready) + self._tree.n_waiting + n_probes
+        n_due = len(self._ready) + self._tree.n_waiting
         self._workforce.choose_pool(n_due, self._statistics.n_nodes, self._limits.seconds)
 
     def _submit(self) -> None:
-        while self._workforce.pool.n_free:
-            probed = self._next_probe()
-            if probed is not None:
-                number, (pair, together) = probed
-                tried = child(self._tree.running(number), pair, together)
-                self._hand_over(_Task(number, (pair, together)), probe, tried)
-            elif (due := self._next_node()) is not None:
-                self._hand_over(_Task(due.number), evaluate, due, self._allowance())
-            else:
-                return
-
-    def _next_probe(self) -> tuple[int, tuple[Pair, bool]] | None:
-        for number, probing in self._probings.items():
-            for task in probing.tasks():
-                return number, task
-        return None
+        while self._workforce.pool.n_free and (node := self._next_node()) is not None:
+            self._hand_over(node)
 
     def _next_node(self) -> Node | None:
         """One whose next slice is due, or else a new one."""
@@ -232,12 +200,12 @@ class _Coordinator:
             return self._tree.running(self._ready.popleft())
         return self._tree.next_node()
 
-    def _hand_over(self, task: _Task, function: Callable[..., Any], node: Node, *more: Any) -> None:
-        key = self._n_tasks
-        self._n_tasks += 1
-        self._tasks[key] = task
+    def _hand_over(self, node: Node) -> None:
+        self._tasks.add(node.number)
         self._looked_at, self._longest_step = self._limits.seconds, 0.0
-        self._workforce.pool.submit(key, function, node, self._tree.upper, self._context, *more)
+        self._workforce.pool.submit(
+            node.number, evaluate, node, self._tree.upper, self._context, self._allowance()
+        )
         # In this process it is done by now.
         self._note_step()
         self._workforce.saw_step(self._longest_step)
@@ -285,13 +253,11 @@ class _Coordinator:
             return []
 
     def _receive(self, completion: Completion) -> None:
-        task = self._tasks.pop(completion.key)
-        if task.probed is not None:
-            self._probed(task.number, task.probed, completion)
-        elif completion.lost:
-            self._lose(task.number)
+        self._tasks.remove(completion.key)
+        if completion.lost:
+            self._lose(completion.key)
         else:
-            self._evaluated(task.number, completion.value)
+            self._evaluated(completion.key, completion.value)
 
     def _lose(self, number: int) -> None:
         """The node has ended two workers: nobody else is sent."""
@@ -317,7 +283,8 @@ class _Coordinator:
         elif tree.tolerances.closes(tree.running(number).lower, tree.upper):
             tree.close(number, tree.running(number).lower)
         elif status is NodeStatus.BRANCH:
-            self._begin_probing(number, outcome.candidates)
+            assert outcome.pair is not None
+            self._split(number, outcome.pair)
         elif status is NodeStatus.CLOSED:
             # Its only clustering costs less, beside what is squared, than a proof may lose.
             assert self._search.proof is not None, "a closed node whose bound does not close it"
@@ -329,94 +296,22 @@ class _Coordinator:
         self._n_cuts = outcome.n_cuts
         self._report()
 
-    def _begin_probing(self, number: int, candidates: tuple[Pair, ...]) -> None:
-        node = self._tree.running(number)
-        probing = Probing.of(node, candidates, self._search.pseudo_costs)
-        self._probings[number] = probing
-        if probing.is_finished:
-            self._finish_probing(number)
-
-    def _probed(self, number: int, probed: tuple[Pair, bool], completion: Completion) -> None:
-        probing = self._probings[number]
-        probing.n_in_flight -= 1
-        # What ended a worker twice is not known, which is what the parent's bound says.
-        result = Probe(probing.node.lower) if completion.lost else completion.value
-        probing.bounds[probed] = result.bound
-        probing.proofs[probed] = result.proof
-        self._statistics.n_iterations += result.n_iterations
-        self._statistics.n_probes += 1
-        if probing.is_finished:
-            self._finish_probing(number)
-
-    def _finish_probing(self, number: int) -> None:
-        """Split the node, after what probing has fixed."""
-        tree, probing = self._tree, self._probings.pop(number)
-        if self._context.search.fixing:
-            fixings = probing.fixings(tree.tolerances, tree.upper)
-            self._statistics.n_fixed += len(fixings)
-            tree.update(with_fixings(tree.running(number), fixings))
-            self._record_refuted(number, probing, fixings.below)
-        cutoff = tree.tolerances.cutoff(tree.upper)
-        pair, together, apart = probing.choose(self._search.pseudo_costs, cutoff)
-        if self._search.proof is None:
-            tree.split(number, pair, together, apart)
-        else:
-            self._split_with_proof(number, probing, pair, together, apart)
-        self._report()
-
-    def _split_with_proof(
-        self,
-        number: int,
-        probing: Probing,
-        pair: Pair,
-        together: ProvenBound | None,
-        apart: ProvenBound | None,
-    ) -> None:
-        """Split the node, and record it. What probing has proven for the children was proven
-        without the pairs that it has fixed: where it has fixed any, only that counts which has."""
-        tree, proof = self._tree, self._search.proof
-        assert proof is not None
-        bounds, proofs = [together, apart], [probing.proofs.get((pair, s)) for s in (True, False)]
-        refuted = probing.refuted(tree.tolerances, tree.upper)
-        if refuted and self._context.search.fixing:
-            lower = tree.running(number).lower
-            kept = [(pair, side) in refuted for side in (True, False)]
-            bounds = [b if keep else lower for b, keep in zip(bounds, kept, strict=True)]
-            proofs = [p if keep else None for p, keep in zip(proofs, kept, strict=True)]
-        children = tree.split(number, pair, *bounds)
-        born = [
-            NewChild(child.number, bound is None, of_bound)
-            for child, bound, of_bound in zip(children, bounds, proofs, strict=True)
-        ]
-        proof.split(number, pair, *born)
-
-    def _record_refuted(self, number: int, probing: Probing, below: float) -> None:
+    def _split(self, number: int, pair: Pair) -> None:
+        together, apart = self._tree.split(number, pair)
         if self._search.proof is not None:
-            refuted = probing.refuted(self._tree.tolerances, self._tree.upper)
-            others = [
-                NewChild(None, probing.bounds[child] is None, probing.proofs[child])
-                for child in refuted
-            ]
-            links = [
-                (pair, not together, other)
-                for (pair, together), other in zip(refuted, others, strict=True)
-            ]
-            self._search.proof.refuted(number, below, links)
+            self._search.proof.split(number, pair, together, apart)
 
     def _put_back(self) -> None:
         """What was begun is open again."""
-        for number in [*self._ready, *self._probings]:
+        for number in self._ready:
             self._tree.put_back(number)
         self._ready.clear()
-        self._probings.clear()
 
     # -- what is told ------------------------------------------------------------------------
 
     def _count(self, number: int) -> None:
-        """The evaluation of a node is finished, for the first time unless pairs were fixed."""
-        if number not in self._search.counted:
-            self._search.counted.add(number)
-            self._statistics.n_nodes += 1
+        """The evaluation of a node is finished."""
+        self._statistics.n_nodes += 1
         if number == 0:
             statistics, tree = self._statistics, self._tree
             statistics.root_lower_bound = None if tree.is_exhausted else tree.lower

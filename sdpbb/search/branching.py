@@ -1,4 +1,4 @@
-"""Which two blocks to branch on."""
+"""The choice of the pair of points to branch on."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from sdpbb.problem import Contraction
 from sdpbb.search.node import Pair
 
 
-def most_undecided_pairs(
-    contraction: Contraction, Z: NDArray[np.float64], count: int
-) -> tuple[Pair, ...]:
-    """The points that represent the `count` pairs of blocks with the largest
-    min(Z_ij, ||Z_i - Z_j||^2), in descending order; fewer if there are not as many pairs.
+def most_undecided_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pair | None:
+    """Return the points that represent the two blocks with the largest min(Z_ij, ||Z_i - Z_j||^2),
+    the first of equals; None if all blocks are cannot-linked.
 
     In a clustering matrix one of the two is zero for every pair. The norm is that of the rows over
     points, so block h counts size_h times. Where the relaxation's solution is a clustering up to
@@ -27,16 +25,8 @@ def most_undecided_pairs(
     distance = np.maximum(squares[:, None] + squares - 2.0 * gram, 0.0)
     score = np.minimum(np.maximum(Z, 0.0), distance)
     i, j = np.nonzero(np.triu(~contraction.adjacency, 1))
-    best = np.argsort(-score[i, j], kind="stable")[:count]
+    if not len(i):
+        return None
+    best = np.argmax(score[i, j])
     first = contraction.representatives
-    return tuple(zip(first[i[best]].tolist(), first[j[best]].tolist(), strict=True))
-
-
-def product_score(gains: tuple[float, float], least: float) -> float:
-    """The score of a candidate whose children's bounds are this much above their parent's: the
-    product, which prefers two fair children to one good and one that has not moved.
-
-    Source: T. Achterberg, Constraint Integer Programming (2007), section 5.3; `least` keeps a
-    zero from hiding the other factor.
-    """
-    return max(gains[0], least) * max(gains[1], least)
+    return int(first[i[best]]), int(first[j[best]])

@@ -20,7 +20,7 @@ from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.coordinates import block_means, centred, held_apart
 from sdpbb.search.allowance import ENDLESS, Allowance, Clock
-from sdpbb.search.branching import most_undecided_pairs
+from sdpbb.search.branching import most_undecided_pair
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeStatus, Outcome, Pair
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
@@ -144,42 +144,6 @@ def _bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
     bounded = contract(instance, must_link, cannot_link, node.blocks, fixed.components)
     return None if isinstance(bounded, Infeasibility) else bounded
-
-
-@dataclass(frozen=True)
-class Probe:
-    """What a short bounding proves for a child of a node that is to be branched on.
-
-    bound : proven for the child; None if it holds no clustering
-    proof : of the bound, or that there is no clustering, where it is kept
-    """
-
-    bound: ProvenBound | None
-    n_iterations: int = 0
-    proof: BoundProof | None = None
-
-
-def probe(child: Node, upper: float, context: EvaluationContext) -> Probe:
-    """Bound a child of a node for a short while (see `BranchingParameters`)."""
-    bounded = _bounded_contraction(child, context.instance)
-    if bounded is None:
-        return Probe(None)
-    if only_clustering(bounded, None) is not None:
-        return Probe(child.lower)  # its evaluation will close it, and offer its clustering
-    run = context.bounding.start(bounded, child.warm_start)
-    bound = child.lower
-    for _ in range(context.search.branching.probe_steps):
-        progress = run.advance(context.tolerances.cutoff(upper))
-        if progress.bound == NO_CLUSTERING:
-            return Probe(None, run.n_iterations, proof_of(run))
-        bound = max(bound, child.proven(progress.bound))
-        if context.tolerances.closes(bound, upper):
-            break
-    if isinstance(run, CertifiedRun):
-        proof = run.provisional()
-        bound = max(bound, child.proven(ProvenBound(proof.bound)))
-        return Probe(bound, run.n_iterations, proof)
-    return Probe(bound, run.n_iterations)
 
 
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
@@ -441,17 +405,15 @@ class _NodeSearch:
             return self._outcome(
                 NodeStatus.FIXED, warm_start=warm_start, fixings=fixings, fixing_proof=proof
             )
-        candidates = most_undecided_pairs(
-            self._bounded, run.affinity(), search.branching.n_candidates
-        )
-        if not candidates:  # more than k blocks, and each two of them are cannot-linked
+        pair = most_undecided_pair(self._bounded, run.affinity())
+        if pair is None:  # more than k blocks, and each two of them are cannot-linked
             return self._outcome(NodeStatus.INFEASIBLE)
         return self._outcome(
             NodeStatus.BRANCH,
             warm_start=warm_start,
             fixings=fixings,
             fixing_proof=proof,
-            candidates=candidates,
+            pair=pair,
         )
 
     def _fixings(self, run: BoundRun[Any]) -> Fixings:

@@ -104,28 +104,15 @@ class NodeLeft:
 
 
 @dataclass(frozen=True)
-class Child:
-    """A node that was made by branching.
-
-    number : of the node; None if it was finished at once: closed by its bound, or, if that is inf,
-        infeasible
-    lower : proven for its clusterings
-    """
-
-    number: int | None
-    lower: float
-
-
-@dataclass(frozen=True)
 class Branched:
-    """A node with this bound was replaced by two: the points of the pair share a cluster in one,
-    and do not in the other."""
+    """A node with this bound was replaced by two, of these numbers: the points of the pair share a
+    cluster in one, and do not in the other."""
 
     node: int
     lower: float
     pair: tuple[int, int]
-    together: Child
-    apart: Child
+    together: int
+    apart: int
 
 
 @dataclass(frozen=True)

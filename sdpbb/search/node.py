@@ -128,7 +128,7 @@ class Outcome:
         cannot-links, where known
     state : for UNFINISHED, where the evaluation was left
     warm_start : for BRANCH and FIXED, what comes next starts from
-    candidates : for BRANCH, the pairs of points to branch on, the most promising first
+    pair : for BRANCH, the points to branch on
     fixings : for BRANCH and FIXED, what was fixed besides what was before
     n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now
     proof, fixing_proof : of the bound of the blocks, and of fixings, where they are kept
@@ -143,7 +143,7 @@ class Outcome:
     feasible: NDArray[np.intp] | None = None
     state: EvaluationState | None = None
     warm_start: Any = None
-    candidates: tuple[Pair, ...] = ()
+    pair: Pair | None = None
     fixings: Fixings = field(default_factory=Fixings)
     n_iterations: int = 0
     n_cuts: int = 0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.result import relative_gap
-from sdpbb.search.events import Branched, Child, NodeEnd, NodeEvent, NodeLeft
+from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
 from sdpbb.search.node import Fixings, Node, Outcome, Pair
 from sdpbb.search.tolerances import Tolerances
 
@@ -176,28 +176,19 @@ class Tree:
         self._lost = (*self._lost, lower)
         self._news.append(NodeLeft(number, lower, NodeEnd.LOST))
 
-    def split(
-        self, number: int, pair: Pair, together: ProvenBound | None, apart: ProvenBound | None
-    ) -> tuple[Child, Child]:
-        """Replace a running node by its must-link and its cannot-link child, with bounds that are
-        proven for them; None for a child that holds no clustering."""
+    def split(self, number: int, pair: Pair) -> tuple[int, int]:
+        """Replace a running node by two: the points of the pair share a cluster in the first, and
+        do not in the second. Return their numbers."""
         node = self._running.pop(number)
-        children = self._born(node, pair, True, together), self._born(node, pair, False, apart)
-        self._news.append(Branched(number, node.lower.value, pair, *children))
-        return children
+        together = self._add_child(child(node, pair, together=True))
+        apart = self._add_child(child(node, pair, together=False))
+        self._news.append(Branched(number, node.lower.value, pair, together, apart))
+        return together, apart
 
-    def _born(self, node: Node, pair: Pair, together: bool, bound: ProvenBound | None) -> Child:
-        """Take in a child of a node, unless its bound closes it."""
-        if bound is None:
-            self._closed = min(self._closed, node.fixings.below)
-            return Child(None, node.fixings.below)
-        born = replace(child(node, pair, together), number=self._n_created)
-        born = replace(born, lower=born.proven(bound))
-        if self.tolerances.closes(born.lower, self.upper):
-            self._closed = min(self._closed, born.lower.value)
-            return Child(None, born.lower.value)
-        self._push(born)
-        return Child(born.number, born.lower.value)
+    def _add_child(self, node: Node) -> int:
+        number = self._n_created
+        self._push(replace(node, number=number))
+        return number
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
         """Take a clustering if it improves the incumbent; whether it did."""

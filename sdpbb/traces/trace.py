@@ -12,7 +12,6 @@ from sdpbb.problem import Origin
 from sdpbb.problem.textfile import FilePath
 from sdpbb.search.events import (
     Branched,
-    Child,
     Event,
     Finished,
     NodeEnd,
@@ -128,9 +127,8 @@ class Trace:
         i, j = event.pair
         rows = (self._origin.row(i), self._origin.row(j))
         for child, together in ((event.together, True), (event.apart, False)):
-            if child.number is not None:
-                self._positions[child.number] = len(self.nodes)
-            self.nodes.append(TracedNode(parent, together, rows, child.lower, _end_of(child)))
+            self._positions[child] = len(self.nodes)
+            self.nodes.append(TracedNode(parent, together, rows, event.lower, NodeEnd.OPEN))
 
     def _end(self, number: int, lower: float, end: NodeEnd) -> int:
         """Keep how a node was left; its position."""
@@ -193,9 +191,3 @@ class Trace:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _end_of(child: Child) -> NodeEnd:
-    if child.number is not None:
-        return NodeEnd.OPEN
-    return NodeEnd.INFEASIBLE if child.lower == math.inf else NodeEnd.CLOSED

@@ -23,7 +23,6 @@ from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.cluster_rules import CheckedConstraints, cluster_rules
-from sdpbb.search.parameters import BranchingParameters, SearchParameters
 from sdpbb.verification import verdict_on
 from tests.certificates.test_certificates import WEAK
 from tests.checker.corrupted import mutations
@@ -60,14 +59,13 @@ def certified(instance, path, **parameters):
 
 
 @pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
-@given(seed=st.integers(0, 10**6), weak=st.booleans(), candidates=st.sampled_from([1, 3]))
+@given(seed=st.integers(0, 10**6), weak=st.booleans())
 @settings(max_examples=30, deadline=None)
-def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak, candidates):
+def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak):
     instance = random_instance(seed)
     path = tmp_path_factory.mktemp("run") / "proof"
-    search = SearchParameters(branching=BranchingParameters(candidates, 1))
     sdp = WEAK if weak else SdpParameters()
-    result = certified(instance, path, bounding=bounding, sdp=sdp, search=search, gap=1e-6)
+    result = certified(instance, path, bounding=bounding, sdp=sdp, gap=1e-6)
     verdict = sdpbb.verify_certificate(path, instance)
     assert verdict.status == result.status.value
     truth = optimum(instance)

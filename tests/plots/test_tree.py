@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_tree
 from sdpbb.plots.tree_layout import layered
-from sdpbb.search.events import Branched, Child, NodeEnd, NodeLeft
+from sdpbb.search.events import Branched, NodeEnd, NodeLeft
 from sdpbb.solver import solve
 from sdpbb.traces.trace import Trace
 from tests.trees import HASTY, SMALL
@@ -28,8 +28,10 @@ def trace_of(*events) -> Trace:
 
 
 FIVE = trace_of(
-    Branched(0, 10.0, (3, 5), Child(1, 11.0), Child(2, 12.0)),
-    Branched(1, 11.0, (4, 6), Child(None, 20.25), Child(None, math.inf)),
+    Branched(0, 10.0, (3, 5), 1, 2),
+    Branched(1, 11.0, (4, 6), 3, 4),
+    NodeLeft(3, 20.25, NodeEnd.CLOSED),
+    NodeLeft(4, math.inf, NodeEnd.INFEASIBLE),
     NodeLeft(2, 12.0, NodeEnd.LOST),
 )
 
@@ -122,7 +124,7 @@ def test_one_node_is_a_tree():
 
 
 def test_strange_names_of_rows_are_shown_as_they_are():
-    trace = trace_of(Branched(0, 10.0, (3, 5), Child(1, 11.0), Child(2, 12.0)))
+    trace = trace_of(Branched(0, 10.0, (3, 5), 1, 2))
     root, *children = trace.nodes
     trace.nodes = [root, *(replace(child, rows=("$a_1$", "b\nc")) for child in children)]
     ax = plot_tree(trace)
@@ -131,7 +133,7 @@ def test_strange_names_of_rows_are_shown_as_they_are():
 
 
 def test_long_names_of_rows_are_cut():
-    trace = trace_of(Branched(0, 10.0, (3, 5), Child(1, 11.0), Child(2, 12.0)))
+    trace = trace_of(Branched(0, 10.0, (3, 5), 1, 2))
     root, *children = trace.nodes
     trace.nodes = [root, *(replace(child, rows=("a" * 12, "b" * 13)) for child in children)]
     texts = [text.get_text().strip() for text in plot_tree(trace).texts]

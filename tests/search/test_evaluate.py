@@ -13,7 +13,7 @@ from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
-from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, only_clustering, probe
+from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, only_clustering
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
 from sdpbb.search.tolerances import Tolerances
@@ -71,9 +71,7 @@ def test_a_whole_tree_by_hand(context):
             parent = advanced(node, outcome)
             for together in (True, False):
                 number = node.number + len(pending) + 1
-                pending.append(
-                    replace(child(parent, outcome.candidates[0], together), number=number)
-                )
+                pending.append(replace(child(parent, outcome.pair, together), number=number))
     assert best == pytest.approx(truth(context, Node()))
     assert statuses.count(NodeStatus.BRANCH) >= 1
 
@@ -184,27 +182,13 @@ def test_where_an_evaluation_is_left_has_no_influence():
     assert n_slices > 5
     assert one.status is other.status is NodeStatus.BRANCH
     assert (one.lower, one.n_iterations) == (other.lower, other.n_iterations)
-    assert one.candidates == other.candidates
+    assert one.pair == other.pair
     assert np.array_equal(one.warm_start.dual.N, other.warm_start.dual.N)
     assert np.array_equal(one.warm_start.Z, other.warm_start.Z)
     # And a child, which begins from a warm start.
-    born = replace(child(advanced(Node(), one), one.candidates[0], together=True), number=1)
+    born = replace(child(advanced(Node(), one), one.pair, together=True), number=1)
     one, other = whole(born, context), in_slices(born, context)[0]
     assert (one.lower, one.n_iterations) == (other.lower, other.n_iterations)
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_a_probe_proves_a_bound_for_the_child(context, together):
-    outcome = evaluate(Node(), np.inf, context)
-    assert outcome.status is NodeStatus.BRANCH
-    node = replace(child(advanced(Node(), outcome), outcome.candidates[0], together), number=1)
-    found = probe(node, outcome.cost, context)
-    assert outcome.lower <= found.bound
-    assert found.bound.value <= truth(context, node) * (1 + 1e-12)
-
-
-def test_a_probe_of_a_child_without_clusterings(context):
-    assert probe(Node(must_link=((0, 1),)), np.inf, context).bound is None
 
 
 @pytest.mark.parametrize(

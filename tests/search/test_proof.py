@@ -6,7 +6,7 @@ import numpy as np
 
 from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.certificates.pruning import values
-from sdpbb.search.proof import NewChild, SearchProof
+from sdpbb.search.proof import SearchProof
 
 BLOCKS = np.arange(4)
 
@@ -32,15 +32,18 @@ def test_the_best_bound_of_the_same_blocks_is_kept():
 def test_a_split_proves_what_both_children_do():
     proof = SearchProof()
     proof.bounded(0, bound(1.0))
-    proof.split(0, (0, 1), NewChild(1), NewChild(None, is_infeasible=True))
+    proof.split(0, (0, 1), 1, 2)
     assert value(proof) == 1.0
+    proof.infeasible(2)
     proof.bounded(1, bound(4.0))
     assert value(proof) == 4.0
-    proof.split(1, (1, 2), NewChild(2, proof=bound(6.0)), NewChild(3, proof=bound(5.0)))
+    proof.split(1, (1, 2), 3, 4)
+    proof.bounded(3, bound(6.0))
+    proof.bounded(4, bound(5.0))
     assert value(proof) == 5.0
-    proof.infeasible(3)
+    proof.infeasible(4)
     assert value(proof) == 6.0
-    proof.infeasible(2)
+    proof.infeasible(3)
     assert value(proof) == math.inf
 
 
@@ -52,15 +55,3 @@ def test_what_follows_fixed_pairs_proves_no_more_than_what_fixed_them():
     proof.fixed(0, FixingProof(3.0, none, None, np.array([[0, 1]])))
     proof.bounded(0, bound(7.0))
     assert value(proof) == 3.0
-
-
-def test_refuted_pairs_hold_as_far_as_their_alternatives_prove():
-    for other, expected in (
-        (NewChild(None, is_infeasible=True), 7.0),
-        (NewChild(None, proof=bound(2.0)), 2.0),
-        (NewChild(None), 0.0),  # a child that was not bounded is not one without clusterings
-    ):
-        proof = SearchProof()
-        proof.refuted(0, 2.0, [((0, 1), True, other)])
-        proof.bounded(0, bound(7.0))
-        assert value(proof) == expected

@@ -5,7 +5,7 @@ import pytest
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
-from sdpbb.search.branching import most_undecided_pairs
+from sdpbb.search.branching import most_undecided_pair
 from sdpbb.search.node import Fixings, Node
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, with_fixings
@@ -24,7 +24,8 @@ PAIR = (3, 5)
 def split(tree: Tree, lower: float) -> Node:
     """Replace the next node by two children with this bound."""
     node = tree.next_node()
-    tree.split(node.number, PAIR, ProvenBound(lower), ProvenBound(lower))
+    update(tree, node.number, lower=ProvenBound(lower))
+    tree.split(node.number, PAIR)
     return node
 
 
@@ -39,14 +40,14 @@ def test_the_bound_counts_open_running_and_closed_nodes(tree):
     update(tree, root.number, lower=ProvenBound(40.0))
     assert tree.lower == 40.0
     assert tree.n_open == 1
-    tree.split(root.number, PAIR, ProvenBound(50.0), ProvenBound(60.0))
-    assert (tree.lower, tree.n_open) == (50.0, 2)
+    assert tree.split(root.number, PAIR) == (1, 2)
+    assert (tree.lower, tree.n_open) == (40.0, 2)
     together = tree.next_node()
     assert (together.must_link, together.cannot_link) == ((PAIR,), ())
     tree.close(together.number, ProvenBound(92.0))
     apart = tree.next_node()
     assert (apart.must_link, apart.cannot_link) == ((), (PAIR,))
-    assert tree.lower == 60.0
+    assert tree.lower == 40.0
     tree.close(apart.number, ProvenBound(95.0))
     assert (tree.lower, tree.n_open) == (92.0, 0)
     assert tree.is_closed
@@ -77,17 +78,19 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
     root = tree.next_node()
     tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
     assert tree.running(0).proven(ProvenBound(99.0)) == ProvenBound(93.0)
-    tree.split(0, PAIR, ProvenBound(98.0), None)
+    tree.drop(0)
     assert tree.n_open == 0
     assert tree.lower == 93.0
 
 
-def test_a_child_is_bounded_by_its_parent_at_least(tree):
+def test_a_child_begins_with_the_bound_and_the_fixings_of_its_parent(tree):
     tree.offer(LABELS, 100.0, "given")
     root = tree.next_node()
+    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
     update(tree, root.number, lower=ProvenBound(50.0))
-    tree.split(root.number, PAIR, ProvenBound(20.0), ProvenBound(95.0))
-    assert (tree.lower, tree.n_open) == (50.0, 1)
+    for number in tree.split(root.number, PAIR):
+        node = tree.next_node()
+        assert (node.number, node.lower, node.fixings.below) == (number, ProvenBound(50.0), 93.0)
 
 
 def test_a_better_incumbent_closes_open_nodes(tree):
@@ -123,11 +126,10 @@ def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
 
 def test_best_first(tree):
     split(tree, 10.0)
-    node = tree.next_node()
-    tree.split(node.number, PAIR, ProvenBound(25.0), ProvenBound(20.0))
-    assert tree.next_node().lower == ProvenBound(10.0)
-    assert tree.next_node().lower == ProvenBound(20.0)
-    assert tree.next_node().lower == ProvenBound(25.0)
+    split(tree, 20.0)
+    tree.next_node()
+    split(tree, 30.0)
+    assert [tree.next_node().lower.value for _ in range(3)] == [20.0, 30.0, 30.0]
 
 
 def test_node_numbers_are_never_used_twice(tree):
@@ -151,8 +153,7 @@ def test_a_restored_tree_goes_on_as_the_saved_one(tree):
     assert (other.lower, other.upper, other.n_lost) == (tree.lower, 100.0, 1)
     assert other.n_open == tree.n_open == other.n_waiting
     assert other.next_node().number == running.number
-    other.split(running.number, PAIR, ProvenBound(50.0), ProvenBound(50.0))
-    tree.split(running.number, PAIR, ProvenBound(50.0), ProvenBound(50.0))
+    assert other.split(running.number, PAIR) == tree.split(running.number, PAIR)
     numbers = [sorted(n.number for n in t.state().nodes) for t in (tree, other)]
     assert numbers[0] == numbers[1]
 
@@ -172,10 +173,10 @@ def test_tolerances():
 def test_a_tree_without_a_clustering_is_exhausted_when_no_node_is_left(tree):
     root = tree.next_node()
     assert (tree.lower, tree.gap, tree.is_exhausted) == (0.0, np.inf, False)
-    tree.split(root.number, PAIR, ProvenBound(3.0), None)
-    child = tree.next_node()
-    assert (tree.n_open, tree.lower, tree.is_exhausted) == (1, 3.0, False)
-    tree.drop(child.number)
+    tree.split(root.number, PAIR)
+    tree.drop(tree.next_node().number)
+    assert (tree.n_open, tree.lower, tree.is_exhausted) == (1, 0.0, False)
+    tree.drop(tree.next_node().number)
     assert (tree.n_open, tree.is_closed, tree.is_exhausted) == (0, False, True)
     assert Tree.restored(tree.state(), tree.tolerances).is_exhausted
 
@@ -200,11 +201,11 @@ def test_branching_takes_the_pair_that_is_neither_together_nor_apart():
     m = contraction.n_blocks
     Z = np.eye(m) * 0.5
     Z[1, 2] = Z[2, 1] = 0.3
-    pairs = most_undecided_pairs(contraction, Z, 3)
-    assert pairs[0] == (1, 2)
-    assert len(set(pairs)) == 3
+    assert most_undecided_pair(contraction, Z) == (1, 2)
 
 
 def test_branching_never_takes_a_cannot_link():
     contraction = contract(Instance(np.arange(3.0)[:, None], 3, cannot_link=[(0, 1), (1, 2)]))
-    assert most_undecided_pairs(contraction, np.ones((3, 3)), 9) == ((0, 2),)
+    assert most_undecided_pair(contraction, np.ones((3, 3))) == (0, 2)
+    triangle = contract(Instance(np.arange(3.0)[:, None], 3, [], [(0, 1), (1, 2), (0, 2)]))
+    assert most_undecided_pair(triangle, np.ones((3, 3))) is None

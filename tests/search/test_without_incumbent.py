@@ -27,10 +27,10 @@ from sdpbb.problem import (
 from sdpbb.report import ProgressTable, summary
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.branch_and_bound import branch_and_bound
-from sdpbb.search.evaluate import EvaluationContext, evaluate, probe
+from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import Progress
 from sdpbb.search.node import Fixings, Node, NodeStatus
-from sdpbb.search.parameters import BranchingParameters, HeuristicSchedule, SearchParameters
+from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.solver import resume, solve
@@ -148,16 +148,13 @@ def instances(draw):
     )
 
 
-@pytest.mark.parametrize("n_candidates", [1, 3])
 @pytest.mark.parametrize("bounding", [Blind(), Seeing(0.9), Seeing(0.7, gives=False)])
 @settings(max_examples=30)
 @given(instance=instances())
-def test_the_answer_is_that_of_enumeration(bounding, n_candidates, instance):
-    branching = BranchingParameters(n_candidates=n_candidates)
-    parameters = replace(COLGEN, search=replace(SEARCH, branching=branching))
+def test_the_answer_is_that_of_enumeration(bounding, instance):
     with pytest.MonkeyPatch.context() as patch:
         use(patch, bounding)
-        result = solve(instance, parameters)
+        result = solve(instance, COLGEN)
     truth = optimum(instance)
     if truth is None:
         assert result.status is SolutionStatus.INFEASIBLE
@@ -293,7 +290,6 @@ def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
     context = context_of(IMPOSSIBLE, Seeing(0.5))
     assert evaluate(Node(), math.inf, context).status is NodeStatus.INFEASIBLE
     assert evaluate(Node(), 5.0, context).status is NodeStatus.INFEASIBLE
-    assert probe(Node(), math.inf, context).bound is None
     tree = Tree(Node(fixings=Fixings(below=7.0)), context.tolerances)
     tree.next_node()
     tree.drop(0)

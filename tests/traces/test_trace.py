@@ -15,7 +15,6 @@ from sdpbb.problem import InfeasibilityKind, Instance, Origin
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import (
     Branched,
-    Child,
     Compiling,
     Finished,
     NodeEnd,
@@ -70,34 +69,26 @@ def progress(seconds: float, source: str = "") -> Progress:
 # -- what the tree tells ---------------------------------------------------------------------
 
 
+def split(tree: Tree, number: int, lower: float) -> None:
+    """Replace the next node by two children with this bound."""
+    node = tree.next_node()
+    assert node.number == number
+    tree.update(replace(node, lower=ProvenBound(lower)))
+    tree.split(number, PAIR)
+
+
 def test_a_split_tells_of_both_children(tree):
-    tree.next_node()
-    tree.split(0, PAIR, ProvenBound(50.0), ProvenBound(60.0))
-    assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(1, 50.0), Child(2, 60.0))]
+    split(tree, 0, 50.0)
+    assert tree.take_news() == [Branched(0, 50.0, PAIR, 1, 2)]
     assert tree.take_news() == []
 
 
-def test_children_that_are_finished_at_once_have_no_number(tree):
-    tree.next_node()
-    tree.split(0, PAIR, ProvenBound(95.0), None)
-    assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(None, 95.0), Child(None, INF))]
-
-
-def test_fixed_pairs_limit_what_a_child_without_clusterings_proves(tree):
-    root = tree.next_node()
-    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
-    tree.split(0, PAIR, None, None)
-    assert tree.take_news() == [Branched(0, 0.0, PAIR, Child(None, 93.0), Child(None, 93.0))]
-
-
 def test_every_way_to_leave_a_node_is_told(tree):
-    tree.next_node()
-    tree.split(0, PAIR, ProvenBound(50.0), ProvenBound(60.0))
+    split(tree, 0, 50.0)
     tree.take_news()
     tree.next_node()
     tree.close(1, ProvenBound(95.0))
-    tree.next_node()
-    tree.split(2, PAIR, ProvenBound(61.0), ProvenBound(62.0))
+    split(tree, 2, 62.0)
     tree.next_node()
     tree.drop(3)
     tree.next_node()
@@ -117,12 +108,12 @@ def test_a_dropped_node_with_fixings_is_closed_and_not_infeasible(tree):
 
 
 def test_an_incumbent_closes_open_nodes(tree):
-    tree.next_node()
-    tree.split(0, PAIR, ProvenBound(50.0), ProvenBound(60.0))
+    split(tree, 0, 50.0)
+    split(tree, 1, 60.0)
     tree.take_news()
     tree.offer(np.array([0, 1]), 61.0, "better")
-    assert tree.take_news() == [NodeLeft(2, 60.0, CLOSED)]
-    assert tree.open_nodes() == [NodeLeft(1, 50.0, OPEN)]
+    assert tree.take_news() == [NodeLeft(3, 60.0, CLOSED), NodeLeft(4, 60.0, CLOSED)]
+    assert tree.open_nodes() == [NodeLeft(2, 50.0, OPEN)]
 
 
 # -- what an observer makes of it ------------------------------------------------------------
@@ -221,10 +212,10 @@ def test_a_search_that_looks_everywhere_leaves_infeasible_nodes():
 
 def test_rows_have_the_names_of_their_user():
     started = Started("x", 6, 1, 2, 0, 0, 6, 0, origin=Origin(row_names=tuple("abcdef")))
-    trace = traced(started, Branched(0, 1.0, PAIR, Child(1, 2.0), Child(None, INF)))
+    trace = traced(started, Branched(0, 1.0, PAIR, 1, 2), NodeLeft(2, INF, INFEASIBLE_NODE))
     assert trace.nodes == [
         TracedNode(None, None, None, 1.0, NodeEnd.BRANCHED),
-        TracedNode(0, True, ("d", "f"), 2.0, OPEN),
+        TracedNode(0, True, ("d", "f"), 1.0, OPEN),
         TracedNode(0, False, ("d", "f"), INF, INFEASIBLE_NODE),
     ]
 
@@ -283,7 +274,7 @@ def test_infinite_bounds_are_null_in_the_file(tmp_path):
 def changed(**changes) -> str:
     """A good trace with other values in one place, key__column=values."""
     values = traced(
-        progress(1.0), Branched(0, 1.0, PAIR, Child(1, 2.0), Child(None, INF))
+        progress(1.0), Branched(0, 1.0, PAIR, 1, 2), NodeLeft(2, INF, INFEASIBLE_NODE)
     ).to_dict()
     for place, value in changes.items():
         *outer, key = place.split("__")
