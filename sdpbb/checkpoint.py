@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import sdpbb.bounds.certified
 import sdpbb.bounds.hybrid  # noqa: F401  as the one before: registers the types of states
 from sdpbb.archive import ArchiveHeader, read_archive, write_archive
 from sdpbb.archive.stored import stored
+from sdpbb.certificates.recorder import Proof
 from sdpbb.errors import ArchiveError
 from sdpbb.files import remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, Instance
-from sdpbb.search.branch_and_bound import Search, SearchStatistics
 from sdpbb.search.events import CheckpointFailed, Observer
-from sdpbb.search.proof import SearchProof
-from sdpbb.search.tolerances import Tolerances
-from sdpbb.search.tree import Tree, TreeState
+from sdpbb.search.reporting import Watch
+from sdpbb.search.state import Search
 from sdpbb.version import installed_version
 
 FilePath = str | os.PathLike[str]
@@ -36,18 +35,17 @@ class SavedRun:
 
     instance, parameters : of the run
     seconds : spent on it so far
-    infeasibility : the proof that there is no clustering, if that is known
-    tree : None before the search has begun
-    proof : of what the tree knows, if it is kept
+    infeasibility : the proof that there is no clustering, if that was known before the search
+    search : None before it has begun
+    proof : of all that the search has proven, if the run is certified
     """
 
     instance: Instance
     parameters: SolverParameters
     seconds: float = 0.0
     infeasibility: Infeasibility | None = None
-    tree: TreeState | None = None
-    statistics: SearchStatistics = field(default_factory=SearchStatistics)
-    proof: SearchProof | None = None
+    search: Search | None = None
+    proof: Proof | None = None
 
     def __post_init__(self) -> None:
         expected = {
@@ -55,33 +53,12 @@ class SavedRun:
             "parameters": SolverParameters,
             "seconds": float,
             "infeasibility": Infeasibility | None,
-            "tree": TreeState | None,
-            "statistics": SearchStatistics,
-            "proof": SearchProof | None,
+            "search": Search | None,
+            "proof": Proof | None,
         }
         for name, kind in expected.items():
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} is a {type(getattr(self, name)).__name__}")
-
-    def after(self, search: Search, seconds: float) -> SavedRun:
-        """Return the state with that of the search."""
-        return replace(
-            self,
-            seconds=seconds,
-            tree=search.tree.state(),
-            statistics=search.statistics,
-            proof=search.proof,
-        )
-
-    def search(self, tolerances: Tolerances) -> Search | None:
-        """Return the search as it was, its running nodes open again; None if it had not begun."""
-        if self.tree is None:
-            return None
-        return Search(
-            tree=Tree.restored(self.tree, tolerances),
-            statistics=replace(self.statistics),
-            proof=self.proof,
-        )
 
 
 def write_checkpoint(path: FilePath, run: SavedRun) -> None:
@@ -118,8 +95,8 @@ def _check_version(header: ArchiveHeader) -> None:
         )
 
 
-class CheckpointWriter:
-    """Writes the state of a run to a file (a `Save` of `sdpbb.search.branch_and_bound`).
+class CheckpointWriter(Watch):
+    """Writes the state of a run to a file while its search goes on.
 
     It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
     the end. A disk that is full or a folder that has gone does not end the run: the observer is
@@ -137,23 +114,35 @@ class CheckpointWriter:
         parameters: SolverParameters,
         seconds: Callable[[], float],
         observer: Observer,
+        proof: Proof | None = None,
     ) -> None:
-        """seconds : of the run, now"""
+        """
+        Parameters
+        ----------
+        path : of the file, or None
+        instance, parameters : of the run
+        seconds : of the run, now
+        observer : told of failures
+        proof : of a run that is certified, which changes while the search goes on
+        """
         self._path = path
         self._instance = instance
         self.parameters = parameters
         self._seconds = seconds
         self._observer = observer
+        self._proof = proof
         self._due = time.perf_counter()
         self._is_failing = False
         self._written: float | None = None
         if path is not None:
             remove_leftovers(path)
 
-    def __call__(self, search: Search, finished: bool) -> None:
-        """Write the state if it is time to, or the search has ended."""
-        if finished or time.perf_counter() >= self._due:
-            self.write(search, finished=finished)
+    def round_ended(self, search: Search) -> None:
+        if time.perf_counter() >= self._due:
+            self.write(search, finished=False)
+
+    def ended(self, search: Search) -> None:
+        self.write(search)
 
     def write(
         self,
@@ -169,9 +158,9 @@ class CheckpointWriter:
         if self._path is None:
             return
         started, seconds = time.perf_counter(), self._seconds()
-        run = SavedRun(self._instance, self.parameters, seconds, infeasibility)
+        run = SavedRun(self._instance, self.parameters, seconds, infeasibility, search, self._proof)
         try:
-            write_checkpoint(self._path, run if search is None else run.after(search, seconds))
+            write_checkpoint(self._path, run)
         except (OSError, MemoryError) as error:
             reason = getattr(error, "strerror", None) or str(error) or "out of memory"
             if finished or not self._is_failing:

@@ -19,7 +19,7 @@ from sdpbb.result import (
     Termination,
     relative_gap,
 )
-from sdpbb.search.branch_and_bound import Search, SearchStatistics
+from sdpbb.search.state import Search, SearchStatistics
 from sdpbb.version import installed_version
 
 # Seconds to look for the constraints that cannot hold together: as many as are left to the run

@@ -24,7 +24,7 @@ from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
-from sdpbb.search.branch_and_bound import GRACE, LOOK
+from sdpbb.search.evaluations import GRACE, LOOK
 from sdpbb.search.parameters import HeuristicSchedule
 from sdpbb.search.workforce import MOST_BLOCKS
 

@@ -24,6 +24,7 @@ from sdpbb.archive import read_header
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.certificates import certificate_bytes
+from sdpbb.certificates.recorder import Proof, ProofRecorder
 from sdpbb.checkpoint import KIND, CheckpointWriter, FilePath, SavedRun, read_checkpoint
 from sdpbb.compilation import prepare_kernels, warm_up
 from sdpbb.errors import BackendFailure, CertificateError
@@ -47,8 +48,8 @@ from sdpbb.refusals import (
     reserved_checkpoint,
 )
 from sdpbb.result import Result, SolutionStatus, Termination
-from sdpbb.search.branch_and_bound import Search, branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext
+from sdpbb.search.evaluations import Evaluations
 from sdpbb.search.events import (
     CertificateWritten,
     Compiling,
@@ -59,9 +60,11 @@ from sdpbb.search.events import (
     Started,
     ignore,
 )
+from sdpbb.search.limits import Limits, Sampled
+from sdpbb.search.loop import branch_and_bound
 from sdpbb.search.node import Node
-from sdpbb.search.proof import ProofNode, SearchProof
-from sdpbb.search.stop import Limits, Sampled
+from sdpbb.search.reporting import Reporter, Watches
+from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.search.workforce import MOST_BLOCKS, MOST_CONIC, Workforce
@@ -226,8 +229,8 @@ def resume(
         parameters = _changed(saved.parameters, changes)
         resumed = Resumed(
             path=os.fspath(path),
-            n_nodes=saved.statistics.n_nodes,
-            n_open=0 if saved.tree is None else len(saved.tree.nodes),
+            n_nodes=0 if saved.search is None else saved.search.statistics.n_nodes,
+            n_open=0 if saved.search is None else saved.search.tree.n_open,
             seconds=saved.seconds,
         )
         return interruptible(
@@ -281,15 +284,30 @@ def _run(
                 interrupt=interrupt,
                 started=time.perf_counter() - (0.0 if saved is None else saved.seconds),
             )
+            recorder = ProofRecorder(None if saved is None else saved.proof)
             writer = CheckpointWriter(
-                checkpoint, instance, parameters, lambda: limits.seconds, observer
+                checkpoint,
+                instance,
+                parameters,
+                lambda: limits.seconds,
+                observer,
+                recorder.proof if parameters.certify else None,
             )
-            result, proof = _solved(
-                instance, parameters, limits, observer, cluster, writer, saved, resumed, start
+            result = _solved(
+                instance,
+                parameters,
+                limits,
+                observer,
+                cluster,
+                recorder,
+                writer,
+                saved,
+                resumed,
+                start,
             )
         observer(Finished(result))
         if order is not None and order.only in (None, result.status):
-            observer(_write_certificate(order, instance, parameters.gap, result, proof))
+            observer(_write_certificate(order, instance, parameters.gap, result, recorder.proof))
     return result
 
 
@@ -299,12 +317,13 @@ def _solved(
     limits: Limits,
     observer: Observer,
     cluster: DaskCluster | None,
+    recorder: ProofRecorder,
     writer: CheckpointWriter,
     saved: SavedRun | None,
     resumed: Resumed | None,
     start: Partition | None,
-) -> tuple[Result, SearchProof]:
-    """Return the result of a run, and its proof, which is complete if bounds are certified."""
+) -> Result:
+    """Return the result of a run; its proof is recorded if its bounds are to be certified."""
     contraction = contract(instance)
     observer(_started(instance, contraction, resumed))
     tolerances = Tolerances(parameters.gap)
@@ -314,19 +333,16 @@ def _solved(
         search = _initial_search(instance, contraction, tolerances, limits, saved, start)
     n_blocks = 0 if isinstance(contraction, Infeasibility) else contraction.n_blocks
     if isinstance(search, Infeasibility):
+        recorder.record_infeasible()
         writer.write(infeasibility=search)
-        result = conclusion.infeasible(search, instance, parameters, limits.seconds, n_blocks)
-        return result, SearchProof([ProofNode(is_infeasible=True)])
+        return conclusion.infeasible(search, instance, parameters, limits.seconds, n_blocks)
     if search is None:
         writer.write()
         limit = limits.urgent() or Termination.TIME_LIMIT
-        result = conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
-        return result, SearchProof()
+        return conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
     assert isinstance(contraction, Contraction)
-    if parameters.certify and search.proof is None:
-        search.proof = SearchProof()
     plan = memory_plan(
-        parameters, contraction, is_resumed=saved is not None and saved.tree is not None
+        parameters, contraction, is_resumed=saved is not None and saved.search is not None
     )
     if plan.parameters != parameters or plan.is_without_bound:
         observer(_memory_short(plan, n_blocks))
@@ -344,14 +360,16 @@ def _solved(
     )
     # Without a bound, no step takes long.
     workforce = _workforce(parameters, cluster, 0 if plan.is_without_bound else n_blocks)
+    reporter = Reporter(observer, limits)
+    evaluations = Evaluations(context, limits, workforce, reporter)
+    watches = [recorder, reporter, writer] if parameters.certify else [reporter, writer]
     try:
-        reached = branch_and_bound(search, context, limits, observer, workforce, writer)
+        reached = branch_and_bound(search, evaluations, Watches(*watches))
     except BackendFailure:
         # Of a task or of who evaluates them: what is known of the tree is as it should be.
         writer.write(search)
         raise
-    result = conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
-    return result, search.proof or SearchProof()
+    return conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
 
 
 def _initial_search(
@@ -364,10 +382,8 @@ def _initial_search(
 ) -> Search | Infeasibility | None:
     """Return the search that was saved, or one from a first clustering that keeps the constraints
     on pairs; or the proof that there is none; or None if the time does not do to tell."""
-    if saved is not None and (search := saved.search(tolerances)) is not None:
-        return search
-    if saved is not None and saved.infeasibility is not None:
-        return saved.infeasibility
+    if saved is not None and (saved.search or saved.infeasibility):
+        return saved.search or saved.infeasibility
     if start is not None:
         return _search_from(start.labels, "start", instance, contraction, tolerances)
     found = find_feasible(contraction, limits.seconds_left, lambda: limits.urgent() is not None)
@@ -423,7 +439,7 @@ def _workforce(
 
 
 def _write_certificate(
-    order: CertificateOrder, instance: Instance, gap: float, result: Result, proof: SearchProof
+    order: CertificateOrder, instance: Instance, gap: float, result: Result, proof: Proof
 ) -> CertificateWritten:
     """Write the certificate of a run that has ended."""
     path = order.path

@@ -1,5 +1,6 @@
 """The file that a run is continued from."""
 
+import copy
 import dataclasses
 import re
 import shutil
@@ -25,10 +26,10 @@ from sdpbb.errors import ArchiveError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance
 from sdpbb.result import SolutionStatus
-from sdpbb.search.branch_and_bound import Search
 from sdpbb.search.events import CheckpointFailed
 from sdpbb.search.node import Node
 from sdpbb.search.parameters import SearchParameters
+from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.solver import solve
@@ -40,16 +41,15 @@ TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
 @pytest.fixture
 def busy(monkeypatch, tmp_path):
     """Every state of a run that slices its nodes and fixes: written, and read again."""
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
     states = []
 
-    def write(path, checkpoint):
-        write_checkpoint(path, checkpoint)
-        # The statistics go on to change.
-        statistics = dataclasses.replace(checkpoint.statistics)
-        kept = dataclasses.replace(checkpoint, statistics=statistics)
+    def write(path, run):
+        write_checkpoint(path, run)
+        # The search goes on to change.
+        kept = dataclasses.replace(run, search=copy.deepcopy(run.search))
         states.append((kept, read_checkpoint(path)))
 
     monkeypatch.setattr("sdpbb.checkpoint.write_checkpoint", write)
@@ -66,10 +66,10 @@ def test_what_is_read_is_what_was_written(busy):
     assert len(busy) > 10
     for written, read in busy:
         assert_same(written, read)
-    nodes = [node for written, _ in busy for node in written.tree.nodes]
+    nodes = [node for written, _ in busy for node in nodes_of(written.search.tree)]
     assert any(node.state is not None and node.state.bounding is not None for node in nodes)
     assert any(node.warm_start is not None for node in nodes)
-    assert busy[-1][1].statistics.n_fixed > 0
+    assert busy[-1][1].search.statistics.n_fixed > 0
     assert busy[-1][1].seconds > busy[0][1].seconds > 0
 
 
@@ -86,6 +86,11 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold():
     script = "import sys, sdpbb.checkpoint; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
     assert registering <= set(loaded.stdout.decode().split())
+
+
+def nodes_of(tree):
+    """The nodes that are not finished."""
+    return tree.__getstate__()["nodes"]
 
 
 def assert_same(one, two):
@@ -110,38 +115,34 @@ def assert_same(one, two):
 
 def test_a_search_is_restored(busy):
     written, read = busy[len(busy) // 2]
-    tolerances = Tolerances(1e-4)
-    search = read.search(tolerances)
-    assert_same(search.tree.lower, min(node.lower.value for node in written.tree.nodes))
-    assert search.tree.upper == written.tree.upper
-    assert search.statistics == written.statistics
-    assert search.statistics is not read.statistics
-    again = SavedRun(SMALL, HASTY).after(search, 1.0)
-    assert sorted(node.number for node in again.tree.nodes) == sorted(
-        node.number for node in written.tree.nodes
-    )
+    one, two = written.search.tree, read.search.tree
+    assert (one.lower, one.upper, one.n_open) == (two.lower, two.upper, two.n_open)
+    assert two.n_open == two.n_waiting > 1
+    assert two.lower == min(node.lower.value for node in nodes_of(one))
+    assert written.search.statistics == read.search.statistics
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
     """Also in those that workers are at: none is closed yet, so none may be missing."""
     monkeypatch.setattr(CHOICE, go_over_at_once)
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
     states = []
     monkeypatch.setattr(
-        "sdpbb.checkpoint.write_checkpoint", lambda path, state: states.append(state.tree)
+        "sdpbb.checkpoint.write_checkpoint",
+        lambda path, run: states.append(run.search.tree.__getstate__()),
     )
     parameters = dataclasses.replace(LONG, workers=workers, gap=1e-9)
     solve(SMALL, parameters, checkpoint=tmp_path / "run")
-    open_states = [state for state in states if state.closed == np.inf and not state.lost]
+    open_states = [state for state in states if state["closed"] == np.inf and not state["lost"]]
     assert len(open_states) > 5
     rng = np.random.default_rng(0)
-    clusterings = [states[-1].labels, *rng.integers(0, SMALL.k, (50, SMALL.n_points))]
+    clusterings = [states[-1]["labels"], *rng.integers(0, SMALL.k, (50, SMALL.n_points))]
     for state in open_states:
         for labels in clusterings:
-            assert sum(holds(node, labels) for node in state.nodes) == 1
+            assert sum(holds(node, labels) for node in state["nodes"]) == 1
 
 
 def holds(node, labels):
@@ -153,8 +154,7 @@ def test_a_run_without_a_tree(tmp_path):
     proof = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
     write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY, 2.5, proof))
     read = read_checkpoint(tmp_path / "run")
-    assert (read.seconds, read.infeasibility, read.tree) == (2.5, proof, None)
-    assert read.search(Tolerances(0.0)) is None
+    assert (read.seconds, read.infeasibility, read.search) == (2.5, proof, None)
     assert read.instance.name == "tiny"
     assert not read.instance.points.flags.writeable
 
@@ -197,7 +197,7 @@ def save(clock, events):
 
     def save(seconds=0.0, finished=False):
         clock.now += seconds
-        file(search, finished=finished)
+        (file.ended if finished else file.round_ended)(search)
 
     return save
 
@@ -244,7 +244,7 @@ def test_other_errors_are_not_hidden(save, clock):
 
 def test_a_folder_that_vanishes_does_not_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
     folder, events = tmp_path / "folder", []
     folder.mkdir()
 

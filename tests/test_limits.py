@@ -22,7 +22,7 @@ from sdpbb.problem.formats import write_points
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.evaluate import evaluate
 from sdpbb.search.events import MemoryShort, Progress
-from sdpbb.search.stop import Sampled
+from sdpbb.search.limits import Sampled
 from sdpbb.solver import resume, solve
 from tests.trees import (
     CHOICE,
@@ -111,7 +111,7 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
     assert result.statistics.n_nodes > 0
-    assert read_checkpoint(path).statistics.n_nodes == result.statistics.n_nodes
+    assert read_checkpoint(path).search.statistics.n_nodes == result.statistics.n_nodes
 
 
 def test_memory_is_measured_once_a_second():
@@ -183,7 +183,7 @@ def test_a_step_that_never_ends_is_left_at_the_time_limit(long_steps, workers, t
 
 def test_a_step_that_never_ends_is_left_at_an_interrupt_and_told_of_until_then(long_steps):
     long_steps.setattr("sdpbb.memory_plan.SdpBounding", Endless)
-    long_steps.setattr("sdpbb.search.branch_and_bound.SILENCE", 0.05)
+    long_steps.setattr("sdpbb.search.reporting.SILENCE", 0.05)
     interrupt, told = threading.Event(), []
 
     def observer(event):
@@ -230,14 +230,14 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
         pools.append(executor)
         return TaskPool(executor)
 
-    def slow(node, upper, context, allowance):
+    def slow(node, upper, context, budget):
         for _ in range(30):
             time.sleep(0.1)
-            assert not allowance.cancelled()
-        return evaluate(node, upper, context, allowance)
+            assert not budget.cancelled()
+        return evaluate(node, upper, context, budget)
 
     monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", slow)
+    monkeypatch.setattr("sdpbb.search.evaluations.evaluate", slow)
     assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
     assert len(pools) == 1
 
@@ -271,7 +271,7 @@ def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
         interrupt.set()
         return evaluate(*arguments)
 
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", press)
+    monkeypatch.setattr("sdpbb.search.evaluations.evaluate", press)
     result = solve(SMALL, HASTY, interrupt=interrupt)
     assert_stopped(result, SMALL, Termination.INTERRUPTED)
 

@@ -74,7 +74,7 @@ def test_a_larger_node_limit_goes_on_from_the_smaller(path):
 
 def test_a_finished_run_is_reported_again(path, monkeypatch):
     result = solve(SMALL, HASTY, checkpoint=path)
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.evaluate", None)  # nothing is evaluated
+    monkeypatch.setattr("sdpbb.search.evaluations.evaluate", None)  # nothing is evaluated
     again = resume(path)
     assert again.partition == result.partition
     assert (again.lower_bound, again.gap) == (result.lower_bound, result.gap)
@@ -118,9 +118,9 @@ def test_time_counts_on(path):
 
 def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     """To the last bit, however often it is left."""
-    monkeypatch.setattr("sdpbb.search.branch_and_bound.SHORTEST_SLICE", 0.0)
+    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
     for name in ("FIRST_REPORT", "SILENCE", "BETWEEN_CLUSTERINGS"):  # reports after slices only
-        monkeypatch.setattr(f"sdpbb.search.branch_and_bound.{name}", math.inf)
+        monkeypatch.setattr(f"sdpbb.search.reporting.{name}", math.inf)
     parameters = replace(LONG, gap=1e-12, node_limit=1)
     whole = solve(LARGE, parameters)
     interrupt = threading.Event()
@@ -132,7 +132,7 @@ def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     result = solve(LARGE, parameters, after_a_slice, interrupt, path)
     n_times = 0
     while result.termination is Termination.INTERRUPTED:
-        (root,) = read_checkpoint(path).tree.nodes
+        (root,) = read_checkpoint(path).search.tree.__getstate__()["nodes"]
         assert root.state.bounding.admm.n_iterations == 20 * (n_times + 1)
         interrupt = threading.Event()
         result = resume(path, after_a_slice, interrupt)
@@ -175,7 +175,7 @@ def test_another_checkpoint(path, tmp_path):
     before = path.read_bytes()
     resume(path, node_limit=7, checkpoint=tmp_path / "other")
     assert path.read_bytes() == before
-    assert read_checkpoint(tmp_path / "other").statistics.n_nodes == 7
+    assert read_checkpoint(tmp_path / "other").search.statistics.n_nodes == 7
     with pytest.raises(ParameterError, match="is there already"):
         resume(path, node_limit=7, checkpoint=tmp_path / "other")
 
@@ -208,7 +208,7 @@ def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
         patch.setattr("sdpbb.memory_plan.SdpBounding", Broken)
         with pytest.raises(BackendFailure, match="no licence"):
             solve(SMALL, HASTY, checkpoint=path)
-    assert read_checkpoint(path).statistics.n_nodes == 5  # the last state, not the last due
+    assert read_checkpoint(path).search.statistics.n_nodes == 5  # the last state, not the last due
     assert resume(path).objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
 
 
@@ -357,11 +357,11 @@ def test_the_log_says_where_a_run_goes_on(capsys):
 # The command, but with checkpoints as often as there is something to write.
 SCRIPT = """
 import sdpbb.checkpoint
-import sdpbb.search.branch_and_bound
+import sdpbb.search.evaluations
 import sdpbb.search.workforce
 from sdpbb.__main__ import main
 sdpbb.checkpoint.INTERVAL, sdpbb.checkpoint.SHARE = 0.0, 1.0
-sdpbb.search.branch_and_bound.SHORTEST_SLICE = 0.05
+sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
@@ -401,11 +401,10 @@ def kill_and_resume(instance, folder, workers, n_kills, rng, life):
                 process.kill()
             out, err = process.communicate(timeout=120)
         left = read_checkpoint(path)
-        lower = 0.0
-        if left.tree is not None:
-            lowers = [node.lower.value for node in left.tree.nodes]
-            lower = min([left.tree.upper, left.tree.closed, *lowers])
-        states.append((left.seconds, left.statistics.n_nodes, lower))
+        n_nodes, lower = 0, 0.0
+        if left.search is not None:
+            n_nodes, lower = left.search.statistics.n_nodes, left.search.tree.lower
+        states.append((left.seconds, n_nodes, lower))
         if process.returncode != -9:
             assert (process.returncode, err) == (0, "")
             assert "proven optimal" in out

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.certificates.pruning import proves, values
+from sdpbb.certificates.recorder import Proof, ProofNode
 from sdpbb.certificates.replay import infeasibility, propagated
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian
-from sdpbb.search.proof import ProofNode, SearchProof
 
 
 class Arrays:
@@ -34,7 +34,7 @@ class Arrays:
 class NodeTable:
     """The nodes of a document: those of a proof that its bound rests on."""
 
-    def __init__(self, proof: SearchProof, root: Blocks, arrays: Arrays) -> None:
+    def __init__(self, proof: Proof, root: Blocks, arrays: Arrays) -> None:
         self._proof, self._arrays = proof, arrays
         self.target = values(proof.nodes)[0]
         self.nodes: list[dict[str, Any]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sdpbb.bounds.certified import BoundProof, FixingProof
-from sdpbb.search.proof import ProofNode
+from sdpbb.certificates.recorder import ProofNode
 
 
 def values(nodes: list[ProofNode]) -> list[float]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.certificates.document import Arrays, NodeTable
+from sdpbb.certificates.recorder import Proof
 from sdpbb.checker import container, digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.costs import is_optimal
@@ -16,14 +17,13 @@ from sdpbb.checker.verdict import FEASIBLE, OPTIMAL
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import CheckedConstraints
 from sdpbb.result import Result
-from sdpbb.search.proof import SearchProof
 from sdpbb.version import installed_version
 
 
 def certificate_bytes(
     instance: Instance,
     result: Result,
-    proof: SearchProof,
+    proof: Proof,
     tolerance: float,
     about: Partition | None = None,
 ) -> bytes:

@@ -26,7 +26,7 @@ from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus, relative_gap
-from sdpbb.search.branch_and_bound import GRACE
+from sdpbb.search.evaluations import GRACE
 from sdpbb.search.events import Observer, ignore
 from sdpbb.search.workforce import MOST_BLOCKS
 from sdpbb.solver import solve

@@ -19,9 +19,9 @@ from sdpbb.bounds.distance import components_apart
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.coordinates import block_means, centred, held_apart
-from sdpbb.search.allowance import ENDLESS, Allowance, Clock
 from sdpbb.search.branching import most_undecided_pair
-from sdpbb.search.node import EvaluationState, Fixings, Node, NodeStatus, Outcome, Pair
+from sdpbb.search.limits import ENDLESS, TimeBudget
+from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus, Pair
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import with_fixings
@@ -67,15 +67,15 @@ class Incumbent:
 
 
 def evaluate(
-    node: Node, upper: float, context: EvaluationContext, allowance: Allowance = ENDLESS
-) -> Outcome:
+    node: Node, upper: float, context: EvaluationContext, budget: TimeBudget = ENDLESS
+) -> NodeResult:
     """Bound a node; look for clusterings; fix pairs, or choose what to branch on, if that does not
     close it.
 
     Parameters
     ----------
     node, upper : the node, and the cost of the incumbent, inf if there is none
-    allowance : how long that may take
+    budget : how long that may take
 
     Where constraints on clusters are more than cannot-links, the heuristics know nothing of them:
     what violates them is dropped, and no clustering may be known for long.
@@ -83,20 +83,20 @@ def evaluate(
     A pure function but for the clock: where an evaluation is left to be continued has no influence
     on what it comes to.
     """
-    clock = Clock(allowance)
+    budget = budget.begin()
     contractions = _contractions(node, context.instance)
     if contractions is None:
-        return Outcome(NodeStatus.INFEASIBLE, node.lower)
+        return NodeResult(NodeStatus.INFEASIBLE, node.lower)
     decided, bounded = contractions
     feasible = known_labels(node, decided)
     if feasible is None:
-        found = find_feasible(decided, clock.seconds_left, clock.is_urgent)
+        found = find_feasible(decided, budget.seconds_left, budget.is_urgent)
         if isinstance(found, Infeasibility):
-            return Outcome(NodeStatus.INFEASIBLE, node.lower)
+            return NodeResult(NodeStatus.INFEASIBLE, node.lower)
         if found is None:
-            return Outcome(NodeStatus.UNFINISHED, node.lower, state=node.state)
+            return NodeResult(NodeStatus.UNFINISHED, node.lower, state=node.state)
         feasible = found
-    search = _NodeSearch(node, Incumbent(upper), context, decided, bounded, feasible, clock)
+    search = _NodeSearch(node, Incumbent(upper), context, decided, bounded, feasible, budget)
     same = bounded.n_blocks == decided.n_blocks
     known = feasible if same and bounded.keeps(feasible) else None
     only = only_clustering(bounded, known)
@@ -191,7 +191,7 @@ class _NodeSearch:
         decided: Contraction,
         bounded: Contraction,
         feasible: NDArray[np.intp],
-        clock: Clock,
+        budget: TimeBudget,
     ) -> None:
         self._node = node
         self._lower = node.lower
@@ -200,7 +200,7 @@ class _NodeSearch:
         self._decided = decided
         self._bounded = bounded
         self._feasible = feasible
-        self._clock = clock
+        self._budget = budget
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
         self._descent: Descent | None = None
         self._run: BoundRun[Any] | None = None
@@ -210,7 +210,7 @@ class _NodeSearch:
         self._met: NDArray[np.intp] | None = None  # in bounding, and offered
         self._offer(decided, feasible, "colouring")
 
-    def closed_by(self, labels: NDArray[np.intp]) -> Outcome:
+    def closed_by(self, labels: NDArray[np.intp]) -> NodeResult:
         """The blocks have a clustering that costs as much as all others."""
         lifted = self._bounded.lift(labels)
         self._offer(self._bounded, labels, "colouring")
@@ -233,13 +233,13 @@ class _NodeSearch:
         """Take a bound on the clusterings that keep the node's decisions."""
         self._lower = max(self._lower, self._node.proven(bound))
 
-    def run(self) -> Outcome:
+    def run(self) -> NodeResult:
         """Alternate bounds and heuristics until the node is closed, stalled or left."""
         schedule = self._context.search.heuristics
         before = schedule.before if self._node.number == 0 else None
-        if self._clock.is_urgent():
+        if self._budget.is_urgent():
             return self._outcome(NodeStatus.UNFINISHED)
-        is_to_be_bounded = self._clock.bounds and not self._context.is_without_bound
+        is_to_be_bounded = self._budget.bounds and not self._context.is_without_bound
         if not is_to_be_bounded:
             self._raise_to_scatter()
         if self._n_heuristics == 0:
@@ -252,8 +252,8 @@ class _NodeSearch:
         if not is_to_be_bounded:
             return self._outcome(NodeStatus.UNFINISHED)
         run = self._begin()
-        while not self._clock.is_urgent():
-            self._progress = run.advance(self._cutoff, self._clock.remainder)
+        while not self._budget.is_urgent():
+            self._progress = run.advance(self._cutoff, self._budget.remainder)
             if self._progress.bound == NO_CLUSTERING:
                 return self._outcome(NodeStatus.INFEASIBLE)
             self._raise_to(self._progress.bound)
@@ -273,7 +273,7 @@ class _NodeSearch:
                     return apart
             if stalled:
                 return self._leave(run)
-            if self._clock.is_over() or improved:  # another process may not come back from a step
+            if self._budget.is_over() or improved:  # another process may not come back from a step
                 break
         self._take_provisional(run)
         return self._outcome(NodeStatus.UNFINISHED)
@@ -282,7 +282,7 @@ class _NodeSearch:
         """Take what is confirmed of a bound that has not closed the node, if this evaluation has
         done a good part of what it took: the checker needs some time as well."""
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
-        is_last = self._progress.is_cut or self._clock.is_urgent()
+        is_last = self._progress.is_cut or self._budget.is_urgent()
         if isinstance(run, CertifiedRun) and (enough or is_last):
             self._proof = run.provisional()
             self._raise_to(ProvenBound(self._proof.bound))
@@ -314,7 +314,7 @@ class _NodeSearch:
     def _is_closed(self) -> bool:
         return self._context.tolerances.closes(self._lower, self._incumbent.cost)
 
-    def _apart(self) -> Outcome | None:
+    def _apart(self) -> NodeResult | None:
         """What distances alone fix, if components are found that are to be moved: each to its own
         mean, so that numbers lose no digits to what is far away. None if there are none, or if that
         hardly makes anything smaller."""
@@ -322,7 +322,7 @@ class _NodeSearch:
         if not math.isfinite(cutoff) or self._context.is_without_bound:
             return None
         points, proof = self._context.instance.points, None
-        component_of = components_apart(bounded, points, cutoff, self._clock.is_urgent)
+        component_of = components_apart(bounded, points, cutoff, self._budget.is_urgent)
         fixings = Fixings(components=bounded.lift(component_of), below=cutoff)
         if not self._are_worth_moving(fixings):
             return None
@@ -350,7 +350,7 @@ class _NodeSearch:
         improves = self._context.tolerances.improves(cost, self._incumbent.cost)
         if improves and contraction.keeps(labels):
             self._incumbent = Incumbent(cost, lifted, source)
-            self._clock.found(lifted, cost, source)
+            self._budget.found(lifted, cost, source)
 
     def _offer_of_bounding(self, run: BoundRun[Any]) -> None:
         """Take the clustering that bounding has met, if it is one and better than the incumbent."""
@@ -368,7 +368,7 @@ class _NodeSearch:
         affinity = None if run is None else self._affinity(run)
         if self._descent is None:
             self._descent = Descent(
-                self._decided, parameters, self._feasible, self._clock.remainder
+                self._decided, parameters, self._feasible, self._budget.remainder
             )
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
@@ -379,7 +379,7 @@ class _NodeSearch:
             rng,
             affinity,
             self._descent,
-            lambda: self._clock.has_used(share),
+            lambda: self._budget.has_used(share),
             lambda better: self._offer(self._decided, better.labels, better.source),
         )
         self._offer(self._decided, found.labels, found.source)
@@ -393,7 +393,7 @@ class _NodeSearch:
         block = self._bounded.block_of[self._decided.representatives]
         return Z[np.ix_(block, block)]
 
-    def _leave(self, run: BoundRun[Any]) -> Outcome:
+    def _leave(self, run: BoundRun[Any]) -> NodeResult:
         """The bound has stalled: fix what it allows, and branch unless that changes the blocks."""
         search = self._context.search
         # Without an incumbent there is nothing that fixed pairs could be better than.
@@ -428,13 +428,13 @@ class _NodeSearch:
         bounded = _bounded_contraction(node, self._context.instance)
         return bounded is None or bounded.n_blocks < self._bounded.n_blocks
 
-    def _outcome(self, status: NodeStatus, **more: Any) -> Outcome:
+    def _outcome(self, status: NodeStatus, **more: Any) -> NodeResult:
         """What the evaluation has come to."""
         if status is NodeStatus.UNFINISHED:
             known = self._node.state or EvaluationState()
             bounding = known.bounding if self._run is None else self._run.state
             more["state"] = EvaluationState(bounding, self._n_heuristics)
-        return Outcome(
+        return NodeResult(
             status=status,
             lower=self._lower,
             labels=self._incumbent.labels,

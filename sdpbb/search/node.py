@@ -108,7 +108,7 @@ class EvaluationState:
 
 
 class NodeStatus(Enum):
-    """What became of a node."""
+    """The status of a node after an evaluation."""
 
     INFEASIBLE = "no clustering keeps its decisions"
     CLOSED = "its bound meets the incumbent"
@@ -118,8 +118,8 @@ class NodeStatus(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What evaluating a node gave.
+class NodeResult:
+    """The result of evaluating a node for a while.
 
     lower : proven for every clustering of the node (its parent's at least)
     labels, cost, source : the best clustering of the points met, if it is better than the

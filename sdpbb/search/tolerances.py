@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.result import PRECISION
 
 
+@stored
 @dataclass(frozen=True)
 class Tolerances:
     """When a bound meets an upper bound: relative to that, and to nothing else. Coordinates are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,29 +15,12 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.result import relative_gap
 from sdpbb.search.events import Branched, NodeEnd, NodeEvent, NodeLeft
-from sdpbb.search.node import Fixings, Node, Outcome, Pair
+from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus, Pair
 from sdpbb.search.tolerances import Tolerances
 
 
 @stored
-@dataclass(frozen=True, eq=False)
-class TreeState:
-    """All that a tree consists of, for a checkpoint.
-
-    nodes : those not finished, the ones in flight included
-    closed : the least bound of the nodes that are finished
-    lost : bounds of the nodes given up for lost
-    """
-
-    nodes: tuple[Node, ...]
-    closed: float
-    lost: tuple[float, ...]
-    n_created: int
-    upper: float
-    labels: NDArray[np.intp] | None
-    source: str
-
-
+@dataclass(init=False, eq=False)
 class Tree:
     """What is proven about the whole instance.
 
@@ -45,47 +29,56 @@ class Tree:
     count with their own bounds, lost ones with their parents', infeasible nodes hold no clustering,
     and the incumbent is a bound on what is worth knowing.
 
-    Nodes are open until `next_node` takes them, and run until they are closed, dropped, split,
-    abandoned or put back.
+    Nodes are open until `select` takes them, and run until they are closed, dropped, split or
+    abandoned.
+
+    Attributes
+    ----------
+    upper, labels, source : the cost of the incumbent, (n,) its labels, and who found it; inf, None
+        and "" while there is none
     """
 
     def __init__(self, root: Node, tolerances: Tolerances) -> None:
-        self.tolerances = tolerances
-        self.upper = math.inf
-        self.labels: NDArray[np.intp] | None = None
-        self.source = ""
+        self.__setstate__(
+            {
+                "tolerances": tolerances,
+                "upper": math.inf,
+                "labels": None,
+                "source": "",
+                "nodes": (root,),
+                "closed": math.inf,
+                "lost": (),
+                "n_created": 0,
+            }
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """In a copy and in a checkpoint all nodes that are not finished are open."""
+        return {
+            "tolerances": self.tolerances,
+            "upper": self.upper,
+            "labels": self.labels,
+            "source": self.source,
+            "nodes": self._unfinished(),
+            "closed": self._closed,
+            "lost": self._lost,
+            "n_created": self._n_created,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.tolerances: Tolerances = state["tolerances"]
+        self.upper: float = state["upper"]
+        self.labels: NDArray[np.intp] | None = state["labels"]
+        self.source: str = state["source"]
         self._open: list[tuple[float, int, Node]] = []
         self._running: dict[int, Node] = {}
-        self._closed = math.inf
-        self._lost: tuple[float, ...] = ()
-        self._n_created = 0
+        self._due: deque[int] = deque()  # running nodes whose evaluation is to go on
+        self._closed: float = state["closed"]  # the least bound of the nodes that are finished
+        self._lost: tuple[float, ...] = state["lost"]  # bounds of the nodes given up for lost
+        self._n_created: int = state["n_created"]
         self._news: list[NodeEvent] = []
-        self._push(root)
-
-    @classmethod
-    def restored(cls, state: TreeState, tolerances: Tolerances) -> Tree:
-        """The tree as it was, its running nodes open again."""
-        tree = cls(Node(), tolerances)
-        tree._open = []
-        for node in state.nodes:
-            tree._push(node)
-        tree._closed, tree._lost = state.closed, state.lost
-        tree._n_created = state.n_created
-        tree.upper, tree.labels, tree.source = state.upper, state.labels, state.source
-        return tree
-
-    def state(self) -> TreeState:
-        """What `restored` needs."""
-        nodes = [entry[2] for entry in self._open]
-        return TreeState(
-            nodes=(*self._running.values(), *nodes),
-            closed=self._closed,
-            lost=self._lost,
-            n_created=self._n_created,
-            upper=self.upper,
-            labels=self.labels,
-            source=self.source,
-        )
+        for node in state["nodes"]:
+            self._push(node)
 
     @property
     def n_open(self) -> int:
@@ -94,8 +87,13 @@ class Tree:
 
     @property
     def n_waiting(self) -> int:
-        """Nodes that `next_node` could take."""
+        """Nodes whose evaluation has not begun."""
         return len(self._open)
+
+    @property
+    def n_due(self) -> int:
+        """Running nodes whose evaluation is to go on."""
+        return len(self._due)
 
     @property
     def n_lost(self) -> int:
@@ -133,11 +131,19 @@ class Tree:
 
     def open_nodes(self) -> list[NodeLeft]:
         """The nodes not finished yet, as an observer is told of them at the end of a run."""
-        nodes = [*self._running.values(), *(node for _, _, node in self._open)]
-        return [NodeLeft(node.number, node.lower.value, NodeEnd.OPEN) for node in nodes]
+        return [
+            NodeLeft(node.number, node.lower.value, NodeEnd.OPEN) for node in self._unfinished()
+        ]
 
-    def next_node(self) -> Node | None:
-        """Take the open node with the least bound; None if there is none."""
+    def _unfinished(self) -> tuple[Node, ...]:
+        """Return the nodes that run, and those that are open."""
+        return (*self._running.values(), *(node for _, _, node in self._open))
+
+    def select(self) -> Node | None:
+        """Take a running node whose evaluation is to go on, or else the open node with the least
+        bound; None if there is neither."""
+        if self._due:
+            return self._running[self._due.popleft()]
         if not self._open:
             return None
         node = heapq.heappop(self._open)[2]
@@ -147,6 +153,26 @@ class Tree:
     def running(self, number: int) -> Node:
         """A running node, with all that is known about it."""
         return self._running[number]
+
+    def bound(self, number: int, result: NodeResult) -> Pair | None:
+        """Take what the evaluation of a running node has found and proven: the clustering if it is
+        better than the incumbent, and the bound, which may close the node. Return the pair to split
+        the node by, if it is to be split."""
+        self.offer(result.labels, result.cost, result.source)
+        self.update(advanced(self._running[number], result))
+        lower = self._running[number].lower
+        if result.status is NodeStatus.INFEASIBLE:
+            self.drop(number)
+        elif self.tolerances.closes(lower, self.upper):
+            self.close(number, lower)
+        elif result.status is NodeStatus.BRANCH:
+            return result.pair
+        elif result.status is NodeStatus.CLOSED:
+            # Its only clustering costs less, beside what is squared, than a certificate may lose.
+            self.abandon(number)
+        else:
+            self._due.append(number)
+        return None
 
     def update(self, node: Node) -> None:
         """More is known about a running node: a better bound, a state, fixings."""
@@ -165,10 +191,6 @@ class Tree:
         node = self._running.pop(number)
         self._closed = min(self._closed, node.fixings.below)
         self._news.append(_finished(number, node.fixings.below))
-
-    def put_back(self, number: int) -> None:
-        """A running node is left unfinished: it is open again."""
-        self._push(self._running.pop(number))
 
     def abandon(self, number: int) -> None:
         """A running node cannot be evaluated: the bound it has is all that will be known."""
@@ -218,24 +240,24 @@ def _finished(number: int, lower: float) -> NodeLeft:
     return NodeLeft(number, lower, NodeEnd.INFEASIBLE if lower == math.inf else NodeEnd.CLOSED)
 
 
-def advanced(node: Node, outcome: Outcome) -> Node:
+def advanced(node: Node, result: NodeResult) -> Node:
     """A node after an evaluation, with all that it gave: what comes next starts from there."""
     return replace(
-        with_fixings(node, outcome.fixings),
-        blocks=node.blocks if outcome.blocks is None else outcome.blocks,
-        feasible=node.feasible if outcome.feasible is None else outcome.feasible,
-        lower=max(node.lower, outcome.lower),
-        warm_start=_warm_start(node, outcome),
-        state=outcome.state,
+        with_fixings(node, result.fixings),
+        blocks=node.blocks if result.blocks is None else result.blocks,
+        feasible=node.feasible if result.feasible is None else result.feasible,
+        lower=max(node.lower, result.lower),
+        warm_start=_warm_start(node, result),
+        state=result.state,
     )
 
 
-def _warm_start(node: Node, outcome: Outcome) -> Any:
-    """What is next bounded from: the outcome's, or else the node's, unless components have been
+def _warm_start(node: Node, result: NodeResult) -> Any:
+    """What is next bounded from: the result's, or else the node's, unless components have been
     moved since. Dual values in other coordinates, which may be far larger, are of no use."""
-    if outcome.warm_start is None and outcome.fixings.components is None:
+    if result.warm_start is None and result.fixings.components is None:
         return node.warm_start
-    return outcome.warm_start
+    return result.warm_start
 
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:

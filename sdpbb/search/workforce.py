@@ -68,9 +68,9 @@ class Workforce:
         """Whether tasks go to processes some of which have not begun yet."""
         return not self.is_here and any(key < 0 for key in self.pool.keys)
 
-    def saw_step(self, seconds: float) -> None:
-        """Take note of the seconds from one look at the limits to the next, by a task that this
-        process has done."""
+    def record_step_time(self, seconds: float) -> None:
+        """Take note of the longest time between two looks at the limits of a task that this process
+        has done."""
         self._has_long_steps = self._has_long_steps or (self.is_here and seconds > LONGEST_STEP)
 
     def choose_pool(self, n_due: int, n_nodes: int, seconds: float) -> None:

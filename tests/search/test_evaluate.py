@@ -13,7 +13,8 @@ from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
-from sdpbb.search.evaluate import Allowance, EvaluationContext, evaluate, only_clustering
+from sdpbb.search.evaluate import EvaluationContext, evaluate, only_clustering
+from sdpbb.search.limits import TimeBudget
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
 from sdpbb.search.tolerances import Tolerances
@@ -93,7 +94,7 @@ def test_a_node_with_one_clustering_is_closed_without_iterations(context):
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, Allowance(left=0.0))
+    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, TimeBudget(left=0.0))
     assert outcome.status is NodeStatus.UNFINISHED
     assert outcome.lower == ProvenBound(0.5)
     assert outcome.state.bounding is None
@@ -119,8 +120,8 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
         tolerances=Tolerances(1e-9),
         seed=0,
     )
-    allowance = Allowance(left=1e4, cancelled=lambda: len(seconds) == 2)
-    outcome = evaluate(Node(), np.inf, context, allowance)
+    budget = TimeBudget(left=1e4, cancelled=lambda: len(seconds) == 2)
+    outcome = evaluate(Node(), np.inf, context, budget)
     assert outcome.status is NodeStatus.UNFINISHED
     assert len(seconds) == 2
     assert max(seconds) <= PROGRAMME_SHARE * 1e4
@@ -134,7 +135,7 @@ def in_slices(node, context):
     """Left and continued after every step, through pickling."""
     n_iterations, n_slices, upper = 0, 0, np.inf
     while True:
-        outcome = evaluate(node, upper, context, Allowance(slice=0.0))
+        outcome = evaluate(node, upper, context, TimeBudget(slice=0.0))
         n_iterations += outcome.n_iterations
         n_slices += 1
         if outcome.status is not NodeStatus.UNFINISHED:
@@ -157,7 +158,7 @@ def test_evaluate_does_not_change_its_node(bounding):
     node, n_slices = Node(), 0
     while True:
         packed = pickle.dumps(node)
-        outcome = evaluate(node, np.inf, context, Allowance(slice=0.0))
+        outcome = evaluate(node, np.inf, context, TimeBudget(slice=0.0))
         assert pickle.dumps(node) == packed
         if outcome.status is not NodeStatus.UNFINISHED:
             break

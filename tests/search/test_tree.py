@@ -1,3 +1,4 @@
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
 from sdpbb.search.branching import most_undecided_pair
-from sdpbb.search.node import Fixings, Node
+from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, with_fixings
 
@@ -23,7 +24,7 @@ PAIR = (3, 5)
 
 def split(tree: Tree, lower: float) -> Node:
     """Replace the next node by two children with this bound."""
-    node = tree.next_node()
+    node = tree.select()
     update(tree, node.number, lower=ProvenBound(lower))
     tree.split(node.number, PAIR)
     return node
@@ -35,30 +36,30 @@ def update(tree: Tree, number: int, **more: object) -> None:
 
 def test_the_bound_counts_open_running_and_closed_nodes(tree):
     tree.offer(LABELS, 100.0, "given")
-    root = tree.next_node()
+    root = tree.select()
     assert tree.lower == 0.0
     update(tree, root.number, lower=ProvenBound(40.0))
     assert tree.lower == 40.0
     assert tree.n_open == 1
     assert tree.split(root.number, PAIR) == (1, 2)
     assert (tree.lower, tree.n_open) == (40.0, 2)
-    together = tree.next_node()
+    together = tree.select()
     assert (together.must_link, together.cannot_link) == ((PAIR,), ())
     tree.close(together.number, ProvenBound(92.0))
-    apart = tree.next_node()
+    apart = tree.select()
     assert (apart.must_link, apart.cannot_link) == ((), (PAIR,))
     assert tree.lower == 40.0
     tree.close(apart.number, ProvenBound(95.0))
     assert (tree.lower, tree.n_open) == (92.0, 0)
     assert tree.is_closed
-    assert tree.next_node() is None
+    assert tree.select() is None
 
 
 def test_several_nodes_can_run(tree):
     tree.offer(LABELS, 100.0, "given")
     split(tree, 10.0)
-    one, two = tree.next_node(), tree.next_node()
-    assert (tree.n_open, tree.n_waiting, tree.next_node()) == (2, 0, None)
+    one, two = tree.select(), tree.select()
+    assert (tree.n_open, tree.n_waiting, tree.select()) == (2, 0, None)
     update(tree, one.number, lower=ProvenBound(30.0))
     assert tree.lower == 10.0
     tree.close(two.number, ProvenBound(95.0))
@@ -67,7 +68,7 @@ def test_several_nodes_can_run(tree):
 
 def test_a_node_that_holds_no_clustering_does_not_count(tree):
     tree.offer(LABELS, 100.0, "given")
-    tree.drop(tree.next_node().number)
+    tree.drop(tree.select().number)
     assert tree.lower == 100.0
     assert tree.is_closed
 
@@ -75,7 +76,7 @@ def test_a_node_that_holds_no_clustering_does_not_count(tree):
 def test_no_node_proves_more_than_its_fixings_allow(tree):
     """Fixed pairs hold below 93 only: what is above has not been looked at."""
     tree.offer(LABELS, 100.0, "given")
-    root = tree.next_node()
+    root = tree.select()
     tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
     assert tree.running(0).proven(ProvenBound(99.0)) == ProvenBound(93.0)
     tree.drop(0)
@@ -85,11 +86,11 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
 
 def test_a_child_begins_with_the_bound_and_the_fixings_of_its_parent(tree):
     tree.offer(LABELS, 100.0, "given")
-    root = tree.next_node()
+    root = tree.select()
     tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
     update(tree, root.number, lower=ProvenBound(50.0))
     for number in tree.split(root.number, PAIR):
-        node = tree.next_node()
+        node = tree.select()
         assert (node.number, node.lower, node.fixings.below) == (number, ProvenBound(50.0), 93.0)
 
 
@@ -101,22 +102,47 @@ def test_a_better_incumbent_closes_open_nodes(tree):
     assert tree.offer(LABELS, 55.0, "sdp")
     assert not tree.offer(LABELS, 55.0, "sdp")
     assert tree.n_open == 0
-    assert tree.next_node() is None
+    assert tree.select() is None
     assert (tree.lower, tree.upper, tree.source) == (50.0, 55.0, "sdp")
 
 
-def test_an_unfinished_node_is_put_back_with_what_was_proven(tree):
-    node = tree.next_node()
-    update(tree, node.number, lower=ProvenBound(30.0))
-    tree.put_back(node.number)
-    assert (tree.lower, tree.n_open) == (30.0, 1)
-    again = tree.next_node()
+def result(status: NodeStatus, lower: float, **more: object) -> NodeResult:
+    return NodeResult(status, ProvenBound(lower), **more)
+
+
+@pytest.mark.parametrize("status", [NodeStatus.UNFINISHED, NodeStatus.FIXED])
+def test_a_node_whose_evaluation_is_to_go_on_comes_first(tree, status):
+    split(tree, 10.0)
+    node = tree.select()
+    assert not tree.bound(node.number, result(status, 30.0))
+    assert (tree.lower, tree.n_open, tree.n_due, tree.n_waiting) == (10.0, 2, 1, 1)
+    again = tree.select()
     assert (again.number, again.lower) == (node.number, ProvenBound(30.0))
+    assert (tree.n_open, tree.n_due) == (2, 0)
+
+
+def test_a_result_closes_drops_or_splits_its_node(tree):
+    split(tree, 10.0)
+    split(tree, 20.0)
+    found = {"labels": LABELS, "cost": 100.0, "source": "sdp"}
+    branching = result(NodeStatus.BRANCH, 30.0, pair=PAIR, **found)
+    assert tree.bound(tree.select().number, branching) == PAIR
+    assert (tree.upper, tree.source) == (100.0, "sdp")
+    assert not tree.bound(tree.select().number, result(NodeStatus.INFEASIBLE, 40.0))
+    # A bound that closes the node does so whatever is to be done with it besides.
+    assert not tree.bound(tree.select().number, result(NodeStatus.BRANCH, 95.0, pair=PAIR))
+    assert (tree.n_open, tree.n_due, tree.lower) == (1, 0, 30.0)
+
+
+def test_a_closed_node_whose_bound_does_not_close_it_is_given_up(tree):
+    tree.offer(LABELS, 100.0, "given")
+    assert not tree.bound(tree.select().number, result(NodeStatus.CLOSED, 80.0))
+    assert (tree.n_open, tree.n_lost, tree.lower) == (0, 1, 80.0)
 
 
 def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
     tree.offer(LABELS, 100.0, "given")
-    node = tree.next_node()
+    node = tree.select()
     update(tree, node.number, lower=ProvenBound(70.0))
     tree.abandon(node.number)
     assert (tree.n_open, tree.n_lost, tree.lower, tree.is_closed) == (0, 1, 70.0, False)
@@ -127,18 +153,16 @@ def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
 def test_best_first(tree):
     split(tree, 10.0)
     split(tree, 20.0)
-    tree.next_node()
+    tree.select()
     split(tree, 30.0)
-    assert [tree.next_node().lower.value for _ in range(3)] == [20.0, 30.0, 30.0]
+    assert [tree.select().lower.value for _ in range(3)] == [20.0, 30.0, 30.0]
 
 
 def test_node_numbers_are_never_used_twice(tree):
     numbers = {0}
     for lower in range(5):
-        node = tree.next_node()
-        tree.put_back(node.number)
         split(tree, float(lower))
-        numbers.update(n.number for n in tree.state().nodes)
+        numbers.update(n.number for n in tree.__getstate__()["nodes"])
     assert numbers == set(range(11))
 
 
@@ -146,15 +170,15 @@ def test_a_restored_tree_goes_on_as_the_saved_one(tree):
     tree.offer(LABELS, 100.0, "given")
     split(tree, 10.0)
     split(tree, 20.0)
-    tree.abandon(tree.next_node().number)
-    tree.close(tree.next_node().number, ProvenBound(91.0))
-    running = tree.next_node()
-    other = Tree.restored(tree.state(), tree.tolerances)
+    tree.abandon(tree.select().number)
+    tree.close(tree.select().number, ProvenBound(91.0))
+    running = tree.select()
+    other = copy.deepcopy(tree)
     assert (other.lower, other.upper, other.n_lost) == (tree.lower, 100.0, 1)
     assert other.n_open == tree.n_open == other.n_waiting
-    assert other.next_node().number == running.number
+    assert other.select().number == running.number
     assert other.split(running.number, PAIR) == tree.split(running.number, PAIR)
-    numbers = [sorted(n.number for n in t.state().nodes) for t in (tree, other)]
+    numbers = [sorted(n.number for n in t.__getstate__()["nodes"]) for t in (tree, other)]
     assert numbers[0] == numbers[1]
 
 
@@ -171,22 +195,22 @@ def test_tolerances():
 
 
 def test_a_tree_without_a_clustering_is_exhausted_when_no_node_is_left(tree):
-    root = tree.next_node()
+    root = tree.select()
     assert (tree.lower, tree.gap, tree.is_exhausted) == (0.0, np.inf, False)
     tree.split(root.number, PAIR)
-    tree.drop(tree.next_node().number)
+    tree.drop(tree.select().number)
     assert (tree.n_open, tree.lower, tree.is_exhausted) == (1, 0.0, False)
-    tree.drop(tree.next_node().number)
+    tree.drop(tree.select().number)
     assert (tree.n_open, tree.is_closed, tree.is_exhausted) == (0, False, True)
-    assert Tree.restored(tree.state(), tree.tolerances).is_exhausted
+    assert copy.deepcopy(tree).is_exhausted
 
 
 def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted(tree):
-    tree.abandon(tree.next_node().number)
+    tree.abandon(tree.select().number)
     assert not tree.is_exhausted
     other = Tree(Node(), tree.tolerances)
     other.offer(LABELS, 5.0, "given")
-    other.drop(other.next_node().number)
+    other.drop(other.select().number)
     assert (other.is_closed, other.is_exhausted) == (True, False)
 
 

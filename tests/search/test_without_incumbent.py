@@ -26,9 +26,9 @@ from sdpbb.problem import (
 )
 from sdpbb.report import ProgressTable, summary
 from sdpbb.result import SolutionStatus, Termination
-from sdpbb.search.branch_and_bound import branch_and_bound
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import Progress
+from sdpbb.search.loop import branch_and_bound
 from sdpbb.search.node import Fixings, Node, NodeStatus
 from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
 from sdpbb.search.tolerances import Tolerances
@@ -291,7 +291,7 @@ def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
     assert evaluate(Node(), math.inf, context).status is NodeStatus.INFEASIBLE
     assert evaluate(Node(), 5.0, context).status is NodeStatus.INFEASIBLE
     tree = Tree(Node(fixings=Fixings(below=7.0)), context.tolerances)
-    tree.next_node()
+    tree.select()
     tree.drop(0)
     # Only clusterings cheaper than that are excluded.
     assert (tree.lower, tree.is_exhausted) == (7.0, False)

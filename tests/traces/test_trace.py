@@ -71,7 +71,7 @@ def progress(seconds: float, source: str = "") -> Progress:
 
 def split(tree: Tree, number: int, lower: float) -> None:
     """Replace the next node by two children with this bound."""
-    node = tree.next_node()
+    node = tree.select()
     assert node.number == number
     tree.update(replace(node, lower=ProvenBound(lower)))
     tree.split(number, PAIR)
@@ -86,12 +86,12 @@ def test_a_split_tells_of_both_children(tree):
 def test_every_way_to_leave_a_node_is_told(tree):
     split(tree, 0, 50.0)
     tree.take_news()
-    tree.next_node()
+    tree.select()
     tree.close(1, ProvenBound(95.0))
     split(tree, 2, 62.0)
-    tree.next_node()
+    tree.select()
     tree.drop(3)
-    tree.next_node()
+    tree.select()
     tree.abandon(4)
     assert [event for event in tree.take_news() if isinstance(event, NodeLeft)] == [
         NodeLeft(1, 95.0, CLOSED),
@@ -101,7 +101,7 @@ def test_every_way_to_leave_a_node_is_told(tree):
 
 
 def test_a_dropped_node_with_fixings_is_closed_and_not_infeasible(tree):
-    root = tree.next_node()
+    root = tree.select()
     tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
     tree.drop(0)
     assert tree.take_news() == [NodeLeft(0, 93.0, CLOSED)]

@@ -1,0 +1,114 @@
+"""The proof of a search, which is recorded while that goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.certified import BoundProof, FixingProof
+from sdpbb.search.node import NodeResult, NodeStatus, Pair
+from sdpbb.search.reporting import Watch
+from sdpbb.search.state import Search
+
+
+@stored
+@dataclass(frozen=True)
+class SplitEnd:
+    """The children of a node, by their positions in the proof."""
+
+    pair: Pair
+    together: int
+    apart: int
+
+
+@stored
+@dataclass
+class ProofNode:
+    """What is proven about a node, in the order in which it was proven.
+
+    end : its children, if it was split
+    is_infeasible : whether no clustering keeps its decisions and fixings
+    """
+
+    steps: list[BoundProof | FixingProof] = field(default_factory=list)
+    end: SplitEnd | None = None
+    is_infeasible: bool = False
+
+
+@stored
+@dataclass
+class Proof:
+    """The nodes of a search tree, with the evidence for all that is proven about them.
+
+    nodes : the root first, children after their parents
+    of_number : their positions by number; as text, as the keys of archives are
+    """
+
+    nodes: list[ProofNode] = field(default_factory=lambda: [ProofNode()])
+    of_number: dict[str, int] = field(default_factory=lambda: {"0": 0})
+
+    def node(self, number: int) -> ProofNode:
+        """Return the node of a number."""
+        return self.nodes[self.of_number[str(number)]]
+
+
+class ProofRecorder(Watch):
+    """Records the proof of a search whose bounds carry their evidence.
+
+    Attributes
+    ----------
+    proof : as far as the search has come
+    """
+
+    def __init__(self, proof: Proof | None = None) -> None:
+        """proof : of a search that goes on"""
+        self.proof = Proof() if proof is None else proof
+
+    def evaluated(
+        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+    ) -> None:
+        self.record_bound(number, result.proof)
+        self.record_fixings(number, result.fixing_proof)
+        if result.status is NodeStatus.INFEASIBLE:
+            self.record_infeasible(number)
+        if children is not None:
+            assert result.pair is not None
+            self.record_split(number, result.pair, *children)
+
+    def record_bound(self, number: int, proof: BoundProof | None) -> None:
+        """Record a bound of a node; of several for the same blocks only the best is kept."""
+        if proof is None:
+            return
+        steps = self.proof.node(number).steps
+        last = steps[-1] if steps else None
+        if not isinstance(last, BoundProof) or not _same(last.blocks, proof.blocks):
+            steps.append(proof)
+        elif proof.bound > last.bound:
+            steps[-1] = proof
+
+    def record_fixings(self, number: int, proof: FixingProof | None) -> None:
+        """Record pairs of points that are fixed in a node."""
+        if proof is not None and len(proof.excluded) + len(proof.far):
+            self.proof.node(number).steps.append(proof)
+
+    def record_infeasible(self, number: int = 0) -> None:
+        """Record that no clustering keeps the decisions and fixings of a node."""
+        self.proof.node(number).is_infeasible = True
+
+    def record_split(self, number: int, pair: Pair, together: int, apart: int) -> None:
+        """Record the children of a node."""
+        children = self._add_node(together), self._add_node(apart)
+        self.proof.node(number).end = SplitEnd(pair, *children)
+
+    def _add_node(self, number: int) -> int:
+        position = len(self.proof.nodes)
+        self.proof.nodes.append(ProofNode())
+        self.proof.of_number[str(number)] = position
+        return position
+
+
+def _same(blocks: NDArray[np.intp], others: NDArray[np.intp]) -> bool:
+    return blocks is others or np.array_equal(blocks, others)

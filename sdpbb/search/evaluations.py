@@ -1,0 +1,134 @@
+"""Evaluations of nodes under way: in slices, by a workforce, within the limits of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.result import Termination
+from sdpbb.search.evaluate import EvaluationContext, evaluate
+from sdpbb.search.limits import Limits, TimeBudget
+from sdpbb.search.node import Node, NodeResult
+from sdpbb.search.reporting import Reporter
+from sdpbb.search.state import Search
+from sdpbb.search.workforce import Workforce
+
+# Seconds of one task: a node is evaluated in slices, each of which returns all that the next one
+# needs. Between two, incumbents are exchanged, limits are kept, the user is told, and the state can
+# be saved. They grow with the run.
+SHORTEST_SLICE, LONGEST_SLICE, SLICE_SHARE = 0.5, 5.0, 0.1
+# Seconds between two looks at the limits while other processes work.
+LOOK = 0.1
+# Seconds that evaluations in other processes get when the time is over or the user has had enough;
+# they are abandoned then. Most come back: they know the time limit.
+GRACE = 0.5
+
+
+class Evaluations:
+    """Evaluations that are under way.
+
+    Attributes
+    ----------
+    limit : the limit that the run has reached, so that no evaluation begins any more, or None
+    """
+
+    def __init__(
+        self, context: EvaluationContext, limits: Limits, workforce: Workforce, reporter: Reporter
+    ) -> None:
+        self.limit: Termination | None = None
+        self._context = context
+        self._limits = limits
+        self._workforce = workforce
+        self._reporter = reporter
+        self._numbers: set[int] = set()  # of the nodes
+        self._urgent_since: float | None = None
+        # In this process: when a task has last looked at the limits, and its longest step.
+        self._looked_at, self._longest_step = 0.0, 0.0
+
+    def begin_round(self, search: Search) -> None:
+        """Look at the limits, and choose the processes that evaluate the next nodes."""
+        tree, n_nodes, seconds = search.tree, search.statistics.n_nodes, self._limits.seconds
+        if self.limit is None and tree.n_open:
+            self.limit = self._limits.reached(n_nodes)
+            if self.limit is None and self._context.is_without_bound and tree.n_due:
+                self.limit = Termination.MEMORY_LIMIT
+        if self._urgent_since is None and self._limits.urgent() is not None:
+            self._urgent_since = self._limits.seconds
+        if self.limit is None:
+            self._workforce.choose_pool(tree.n_due + tree.n_waiting, n_nodes, seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the run until now."""
+        return self._limits.seconds
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether a worker is free, and no limit has been reached."""
+        return self.limit is None and self._workforce.pool.n_free > 0
+
+    def begin(self, node: Node, search: Search) -> None:
+        """Have a node evaluated for a slice of time."""
+        self._numbers.add(node.number)
+        self._looked_at, self._longest_step = self._limits.seconds, 0.0
+        budget = self._budget(search)
+        self._workforce.pool.submit(
+            node.number, evaluate, node, search.tree.upper, self._context, budget
+        )
+        # In this process it is done by now.
+        self._note_step()
+        self._workforce.record_step_time(self._longest_step)
+
+    def _budget(self, search: Search) -> TimeBudget:
+        seconds = self._limits.seconds
+        slice_ = min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * seconds))
+        left = self._limits.time_limit - seconds
+        if not self._workforce.is_here:
+            return TimeBudget(slice_, left)
+
+        def is_cancelled() -> bool:
+            self._note_step()
+            self._reporter.stepped(search)
+            return self._limits.urgent() is not None
+
+        def take(labels: NDArray[np.intp], cost: float, source: str) -> None:
+            search.tree.offer(labels, cost, source)
+            self._reporter.found(search)
+
+        bounds = self._context.is_without_bound or not self._workforce.leaves_steps_to_others
+        return TimeBudget(slice_, left, is_cancelled, take, bounds)
+
+    def _note_step(self) -> None:
+        """A step of a task in this process has ended."""
+        now = self._limits.seconds
+        self._longest_step = max(self._longest_step, now - self._looked_at)
+        self._looked_at = now
+
+    @property
+    def have_ended(self) -> bool:
+        """Whether nothing is under way and nothing will be, or what is must be abandoned."""
+        if not self._numbers and (self.limit is not None or not self._workforce.is_starting):
+            return True
+        if self.limit is Termination.MEMORY_LIMIT:
+            return True
+        since = self._urgent_since
+        return since is not None and self._limits.seconds >= since + GRACE
+
+    def completed(self) -> Iterator[tuple[int, NodeResult | None]]:
+        """Wait a moment for results; yield them with the numbers of their nodes, and None for a
+        node that two workers have died of."""
+        try:
+            completions = self._workforce.wait(LOOK)
+        except MemoryError:
+            # Nobody knows whose it was. All nodes that are running stay as they are.
+            self.limit = Termination.MEMORY_LIMIT
+            return
+        for completion in completions:
+            self._numbers.remove(completion.key)
+            yield completion.key, None if completion.lost else completion.value
+
+    def shutdown(self) -> None:
+        """End all processes at once; evaluations under way are abandoned."""
+        self._workforce.shutdown()

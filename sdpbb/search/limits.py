@@ -1,0 +1,141 @@
+"""Limits of a run, and the time budgets of the evaluations in it."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.result import Termination
+
+
+class Sampled:
+    """A measurement that takes a while itself: repeated after `seconds` at the earliest, and the
+    last value until then."""
+
+    def __init__(self, measure: Callable[[], float], seconds: float = 1.0) -> None:
+        self._measure = measure
+        self._seconds = seconds
+        self._measured_at = -math.inf
+        self._last = math.nan
+
+    def __call__(self) -> float:
+        now = time.perf_counter()
+        if now - self._measured_at >= self._seconds:
+            self._last = self._measure()
+            self._measured_at = now
+        return self._last
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run: time, nodes, memory, and the user's wish.
+
+    time_limit : seconds since `started`, which for a resumed run lies as long ago as it has run
+    node_limit : nodes evaluated, or None
+    memory_limit : MiB of all processes of the run together, as `memory` measures them
+    interrupt : set by whoever wants the run to end
+    """
+
+    time_limit: float = math.inf
+    node_limit: int | None = None
+    memory_limit: float = math.inf
+    memory: Callable[[], float] = float
+    interrupt: threading.Event = field(default_factory=threading.Event)
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the run until now."""
+        return time.perf_counter() - self.started
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the time limit, at least a hundredth; None without one."""
+        if self.time_limit == math.inf:
+            return None
+        return max(0.01, self.time_limit - self.seconds)
+
+    def urgent(self) -> Termination | None:
+        """Return the reason to leave even a node that is being evaluated: at the end of its present
+        step in this process, and at once in another one."""
+        if self.interrupt.is_set():
+            return Termination.INTERRUPTED
+        if self.seconds >= self.time_limit:
+            return Termination.TIME_LIMIT
+        return None
+
+    def reached(self, n_nodes: int) -> Termination | None:
+        """Return the reason not to begin another node."""
+        if self.node_limit is not None and n_nodes >= self.node_limit:
+            return Termination.NODE_LIMIT
+        if self.memory_limit < math.inf and self.memory() > self.memory_limit:
+            return Termination.MEMORY_LIMIT
+        return self.urgent()
+
+
+def _never() -> bool:
+    return False
+
+
+def _nobody(labels: NDArray[np.intp], cost: float, source: str) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class TimeBudget:
+    """Time limits of an evaluation, from its beginning on; picklable without the two functions.
+
+    slice : seconds until it is left, after a step at least, to be continued
+    left : seconds until the run's end: not even a step is begun after it, and heuristics and
+        integer programmes are cut short
+    cancelled : asked between steps, for a caller in the same process
+    found : told of each better clustering of the points as it is found: labels, cost, source
+    bounds : whether the node is bounded, or only what comes before is done
+    started : when the evaluation was begun or continued, by the clock of its process
+    """
+
+    slice: float = math.inf
+    left: float = math.inf
+    cancelled: Callable[[], bool] = _never
+    found: Callable[[NDArray[np.intp], float, str], None] = _nobody
+    bounds: bool = True
+    started: float = math.nan
+
+    def begin(self) -> TimeBudget:
+        """Return the same budget, whose time runs from now on."""
+        return replace(self, started=time.perf_counter())
+
+    def is_over(self) -> bool:
+        """Return whether the slice has ended."""
+        return self.seconds >= self.slice or self.is_urgent()
+
+    def is_urgent(self) -> bool:
+        """Return whether the run is to end."""
+        return self.cancelled() or self.seconds >= self.left
+
+    def has_used(self, share: float) -> bool:
+        """Return whether this share of the time that was left is over, or the run is to end."""
+        return self.is_urgent() or self.seconds >= share * self.left
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the run's end, at least a hundredth; None without a limit."""
+        return None if self.left == math.inf else max(0.01, self.left - self.seconds)
+
+    def remainder(self) -> float:
+        """Return the seconds until the run's end, 0 once it is to end; inf without a limit."""
+        return 0.0 if self.is_urgent() else self.left - self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the evaluation was begun or continued."""
+        return time.perf_counter() - self.started
+
+
+ENDLESS = TimeBudget()

@@ -1,0 +1,139 @@
+"""Watches over a search, and the one that tells an observer of its progress."""
+
+from __future__ import annotations
+
+import math
+
+from sdpbb.search.events import Observer, Progress, WorkerLost
+from sdpbb.search.limits import Limits
+from sdpbb.search.node import NodeResult
+from sdpbb.search.state import Search
+
+# Seconds from one report to the next at most, and until the first one; and between reports of new
+# clusterings, of which heuristics find many within a moment.
+SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
+
+
+class Watch:
+    """Follows a search, and changes nothing in it; this one does nothing."""
+
+    def began(self, search: Search) -> None:
+        """The search begins, or goes on from where it was left."""
+
+    def evaluated(
+        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+    ) -> None:
+        """A result of a node's evaluation has been taken into the search, and the node been split
+        if there are children: the one in which the points of `result.pair` share a cluster, and the
+        one in which they do not."""
+
+    def lost(self, search: Search, number: int) -> None:
+        """A node has been given up, because two workers died of it."""
+
+    def round_ended(self, search: Search) -> None:
+        """All results that have come back have been taken."""
+
+    def ended(self, search: Search) -> None:
+        """The search has ended; nodes that are not finished are open."""
+
+
+class Watches(Watch):
+    """Several watches, called in their order."""
+
+    def __init__(self, *watches: Watch) -> None:
+        self._watches = watches
+
+    def began(self, search: Search) -> None:
+        for watch in self._watches:
+            watch.began(search)
+
+    def evaluated(
+        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+    ) -> None:
+        for watch in self._watches:
+            watch.evaluated(search, number, result, children)
+
+    def lost(self, search: Search, number: int) -> None:
+        for watch in self._watches:
+            watch.lost(search, number)
+
+    def round_ended(self, search: Search) -> None:
+        for watch in self._watches:
+            watch.round_ended(search)
+
+    def ended(self, search: Search) -> None:
+        for watch in self._watches:
+            watch.ended(search)
+
+
+class Reporter(Watch):
+    """Tells an observer of a search: `Progress` after each result, and now and then where there is
+    none; `NodeLeft`, `Branched` and `WorkerLost`."""
+
+    def __init__(self, observer: Observer, limits: Limits) -> None:
+        self._observer = observer
+        self._limits = limits
+        self._began_at = limits.seconds
+        self._reported_at: float | None = None
+        self._upper = math.inf  # the cost of the incumbent that was reported last
+        self._n_cuts = 0  # of the node evaluated last
+
+    def began(self, search: Search) -> None:
+        # A clustering that the user has given is news.
+        if search.tree.source == "start" and not search.statistics.n_nodes:
+            self._report(search)
+        self._upper = search.tree.upper
+
+    def stepped(self, search: Search) -> None:
+        """An evaluation in this process goes on: report that, where nothing else has been reported
+        for a while."""
+        is_first = self._reported_at is None
+        if self._seconds_of_silence >= (FIRST_REPORT if is_first else SILENCE):
+            self._report(search)
+
+    def found(self, search: Search) -> None:
+        """An evaluation in this process has found a clustering, and goes on."""
+        is_new = search.tree.upper < self._upper
+        if is_new and self._seconds_of_silence >= BETWEEN_CLUSTERINGS:
+            self._report(search)
+
+    def evaluated(
+        self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
+    ) -> None:
+        self._n_cuts = result.n_cuts
+        self._report(search)
+
+    def lost(self, search: Search, number: int) -> None:
+        self._observer(WorkerLost(number))
+
+    def round_ended(self, search: Search) -> None:
+        for event in search.tree.take_news():
+            self._observer(event)
+        self.stepped(search)
+
+    def ended(self, search: Search) -> None:
+        for event in (*search.tree.take_news(), *search.tree.open_nodes()):
+            self._observer(event)
+
+    @property
+    def _seconds_of_silence(self) -> float:
+        """Seconds since the last report, or since the search began."""
+        last = self._began_at if self._reported_at is None else self._reported_at
+        return self._limits.seconds - last
+
+    def _report(self, search: Search) -> None:
+        tree, seconds = search.tree, self._limits.seconds
+        self._reported_at = seconds
+        self._observer(
+            Progress(
+                seconds=seconds,
+                n_nodes=search.statistics.n_nodes,
+                n_open=tree.n_open,
+                lower=tree.lower,
+                upper=tree.upper,
+                gap=tree.gap,
+                n_cuts=self._n_cuts,
+                source=tree.source if tree.upper < self._upper else "",
+            )
+        )
+        self._upper = tree.upper

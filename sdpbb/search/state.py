@@ -1,0 +1,64 @@
+"""The state of a search: its tree, and its counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sdpbb.archive.stored import stored
+from sdpbb.search.node import NodeResult, NodeStatus, Pair
+from sdpbb.search.tree import Tree
+
+
+@stored
+@dataclass
+class SearchStatistics:
+    """Counters of a search, and figures of its root, which are set when that is left.
+
+    n_fixed counts the pairs fixed, n_lost the nodes given up because they ended two workers.
+    root_lower_bound is None if the root holds no clustering, root_gap if none was known by then.
+    """
+
+    n_nodes: int = 0
+    n_iterations: int = 0
+    n_fixed: int = 0
+    n_lost: int = 0
+    root_lower_bound: float | None = None
+    root_gap: float | None = None
+    root_seconds: float | None = None
+
+
+@stored
+@dataclass
+class Search:
+    """The state of a search, as a checkpoint holds it."""
+
+    tree: Tree
+    statistics: SearchStatistics = field(default_factory=SearchStatistics)
+
+    def bound(self, number: int, result: NodeResult, seconds: float) -> Pair | None:
+        """Take what the evaluation of a running node has found and proven; return the pair to split
+        it by, if it is to be split.
+
+        seconds : of the run until now
+        """
+        self.statistics.n_iterations += result.n_iterations
+        self.statistics.n_fixed += len(result.fixings)
+        pair = self.tree.bound(number, result)
+        if result.status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
+            self._count(number, seconds)
+        return pair
+
+    def lose(self, number: int, seconds: float) -> None:
+        """Give up a running node, which has ended two workers."""
+        self.tree.abandon(number)
+        self.statistics.n_lost += 1
+        self._count(number, seconds)
+
+    def _count(self, number: int, seconds: float) -> None:
+        """Count a node, whose evaluation has ended."""
+        statistics, tree = self.statistics, self.tree
+        statistics.n_nodes += 1
+        if number == 0:
+            statistics.root_lower_bound = None if tree.is_exhausted else tree.lower
+            statistics.root_gap = None if tree.labels is None else tree.gap
+            statistics.root_seconds = seconds
