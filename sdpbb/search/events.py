@@ -1,4 +1,4 @@
-"""What an observer of a run is told. The engine prints nothing itself."""
+"""Events of a run, which its observer is told. The engine prints nothing itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdpbb.result import Result
 
 @dataclass(frozen=True)
 class Resumed:
-    """Where a run goes on from.
+    """The state from which a run goes on.
 
     path : the checkpoint
     n_nodes, n_open, seconds : nodes evaluated, nodes open, and seconds spent until then
@@ -79,7 +79,7 @@ class Progress:
 
 
 class NodeEnd(Enum):
-    """How a node was left."""
+    """The end of a node."""
 
     BRANCHED = "branched"
     """It was replaced by two, which `Branched` tells of."""
@@ -147,7 +147,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class CertificateWritten:
-    """What a run has proven is in a file of so many bytes."""
+    """The certificate of the run has been written: a file of so many bytes."""
 
     path: str
     n_bytes: int
@@ -169,11 +169,11 @@ Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The observer of those who do not want to know."""
+    """Observer that does nothing."""
 
 
 def all_of(*observers: Observer) -> Observer:
-    """An observer that tells each of these, in their order."""
+    """Return an observer that tells each of these, in their order."""
 
     def tell(event: Event) -> None:
         for observer in observers:

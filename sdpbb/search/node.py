@@ -1,4 +1,4 @@
-"""Nodes of the tree, and what comes of evaluating one."""
+"""Nodes of the search tree, and results of their evaluation."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ def _no_pairs() -> NDArray[np.intp]:
 @stored
 @dataclass(frozen=True, eq=False)
 class Fixings:
-    """Pairs of points, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering of a
-    node that costs less than `below`; and numbers (n,) of components that no cluster of such a
-    clustering is across, or None for a single one."""
+    """Facts about every clustering of a node that costs less than `below`.
+
+    must_link, cannot_link : (p, 2) and (q, 2) pairs of points that share a cluster, or do not
+    components : (n,) the component of each point, where every cluster is inside of one; None for a
+        single component
+    """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -39,7 +42,7 @@ class Fixings:
         return 1 if self.components is None else int(self.components.max()) + 1
 
     def __len__(self) -> int:
-        """The number of pairs, and of components but the first."""
+        """Return the number of pairs, and of components but the first."""
         return len(self.must_link) + len(self.cannot_link) + self.n_components - 1
 
     def __add__(self, other: Fixings) -> Fixings:
@@ -54,7 +57,7 @@ class Fixings:
 def _refined(
     one: NDArray[np.intp] | None, other: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """(n,) components that are inside of a component of both."""
+    """Return the components (n,) of which each is in one component of both."""
     if one is None or other is None:
         return other if one is None else one
     return by_first_occurrence(one * (int(other.max()) + 1) + other)
@@ -63,11 +66,12 @@ def _refined(
 @stored
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A set of clusterings: those of the instance that keep further must-links and cannot-links.
+    """A node of the search tree: the clusterings of the instance that keep further must-links and
+    cannot-links.
 
     number : in order of creation, 0 for the root
     must_link, cannot_link : the decisions on the way here, as pairs of points
-    fixings : what is known about the clusterings worth looking for; no bound of this node or of its
+    fixings : facts about the clusterings worth looking for; no bound of this node or of its
         descendants proves more than fixings.below
     blocks : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
         the root
@@ -75,7 +79,7 @@ class Node:
         and likely the node's; constraints on clusters they may violate
     lower : proven for every clustering of the node; the parent's, until the node is evaluated
     warm_start : the bounding method's, from the parent
-    state : where the node's evaluation was left, or None if it has not begun
+    state : from which the node's evaluation goes on, or None if it has not begun
     """
 
     number: int = 0
@@ -89,15 +93,15 @@ class Node:
     state: EvaluationState | None = None
 
     def proven(self, bound: ProvenBound) -> ProvenBound:
-        """What a bound on the clusterings that keep this node's decisions says about all that the
-        node stands for."""
+        """Return the bound of the node that follows from one of the clusterings that keep its
+        decisions and fixings."""
         return max(self.lower, min(bound.bare(), ProvenBound(self.fixings.below)))
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class EvaluationState:
-    """Where the evaluation of a node was left, so that it goes on as if it had not been.
+    """The state of a node's evaluation, from which it goes on as if it had not been left.
 
     bounding : the bounding method's own state, or None before its first iteration
     n_heuristics : heuristics run so far, the one before the bounding included
@@ -121,13 +125,13 @@ class NodeStatus(Enum):
 class NodeResult:
     """The result of evaluating a node for a while.
 
-    lower : proven for every clustering of the node (its parent's at least)
+    lower : proven for every clustering of the node; its parent's at least
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
     blocks, feasible : the blocks that were bounded, and labels that keep the node's must-links and
         cannot-links, where known
-    state : for UNFINISHED, where the evaluation was left
-    warm_start : for BRANCH and FIXED, what comes next starts from
+    state : for UNFINISHED, from which the evaluation goes on
+    warm_start : for BRANCH and FIXED, for the children, or the node itself
     pair : for BRANCH, the points to branch on
     fixings : for BRANCH and FIXED, what was fixed besides what was before
     n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now

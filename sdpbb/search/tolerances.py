@@ -14,8 +14,8 @@ from sdpbb.result import PRECISION
 @stored
 @dataclass(frozen=True)
 class Tolerances:
-    """When a bound meets an upper bound: relative to that, and to nothing else. Coordinates are
-    exact numbers, so that a cost is 0 where points coincide, and only there.
+    """Comparisons between bounds and costs, relative to the cost, and to nothing else. Coordinates
+    are exact numbers, so that a cost is 0 where points coincide, and only there.
 
     gap : relative, as (upper - lower) / upper; below PRECISION it counts as PRECISION
     """
@@ -23,7 +23,7 @@ class Tolerances:
     gap: float
 
     def cutoff(self, upper: float) -> float:
-        """The least bound that closes a node when `upper` is the cost of the incumbent."""
+        """Return the least bound that closes a node when `upper` is the cost of the incumbent."""
         if not np.isfinite(upper):
             return upper
         # A few units in the last place inside, so that the gap, computed again, is not above it.
@@ -31,10 +31,10 @@ class Tolerances:
         return upper - relative * upper
 
     def closes(self, bound: ProvenBound, upper: float) -> bool:
-        """Whether no clustering of a node with this bound is better than the incumbent by more
-        than the tolerance."""
+        """Return whether no clustering of a node with this bound beats the incumbent by more than
+        the tolerance."""
         return bound.value >= self.cutoff(upper)
 
     def improves(self, cost: float, upper: float) -> bool:
-        """Whether a clustering is to replace the incumbent."""
+        """Return whether a clustering is to replace the incumbent."""
         return cost < upper

@@ -1,4 +1,4 @@
-"""The open nodes, the incumbent and the global lower bound."""
+"""The search tree: its open nodes, the incumbent and the global lower bound."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdpbb.search.tolerances import Tolerances
 @stored
 @dataclass(init=False, eq=False)
 class Tree:
-    """What is proven about the whole instance.
+    """The search tree, and the bound that it proves for the whole instance.
 
     Every clustering is in an open node, in a running one, in one that was closed or in one that was
     lost; so the least of these nodes' bounds is a bound for all. Nodes closed by the tolerance
@@ -125,12 +125,12 @@ class Tree:
         return self.labels is None and self.lower == math.inf
 
     def take_news(self) -> list[NodeEvent]:
-        """What has become of nodes since this was asked before."""
+        """Return the events of nodes since the last call."""
         news, self._news = self._news, []
         return news
 
     def open_nodes(self) -> list[NodeLeft]:
-        """The nodes not finished yet, as an observer is told of them at the end of a run."""
+        """Return the events of the nodes that are not finished when a run ends."""
         return [
             NodeLeft(node.number, node.lower.value, NodeEnd.OPEN) for node in self._unfinished()
         ]
@@ -151,7 +151,7 @@ class Tree:
         return node
 
     def running(self, number: int) -> Node:
-        """A running node, with all that is known about it."""
+        """Return a running node, with all that is known about it."""
         return self._running[number]
 
     def bound(self, number: int, result: NodeResult) -> Pair | None:
@@ -175,25 +175,25 @@ class Tree:
         return None
 
     def update(self, node: Node) -> None:
-        """More is known about a running node: a better bound, a state, fixings."""
+        """Replace a running node by one with a better bound, a state, or fixings."""
         assert node.lower >= self._running[node.number].lower
         self._running[node.number] = node
 
     def close(self, number: int, lower: ProvenBound) -> None:
-        """To the tolerance, no clustering of a running node with this bound beats the incumbent."""
+        """Close a running node: to the tolerance, none of its clusterings beats the incumbent."""
         assert self.tolerances.closes(lower, self.upper)
         del self._running[number]
         self._closed = min(self._closed, lower.value)
         self._news.append(_finished(number, lower.value))
 
     def drop(self, number: int) -> None:
-        """No clustering keeps the decisions and fixings of a running node."""
+        """Drop a running node, as no clustering keeps its decisions and fixings."""
         node = self._running.pop(number)
         self._closed = min(self._closed, node.fixings.below)
         self._news.append(_finished(number, node.fixings.below))
 
     def abandon(self, number: int) -> None:
-        """A running node cannot be evaluated: the bound it has is all that will be known."""
+        """Give up a running node: the bound it has is all that will be known."""
         lower = self._running.pop(number).lower.value
         self._lost = (*self._lost, lower)
         self._news.append(NodeLeft(number, lower, NodeEnd.LOST))
@@ -213,7 +213,7 @@ class Tree:
         return number
 
     def offer(self, labels: NDArray[np.intp] | None, cost: float, source: str) -> bool:
-        """Take a clustering if it improves the incumbent; whether it did."""
+        """Take a clustering if it improves the incumbent; return whether it does."""
         if labels is None or not self.tolerances.improves(cost, self.upper):
             return False
         self.upper, self.labels, self.source = cost, labels, source
@@ -221,7 +221,7 @@ class Tree:
         return True
 
     def _close_open_nodes(self) -> None:
-        """Close what the incumbent allows, which also frees the warm starts held for it."""
+        """Close open nodes by the incumbent, which also frees their warm starts."""
         cutoff = self.tolerances.cutoff(self.upper)
         closed = [(bound, number) for bound, number, _ in self._open if bound >= cutoff]
         self._closed = min([self._closed, *(bound for bound, _ in closed)])
@@ -235,13 +235,13 @@ class Tree:
 
 
 def _finished(number: int, lower: float) -> NodeLeft:
-    """A node that nothing is left of, with what is proven for its clusterings: inf if there are
-    none, whatever they cost."""
+    """Return the event of a node that is finished, with its bound: inf if it holds no clustering,
+    whatever it costs."""
     return NodeLeft(number, lower, NodeEnd.INFEASIBLE if lower == math.inf else NodeEnd.CLOSED)
 
 
 def advanced(node: Node, result: NodeResult) -> Node:
-    """A node after an evaluation, with all that it gave: what comes next starts from there."""
+    """Return a node after an evaluation, with all of the result that it goes on from."""
     return replace(
         with_fixings(node, result.fixings),
         blocks=node.blocks if result.blocks is None else result.blocks,
@@ -253,20 +253,21 @@ def advanced(node: Node, result: NodeResult) -> Node:
 
 
 def _warm_start(node: Node, result: NodeResult) -> Any:
-    """What is next bounded from: the result's, or else the node's, unless components have been
-    moved since. Dual values in other coordinates, which may be far larger, are of no use."""
+    """Return the warm start of the next bound: the result's, or else the node's, unless components
+    have been moved since. Dual values in other coordinates, which may be far larger, are of no
+    use."""
     if result.warm_start is None and result.fixings.components is None:
         return node.warm_start
     return result.warm_start
 
 
 def with_fixings(node: Node, fixings: Fixings) -> Node:
-    """A node with further pairs fixed; it starts again from its warm start."""
+    """Return a node with further fixings; it starts again from its warm start."""
     return replace(node, fixings=node.fixings + fixings, state=None)
 
 
 def child(node: Node, pair: Pair, together: bool) -> Node:
-    """The child of a node (as `advanced`) in which two points share a cluster, or do not."""
+    """Return the child of a node (as `advanced`) in which two points share a cluster, or do not."""
     return replace(
         node,
         must_link=(*node.must_link, pair) if together else node.must_link,

@@ -19,14 +19,14 @@ MOST_CONIC = 30
 
 
 class Workforce:
-    """This process, and others that take over from it for good once they have begun:
+    """The processes of a run: this one, and others that take over for good once they have begun:
 
     - several, when the tree has work for two;
     - at least one, when a step takes so long that the limits of the run could not be kept here.
 
     Attributes
     ----------
-    pool : where tasks go now
+    pool : of the processes that get the tasks now
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Workforce:
         here : a pool over this process
         others : makes a pool over other processes
         several : whether that has workers for more than one task
-        has_long_steps : whether it is known that steps take long
+        has_long_steps : whether steps are known to take long
         """
         self.pool = here
         self._here = here
@@ -108,22 +108,22 @@ class Workforce:
         return self._others
 
     def _start_workers(self, n: int) -> None:
-        """Have the first n workers begin; they have when these tasks are done."""
+        """Start the first n workers; they have begun when these tasks are done."""
         others = self._pool_of_others()
         while self._n_started < n and others.n_free:
             self._n_started += 1
             others.submit(-self._n_started, _start_worker)
 
     def wait(self, seconds: float) -> list[Completion]:
-        """What has come back; waits so long at most where others work."""
+        """Return the tasks completed; waits so long at most where others work."""
         return [completion for completion in self.pool.wait(seconds) if completion.key >= 0]
 
     def shutdown(self) -> None:
-        """End all processes at once; what is under way is lost."""
+        """End all processes at once; tasks under way are lost."""
         self._here.shutdown()
         if self._others is not None:
             self._others.shutdown()
 
 
 def _start_worker() -> None:
-    """The first task of another process, done when that has begun."""
+    """No-op task that starts a worker."""
