@@ -78,7 +78,7 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold():
     root = Path(sdpbb.__file__).parents[1]
     sources = [*(root / "sdpbb").rglob("*.py"), *(root / "heuristics").rglob("*.py")]
     registering = {
-        ".".join(source.relative_to(root).with_suffix("").parts)
+        ".".join(source.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         for source in sources
         if re.search(r"^@stored$", source.read_text(encoding="utf-8"), re.MULTILINE)
     }
