@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
+from heuristics.assignment.parameters import IntegerSolver
 from heuristics.candidates import (
     all_distances,
     distances_to,
@@ -324,7 +325,9 @@ def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
     return float(graph.constant + apart + linked)
 
 
-def assignment_parameters(solver: str, assignment_time_limit: float) -> AssignmentParameters:
+def assignment_parameters(
+    solver: IntegerSolver, assignment_time_limit: float
+) -> AssignmentParameters:
     """How assignment steps are solved, or a ParameterError with the names the methods use."""
     if not isinstance(assignment_time_limit, (int, float)) or not assignment_time_limit > 0:
         raise ParameterError(

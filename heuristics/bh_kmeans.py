@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
 from heuristics.assignment import pair_graph
+from heuristics.assignment.parameters import IntegerSolver
 from heuristics.kmeans import unconstrained
 from heuristics.method import Clock, Found, Heuristic, Soft, check_integer, check_positive
 from sdpbb.errors import InstanceError
@@ -47,7 +48,7 @@ class BHKMeans(Heuristic):
         start: str = "k-means++",
         max_iterations: int = 1000,
         assignment_time_limit: float = 200.0,
-        solver: str = "auto",
+        solver: IntegerSolver = "auto",
         time_limit: float = math.inf,
     ) -> None:
         """

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
 from heuristics.assignment import pair_graph
+from heuristics.assignment.parameters import IntegerSolver
 from heuristics.method import Clock, Found, Heuristic, check_integer
 from sdpbb.problem import Infeasibility, Instance, contract
 
@@ -40,7 +41,7 @@ class BLPKM(Heuristic):
         start: str = "k-means++",
         max_iterations: int = 1000,
         assignment_time_limit: float = 200.0,
-        solver: str = "auto",
+        solver: IntegerSolver = "auto",
         time_limit: float = math.inf,
     ) -> None:
         """

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
 from heuristics.assignment import pair_graph
+from heuristics.assignment.parameters import IntegerSolver
 from heuristics.method import (
     Clock,
     Found,
@@ -57,7 +58,7 @@ class PCCC(Heuristic):
         start: str = "k-means++",
         max_iterations: int = 1000,
         assignment_time_limit: float = 200.0,
-        solver: str = "auto",
+        solver: IntegerSolver = "auto",
         time_limit: float = math.inf,
     ) -> None:
         """

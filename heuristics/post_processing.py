@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment, pair_graph
+from heuristics.assignment.parameters import IntegerSolver
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Clock, Found, Heuristic, begin, check_integer
 from heuristics.result import Stop
@@ -38,7 +39,7 @@ class PostProcessing(Heuristic):
         membership: ArrayLike | None = None,
         n_starts: int = 1,
         max_iterations: int = 300,
-        solver: str = "auto",
+        solver: IntegerSolver = "auto",
         time_limit: float = math.inf,
     ) -> None:
         """

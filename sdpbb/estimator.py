@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.interruption import Interrupted
-from sdpbb.parameters import SolverParameters
+from sdpbb.parameters import Bounding, SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import check_exact
 from sdpbb.problem.frames import check_numbers, distinct_columns, is_frame, left_out_columns
@@ -94,7 +94,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         *,
         gap: float = 1e-4,
         time_limit: float | None = None,
-        bounding: str = "hybrid",
+        bounding: Bounding = "hybrid",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         index_column: str | None = None,

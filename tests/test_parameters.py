@@ -1,12 +1,47 @@
 import json
 import math
+from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp.parameters import SdpParameters
+from heuristics.parameters import MultiStartParameters
+from sdpbb.batch import BatchParameters
+from sdpbb.bounds.colgen.parameters import (
+    CentreParameters,
+    EnumerationParameters,
+    GenerationParameters,
+    MasterParameters,
+    PricingParameters,
+    StabilisationParameters,
+)
+from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
+from sdpbb.bounds.sdp.parameters import (
+    AdmmParameters,
+    Patience,
+    SdpParameters,
+    SpectrumParameters,
+)
+from sdpbb.declaration import declarations, own_declarations, value_text
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
+from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
+
+HUGE = 10**5000
+SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}
+# Numbers of cuts, or of their parts, that memory is reserved for before any is found.
+ALLOCATED = [
+    (TriangleCuts, "per_arm"),
+    (StarCuts, "leaves"),
+    (PentagonCuts, "cycles"),
+    (PentagonCuts, "copies"),
+]
 
 
 @pytest.mark.parametrize(
@@ -64,3 +99,196 @@ def test_defaults_are_kept():
     parameters = SolverParameters()
     assert (parameters.time_limit, parameters.node_limit) == (math.inf, None)
     assert parameters.sdp == SdpParameters()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (GenerationParameters, {"max_columns_per_round": math.nan}),
+        (ComplementCuts, {"per_block": 1.0}),
+        (StarCuts, {"per_block": 5e-324}),
+        (TriangleCuts, {"per_arm": 1e308}),
+        (TriangleCuts, {"per_pair": 2**63}),
+        *((family, {name: 1001}) for family, name in ALLOCATED),
+        (SpectrumParameters, {"buffer": math.nan}),
+        (SpectrumParameters, {"cap": math.inf}),
+        (SpectrumParameters, {"cap": 1e10}),
+        (SpectrumParameters, {"degree": 9}),
+        (PricingParameters, {"nodes_per_slice": 2**63}),
+        (PricingParameters, {"climbing_effort": 1e308}),
+        (AdmmParameters, {"penalty_step": 1e308}),
+        (AdmmParameters, {"penalty": 1e308}),
+        (AdmmParameters, {"penalty": 5e-324}),
+        (SolverParameters, {"seed": -HUGE}),
+        (SolverParameters, {"seed": HUGE}),
+        (SolverParameters, {"seed": 2**128}),
+        (SolverParameters, {"node_limit": 2**63}),
+        (SolverParameters, {"workers": HUGE}),
+        (SolverParameters, {"gap": HUGE}),
+        (SolverParameters, {"bounding": HUGE}),
+        (BatchParameters, {"workers": HUGE}),
+        (BatchParameters, {"workers": -HUGE}),
+        (BatchParameters, {"grace": -HUGE}),
+        (BatchParameters, {"grace": True}),
+        (BatchParameters, {"resume": 1}),
+        (HeuristicSchedule, {"iterations": (60, math.nan)}),
+        (SearchParameters, {"fixing": None}),
+        (MultiStartParameters, {"n_starts": 2**31}),
+        (MultiStartParameters, {"assignment_time_limit": math.nan}),
+    ],
+    **SHORT,
+)
+def test_values_that_once_ended_runs_are_refused(kind, values):
+    name = next(iter(values))
+    with pytest.raises(ParameterError, match=rf"^{name} = [^\n]+: expected [^\n]+$"):
+        kind(**values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (HybridParameters, {"small": math.inf, "high": math.inf}),
+        (CentreParameters, {"small": math.inf, "large": math.inf, "high": math.inf}),
+        (EnumerationParameters, {"max_gap": math.inf}),
+        (MultiStartParameters, {"assignment_time_limit": math.inf}),
+        (SolverParameters, {"seed": 2**128 - 1, "node_limit": 2**63 - 1}),
+        (SpectrumParameters, {"cap": 1e9, "degree": 8}),
+        *((family, {name: 1000}) for family, name in ALLOCATED),
+        (AdmmParameters, {"penalty_step": 10}),
+        (AdmmParameters, {"penalty": 1e-6}),
+    ],
+    **SHORT,
+)
+def test_the_ends_of_domains_are_in_them(kind, values):
+    made = kind(**values)
+    assert {name: getattr(made, name) for name in values} == values
+
+
+def components(value):
+    """A dataclass and all that it is composed of."""
+    yield value
+    for part in fields(value):
+        if is_dataclass(getattr(value, part.name)):
+            yield from components(getattr(value, part.name))
+
+
+COMPONENTS = {type(part): part for part in components(SolverParameters())}
+SLOTS = [
+    (part, each.name) for part in (*COMPONENTS.values(), BatchParameters()) for each in fields(part)
+]
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.sampled_from([2**31, 2**63, 1e308, 5e-324, "x", "", {}, np.nan, 1j]),
+    st.sampled_from([5000, 6000]).map(lambda digits: -(10**digits)),
+    st.sampled_from([np.zeros((9, 9)), np.array(["box", "none"]), np.float32(2), np.int64(2)]),
+)
+
+
+def test_all_components_are_looked_at():
+    expected = {SdpParameters, SpectrumParameters, Patience, MasterParameters, SearchParameters}
+    assert {*expected, StabilisationParameters, MultiStartParameters} < {*COMPONENTS}
+
+
+def made_or_told(part, name, value):
+    try:
+        return replace(part, **{name: value})
+    except ParameterError as error:
+        return str(error)
+
+
+@given(st.sampled_from(SLOTS), ANYTHING)
+def test_any_value_is_stored_as_a_plain_one_or_refused_in_one_line(slot, value):
+    part, name = slot
+    made = made_or_told(part, name, value)
+    if isinstance(made, str):
+        assert len(made.splitlines()) == 1
+        return
+    kept, was = getattr(made, name), getattr(part, name)
+    if was is None or name in ("node_limit", "dask"):
+        assert kept is None or type(kept) in (int, str)
+    else:
+        assert type(kept) is type(was)
+    if type(kept) is float:
+        assert not math.isnan(kept)
+
+
+@pytest.mark.parametrize(
+    "part", [*COMPONENTS.values(), BatchParameters()], ids=lambda part: type(part).__name__
+)
+def test_no_count_may_be_a_fraction(part):
+    for name in (each.name for each in fields(part)):
+        if type(getattr(part, name)) is int:
+            for value in (1.0, math.nan, 1e308, HUGE, -HUGE):
+                with pytest.raises(ParameterError, match=f"^{name} = "):
+                    replace(part, **{name: value})
+
+
+DECLARED = [
+    (kind, each)
+    for kind in (*COMPONENTS, BatchParameters)
+    for each in own_declarations(kind).values()
+]
+
+
+def beside(bound, is_integer):
+    """The nearest values below and above a bound."""
+    if is_integer:
+        return bound - 1, bound + 1
+    return math.nextafter(bound, -math.inf), math.nextafter(bound, math.inf)
+
+
+def right(part, name, value):
+    try:
+        replace(part, **{name: value})
+    except ParameterError as error:
+        # In its domain, but not beside the others as they are by default.
+        return "at most max_alpha" in str(error) or "at least bound_period" in str(error)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared"), DECLARED, ids=lambda value: getattr(value, "__name__", None)
+)
+def test_domains_end_at_their_bounds(kind, declared):
+    part, name, domain = (
+        {**COMPONENTS, BatchParameters: BatchParameters()}[kind],
+        declared.name,
+        declared.domain,
+    )
+    for bound, is_in, out in (
+        (domain.ge, True, 0),
+        (domain.gt, False, 0),
+        (domain.le, True, 1),
+        (domain.lt, False, 1),
+    ):
+        if bound is not None:
+            values = beside(bound, int in declared.kinds)
+            assert right(part, name, bound) == is_in
+            assert not right(part, name, values[out])
+            assert right(part, name, values[1 - out])
+    if float in declared.kinds:
+        assert right(part, name, math.inf) == domain.infinite
+
+
+def test_every_parameter_is_declared():
+    for declared in declarations(SolverParameters):
+        assert declared.help.endswith("."), declared.path
+    for _, declared in DECLARED:
+        assert declared.help.endswith("."), declared
+        assert not declared.reason or declared.reason.endswith("."), declared
+
+
+def test_defaults_keep_their_types():
+    for part in COMPONENTS.values():
+        assert replace(part) == part
+
+
+def test_parameters_survive_a_file(tmp_path):
+    changed = SolverParameters(gap=0.5).updated({"sdp.root.iterations": 7, "node_limit": 3})
+    for number, parameters in enumerate((SolverParameters(), changed)):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(parameters.to_toml(), encoding="utf-8")
+        assert SolverParameters.load(path) == parameters

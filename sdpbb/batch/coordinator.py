@@ -29,7 +29,7 @@ from sdpbb.batch.job import Job
 from sdpbb.batch.manifest import read_manifest
 from sdpbb.batch.outcome import BatchResult
 from sdpbb.batch.row import Row, RowStatus
-from sdpbb.domains import as_integer, as_number, check_fields, wrong
+from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
 from sdpbb.interruption import interruptible
 from sdpbb.problem.textfile import FilePath
@@ -50,19 +50,8 @@ SILENCE = 10.0
 
 
 @dataclass(frozen=True)
-class BatchParameters:
-    """How a batch is done.
-
-    Parameters
-    ----------
-    workers : processes, each of which works on one job at a time, >= 1
-    resume : whether the folder may hold results, of which those that settle a job are kept
-        (`Row.settles`)
-    labels : whether labels are written
-    certificates : whether the proof of each run is written (`sdpbb.solve(certificate=...)`); with
-        `resume`, jobs that have none are done again
-    grace : seconds after its time limit, or after an interrupt, that a job may take until its
-        process is killed, >= 0
+class BatchParameters(Parameters):
+    """Parameters of a batch.
 
     Raises
     ------
@@ -70,19 +59,24 @@ class BatchParameters:
         One line that begins with the parameter's name and " = ".
     """
 
-    workers: int = 1
-    resume: bool = False
-    labels: bool = True
-    grace: float = 20.0
-    certificates: bool = False
-
-    def __post_init__(self) -> None:
-        workers, grace = as_integer(self.workers), as_number(self.grace)
-        if workers is None or workers < 1:
-            raise wrong("workers", self.workers, "an integer >= 1")
-        if grace is None or not 0.0 <= grace < math.inf:
-            raise wrong("grace", self.grace, "seconds >= 0")
-        check_fields(self)
+    workers: int = parameter(1, "Processes, each of which works on one instance at a time.", ge=1)
+    resume: bool = parameter(
+        False,
+        "Whether the folder may hold results: what has an answer is kept, and what was stopped by "
+        "limits that are no higher now; everything else is done again.",
+    )
+    labels: bool = parameter(True, "Write labels.")
+    grace: float = parameter(
+        20.0,
+        "Kill the process of an instance that has not come back this many seconds after its time "
+        "limit, or after an interrupt.",
+        ge=0,
+        unit="seconds",
+    )
+    certificates: bool = parameter(
+        False,
+        "Write a proof of each result; with resume, instances that have none are done again.",
+    )
 
 
 def run_batch(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdpbb.batch.errors import BatchError
-from sdpbb.domains import value_text
+from sdpbb.declaration import value_text
 from sdpbb.problem.textfile import is_integer, is_number, shown
 
 _TEXT = "a text that is not empty"

@@ -10,11 +10,11 @@ import os
 import stat
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, get_args
 
-from sdpbb.bounds.sdp.parameters import SOLVERS, SdpParameters
+from sdpbb.bounds.sdp.parameters import SdpParameters, SdpSolver
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.parameters import Bounding, SolverParameters
 from sdpbb.problem.files.constraint_formats import check_format
 from sdpbb.problem.textfile import shown
 
@@ -56,8 +56,8 @@ class Job:
     drop: tuple[str, ...] = ()
     gap: float = 1e-4
     seed: int = 0
-    bounding: str = "hybrid"
-    sdp_solver: str = "admm"
+    bounding: Bounding = "hybrid"
+    sdp_solver: SdpSolver = "admm"
     time_limit: float | None = None
     node_limit: int | None = None
     memory_limit: float | None = None
@@ -69,8 +69,8 @@ class Job:
             raise ParameterError(f"k = {self.k!r}: expected an integer >= 1")
         if self.constraints_format is not None:
             check_format(self.constraints_format)
-        if self.sdp_solver not in SOLVERS:
-            expected = f"expected one of {', '.join(SOLVERS)}"
+        if self.sdp_solver not in (solvers := get_args(SdpSolver)):
+            expected = f"expected one of {', '.join(solvers)}"
             raise ParameterError(f"sdp_solver = {self.sdp_solver!r}: {expected}")
         checked = self.solver_parameters()
         limits = {name: _finite_or_none(getattr(checked, name)) for name in _LIMITS}

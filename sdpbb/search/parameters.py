@@ -1,46 +1,41 @@
-"""The numbers of the search. Light: nothing is imported that compiles."""
+"""Parameters of the search. Light: nothing is imported that compiles."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from heuristics.parameters import MultiStartParameters
 from sdpbb.archive.stored import stored
-from sdpbb.domains import check_fields
+from sdpbb.declaration import Parameters, parameter
 
 
 @stored
 @dataclass(frozen=True)
-class HeuristicSchedule:
-    """When upper bounds are looked for, and how hard.
+class HeuristicSchedule(Parameters):
+    """Times and efforts of the search for upper bounds."""
 
-    before : at the root before its bound, without which nothing could stop early
-    during : from the relaxation's solution, at `iterations` of the bounding of every node and when
-        it is left
-    """
-
-    before: MultiStartParameters = field(
-        default_factory=lambda: MultiStartParameters(n_starts=5, n_relocations=10)
+    before: MultiStartParameters = parameter(
+        lambda: MultiStartParameters(n_starts=5, n_relocations=10),
+        "Search at the root before its bound.",
+        reason="Without it nothing could stop early.",
     )
-    during: MultiStartParameters = field(
-        default_factory=lambda: MultiStartParameters(n_starts=3, n_relocations=10)
+    during: MultiStartParameters = parameter(
+        lambda: MultiStartParameters(n_starts=3, n_relocations=10),
+        "Search from the relaxation's solution.",
     )
-    iterations: tuple[int, ...] = (60, 160, 320)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    iterations: tuple[int, ...] = parameter(
+        (60, 160, 320),
+        "Iterations of the bounding of every node at which the relaxation's solution is used, "
+        "besides its end.",
+    )
 
 
 @stored
 @dataclass(frozen=True)
-class SearchParameters:
-    """What the search does besides bounding.
+class SearchParameters(Parameters):
+    """The search besides bounding."""
 
-    fixing : whether pairs are fixed that every better clustering links the same way
-    """
-
-    heuristics: HeuristicSchedule = field(default_factory=HeuristicSchedule)
-    fixing: bool = True
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    heuristics: HeuristicSchedule = parameter(
+        HeuristicSchedule, "Times and efforts of the search for upper bounds."
+    )
+    fixing: bool = parameter(True, "Fix pairs that every better clustering links one way.")

@@ -1,91 +1,102 @@
-"""The numbers of the semidefinite bound, with the reason for each. Light: nothing is imported that
-compiles."""
+"""Parameters of the semidefinite bound. Light: nothing is imported that compiles."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.domains import check_fields, wrong
+from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
 
-
-@stored
-@dataclass(frozen=True)
-class SpectrumParameters:
-    """When the projection onto the spectral set may be inexact. It only steers the method; no
-    bound depends on it.
-
-    cap : R <= cap I. Any cap >= 1 is valid, up to 1e9. 1 is slower on ordinary data, none at all
-        (k and above) never gets past an outlier, whose eigenvalue would take all of the trace
-    min_order : below it LAPACK is as fast and always used
-    max_fraction : largest share of the m eigenpairs worth computing iteratively
-    exact_fraction : largest share for which LAPACK's tridiagonal bisection beats divide and conquer
-    degree : of the Chebyshev filter between two Rayleigh-Ritz steps, at most 8: 20 can overflow
-    buffer : eigenpairs carried beyond those with positive weight, so that newcomers are seen
-    accuracy : accepted residual, as a fraction of the method's own last residual; 0.02 to 0.5
-        need the same number of iterations of the method
-    """
-
-    cap: float = 2.0
-    min_order: int = 60
-    max_fraction: float = 0.45
-    exact_fraction: float = 0.12
-    degree: int = 3
-    buffer: int = 8
-    accuracy: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_fields(self, most={"cap": 1e9, "degree": 8})
-        if self.cap < 1 or self.degree < 1 or self.buffer < 1 or not 0 < self.accuracy < 1:
-            raise ParameterError(f"spectrum parameters out of their domain: {self}")
+SdpSolver = Literal["admm", "clarabel", "scs"]
 
 
 @stored
 @dataclass(frozen=True)
-class AdmmParameters:
-    """The first-order method's numbers; the data are scaled so that ||K||_F = 1.
+class SpectrumParameters(Parameters):
+    """The projection onto the spectral set, and when it may be inexact. It only steers the method;
+    no bound depends on it."""
 
-    penalty : the first rho, 1e-6 to 1e6
-    relaxation : over-relaxation in [1, 2)
-    sweeps : dual coordinate ascent passes over the cuts per iteration
-    balance : rho changes when the residuals differ by more than this factor ...
-    penalty_step : ... by this factor, at most 10. 1.3 and 2 for both need 6 and 12 % more
-        iterations
-    """
-
-    penalty: float = 0.5
-    relaxation: float = 1.6
-    sweeps: int = 4
-    balance: float = 1.5
-    penalty_step: float = 1.5
-
-    def __post_init__(self) -> None:
-        check_fields(self, most={"penalty_step": 10.0})
-        if not 1e-6 <= self.penalty <= 1e6:
-            raise wrong("penalty", self.penalty, "a number from 1e-6 to 1e6")
-        if self.sweeps < 1 or not (
-            1 <= self.relaxation < 2 and min(self.balance, self.penalty_step) > 1
-        ):
-            raise ParameterError(f"ADMM parameters out of their domain: {self}")
+    cap: float = parameter(
+        2.0,
+        "Upper bound on the eigenvalues of the projected matrix: R <= cap I. Any is valid.",
+        reason="1 is slower on ordinary data; none at all (k and above) never gets past an "
+        "outlier, whose eigenvalue would take all of the trace.",
+        ge=1,
+        le=1e9,
+    )
+    min_order: int = parameter(
+        60, "Order below which LAPACK is always used.", reason="It is as fast there."
+    )
+    max_fraction: float = parameter(
+        0.45, "Largest share of the m eigenpairs worth computing iteratively."
+    )
+    exact_fraction: float = parameter(
+        0.12,
+        "Largest share for which LAPACK's tridiagonal bisection beats divide and conquer.",
+    )
+    degree: int = parameter(
+        3,
+        "Degree of the Chebyshev filter between two Rayleigh-Ritz steps.",
+        reason="20 can overflow.",
+        ge=1,
+        le=8,
+    )
+    buffer: int = parameter(
+        8,
+        "Eigenpairs carried beyond those with positive weight.",
+        reason="Newcomers are seen.",
+        ge=1,
+    )
+    accuracy: float = parameter(
+        0.5,
+        "Accepted residual, as a fraction of the method's own last residual.",
+        reason="0.02 to 0.5 need the same number of iterations of the method.",
+        gt=0,
+        lt=1,
+    )
 
 
 @stored
 @dataclass(frozen=True)
-class Patience:
-    """A node is given up when in `iterations` iterations the distance between its best bound and
-    the cutoff shrank by less than the share `progress`. The bound is not monotone over cut rounds
-    and can stand still before it jumps."""
+class AdmmParameters(Parameters):
+    """The first-order method; the data are scaled so that ||K||_F = 1."""
 
-    iterations: int
-    progress: float
+    penalty: float = parameter(0.5, "First penalty rho.", ge=1e-6, le=1e6)
+    relaxation: float = parameter(1.6, "Over-relaxation.", ge=1, lt=2)
+    sweeps: int = parameter(
+        4, "Passes of dual coordinate ascent over the cuts per iteration.", ge=1
+    )
+    balance: float = parameter(
+        1.5, "The penalty changes when the residuals differ by more than this factor.", gt=1
+    )
+    penalty_step: float = parameter(
+        1.5,
+        "Factor by which the penalty changes.",
+        reason="1.3 and 2 for this and balance need 6 and 12 % more iterations.",
+        gt=1,
+        le=10,
+    )
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.iterations < 1 or not 0 < self.progress < 1:
-            raise ParameterError(f"patience out of its domain: {self}")
+
+@stored
+@dataclass(frozen=True)
+class Patience(Parameters):
+    """Stall test. The bound is not monotone over cut rounds and can stand still before it jumps."""
+
+    iterations: int = parameter(
+        help="A node is given up when in this many iterations the bound came too little nearer to "
+        "the cutoff.",
+        ge=1,
+    )
+    progress: float = parameter(
+        help="Share by which the distance between best bound and cutoff has to shrink in them.",
+        gt=0,
+        lt=1,
+    )
 
     def has_run_out(self, history: list[tuple[int, float]], cutoff: float) -> bool:
         """Return whether a node is given up that the cutoff would close.
@@ -103,73 +114,82 @@ class Patience:
 
 @stored
 @dataclass(frozen=True)
-class ConicParameters:
-    """Parameters of conic solvers, which solve each relaxation anew in rounds of cuts.
+class ConicParameters(Parameters):
+    """Conic solvers, which solve each relaxation anew in rounds of cuts."""
 
-    cuts_per_block : at most that many new cuts per block and round, the most violated ones. An
-        interior-point method does not mind more of them, but most of a round's cuts are not needed
-    root, child : as in `SdpParameters`, an iteration being a round
-    max_rounds : the node is given up
-    largest : blocks. Clarabel factorises dense matrices of order m (m + 1) / 2, of 1 GiB each for
-        150 blocks
-    """
-
-    cuts_per_block: int = 2
-    root: Patience = field(default_factory=lambda: Patience(iterations=3, progress=0.2))
-    child: Patience = field(default_factory=lambda: Patience(iterations=2, progress=0.4))
-    max_rounds: int = 30
-    largest: int = 150
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if min(self.cuts_per_block, self.max_rounds, self.largest) < 1:
-            raise ParameterError(f"conic parameters out of their domain: {self}")
-
-
-SOLVERS = ("admm", "clarabel", "scs")
+    cuts_per_block: int = parameter(
+        2,
+        "New cuts per block and round, at most: the most violated ones.",
+        reason="An interior-point method does not mind more of them, but most of a round's cuts "
+        "are not needed.",
+        ge=1,
+    )
+    root: Patience = parameter(
+        lambda: Patience(iterations=3, progress=0.2),
+        "Stall test without a warm start, an iteration being a round.",
+    )
+    child: Patience = parameter(
+        lambda: Patience(iterations=2, progress=0.4),
+        "Stall test with a warm start, an iteration being a round.",
+    )
+    max_rounds: int = parameter(30, "A node is given up after this many rounds.", ge=1)
+    largest: int = parameter(
+        150,
+        "Blocks, at most.",
+        reason="Clarabel factorises dense matrices of order m (m + 1) / 2, of 1 GiB each for 150 "
+        "blocks.",
+        ge=1,
+    )
 
 
 @stored
 @dataclass(frozen=True)
-class SdpParameters:
-    """The bounding of a node.
+class SdpParameters(Parameters):
+    """Bounding of a node by the semidefinite relaxation."""
 
-    solver : "admm", the method of this project; or "clarabel" or "scs", which solve each relaxation
-        anew, as conic says. Their dual values prove bounds in the same way, so this is a second
-        opinion on the method, not on the proof; and slower
-    round_period, balance_period, bound_period : iterations between cut rounds, changes of rho,
-        and evaluations of the safe bound
-    root, child : when a node is given up, without and with a warm start. The root has its cuts
-        still to find, and is worth more: where it closes there is no tree. With the children's
-        patience two of 18 glass sets branched that close; with the root's, trees took 1.7 times as
-        long on the five hardest sets of ecoli and accent
-    max_iterations : the node is given up
-    together_candidates : pairs that are tried to be proven to share a cluster where a node is left.
-        0 because proving 20 of them takes longer than most trees do, see docs/relaxation.md
-    """
+    admm: AdmmParameters = parameter(
+        AdmmParameters, "The first-order method; the data are scaled so that ||K||_F = 1."
+    )
+    spectrum: SpectrumParameters = parameter(
+        SpectrumParameters, "The projection onto the spectral set, and when it may be inexact."
+    )
+    separation: SeparationParameters = parameter(
+        SeparationParameters, "The families of cuts: how many a round adds, and which."
+    )
+    conic: ConicParameters = parameter(
+        ConicParameters, "Conic solvers, which solve each relaxation anew in rounds of cuts."
+    )
+    solver: SdpSolver = parameter(
+        "admm",
+        "Who solves the semidefinite relaxations: the method of this program, or an established "
+        "conic solver, for a second opinion on up to 150 blocks, which takes far longer. What "
+        "counts is proven in the same way.",
+    )
+    round_period: int = parameter(10, "Iterations between cut rounds.", ge=1)
+    balance_period: int = parameter(10, "Iterations between changes of the penalty.", ge=1)
+    bound_period: int = parameter(20, "Iterations between evaluations of the safe bound.", ge=1)
+    root: Patience = parameter(
+        lambda: Patience(iterations=200, progress=0.2),
+        "Stall test without a warm start.",
+        reason="The root has its cuts still to find, and is worth more: where it closes there is "
+        "no tree. With the children's patience two of 18 glass sets branched that close.",
+    )
+    child: Patience = parameter(
+        lambda: Patience(iterations=40, progress=0.4),
+        "Stall test with a warm start.",
+        reason="With the root's, trees took 1.7 times as long on the five hardest sets of ecoli "
+        "and accent.",
+    )
+    max_iterations: int = parameter(
+        3000, "A node is given up after this many iterations, at least bound_period.", ge=1
+    )
+    together_candidates: int = parameter(
+        0,
+        "Pairs that are tried to be proven to share a cluster where a node is left.",
+        reason="Proving 20 of them takes longer than most trees do, see docs/relaxation.md.",
+    )
 
-    admm: AdmmParameters = field(default_factory=AdmmParameters)
-    spectrum: SpectrumParameters = field(default_factory=SpectrumParameters)
-    separation: SeparationParameters = field(default_factory=SeparationParameters)
-    conic: ConicParameters = field(default_factory=ConicParameters)
-    solver: str = "admm"
-    round_period: int = 10
-    balance_period: int = 10
-    bound_period: int = 20
-    root: Patience = field(default_factory=lambda: Patience(iterations=200, progress=0.2))
-    child: Patience = field(default_factory=lambda: Patience(iterations=40, progress=0.4))
-    max_iterations: int = 3000
-    together_candidates: int = 0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if self.solver not in SOLVERS:
-            expected = f"expected one of {', '.join(SOLVERS)}"
-            raise ParameterError(f"solver = {self.solver!r}: {expected}")
-        periods = (
-            self.round_period,
-            self.balance_period,
-            self.bound_period,
-        )
-        if min(periods) < 1 or self.max_iterations < self.bound_period:
-            raise ParameterError(f"periods and max_iterations must be positive: {self}")
+    def check(self) -> None:
+        if self.max_iterations < self.bound_period:
+            expected = f"at least bound_period = {self.bound_period}"
+            raise ParameterError(f"max_iterations = {self.max_iterations}: expected {expected}")

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.parameters import PartitioningParameters
 from sdpbb.bounds.colgen.partitioning import Partitioning, cheapest_partition
 from sdpbb.bounds.colgen.partitioning import cheapest as partitioning
-from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns

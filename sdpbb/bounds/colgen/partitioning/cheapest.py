@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.parameters import PartitioningParameters
 from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
 from sdpbb.bounds.colgen.partitioning.exact_cover import as_words, cheapest_cover, violated_triples
 from sdpbb.bounds.colgen.partitioning.explicit_master import (
@@ -20,7 +21,6 @@ from sdpbb.bounds.colgen.partitioning.explicit_master import (
     Multipliers,
     best_partition,
 )
-from sdpbb.bounds.colgen.partitioning_parameters import PartitioningParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction
 

@@ -8,7 +8,7 @@ of `SeparationParameters`, and its twin in `sdpbb.checker.cuts` (docs/extending.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +22,7 @@ from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.domains import check_fields
+from sdpbb.declaration import Parameters, parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -30,17 +30,14 @@ if TYPE_CHECKING:
 
 @stored
 @dataclass(frozen=True)
-class SeparationParameters:
+class SeparationParameters(Parameters):
     """The families of cuts of a bounding, in the order in which a round adds their cuts."""
 
-    pentagons: PentagonCuts = field(default_factory=PentagonCuts)
-    triangles: TriangleCuts = field(default_factory=TriangleCuts)
-    cliques: CliqueCuts = field(default_factory=CliqueCuts)
-    stars: StarCuts = field(default_factory=StarCuts)
-    complements: ComplementCuts = field(default_factory=ComplementCuts)
-
-    def __post_init__(self) -> None:
-        check_fields(self)
+    pentagons: PentagonCuts = parameter(PentagonCuts, "Pentagon cuts.")
+    triangles: TriangleCuts = parameter(TriangleCuts, "Triangle cuts.")
+    cliques: CliqueCuts = parameter(CliqueCuts, "Clique cuts.")
+    stars: StarCuts = parameter(StarCuts, "Star cuts.")
+    complements: ComplementCuts = parameter(ComplementCuts, "Complement cuts, for k = 2.")
 
     @property
     def families(self) -> list[CutFamily]:

@@ -18,7 +18,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.cliques import Cliques
-from sdpbb.domains import check_fields, wrong
+from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -27,17 +27,11 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class CliqueCuts(CutFamily):
-    """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2).
+    """Clique cuts, one grown greedily from each block (PC-SOS-SDP, section 3.2)."""
 
-    tolerance : a cut counts as violated beyond this part of its right-hand side
-    """
-
-    tolerance: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if not 0 <= self.tolerance < 1:
-            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+    tolerance: float = parameter(
+        1e-5, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
+    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """The violated cliques that were grown, each once."""

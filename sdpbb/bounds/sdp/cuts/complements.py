@@ -18,7 +18,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.complements import Complements
-from sdpbb.domains import check_fields, wrong
+from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -27,24 +27,13 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class ComplementCuts(CutFamily):
-    """Complement cuts, for instances of two clusters.
+    """Complement cuts, for instances of two clusters."""
 
-    per_pair : at most that many cuts per cannot-linked pair; 0 for none
-    per_block : at most that many per block and round; 0 for none
-    tolerance : a cut counts as violated beyond this part of Z_ii
-    """
-
-    per_pair: int = 10
-    per_block: int = 3
-    tolerance: float = 1e-4
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        for name in ("per_pair", "per_block"):
-            if getattr(self, name) < 0:
-                raise wrong(name, getattr(self, name), "at least 0")
-        if not 0 <= self.tolerance < 1:
-            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+    per_pair: int = parameter(10, "Cuts per cannot-linked pair, at most; 0 for none.", ge=0)
+    per_block: int = parameter(3, "Cuts per block and round, at most; 0 for none.", ge=0)
+    tolerance: float = parameter(
+        1e-4, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
+    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """For each cannot-linked pair the blocks that share least with both, the worst first."""

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.declaration import Parameters
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
 
 
-class CutFamily(ABC):
+class CutFamily(Parameters, ABC):
     """A family of valid inequalities, with the parameters of its separation as fields.
 
     A subclass is a frozen dataclass, and a field of `SeparationParameters`. Compiled loops are

@@ -29,7 +29,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.pentagons import Pentagons, pentagon_terms
-from sdpbb.domains import check_fields, wrong
+from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -38,37 +38,40 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class PentagonCuts(CutFamily):
-    """Pentagon cuts through groups of blocks that share almost all of their clusters.
+    """Pentagon cuts through groups of blocks that share almost all of their clusters."""
 
-    cycles : at most that many five-cycles of groups; 0 for none, at most 1000, as memory is
-        reserved for as many
-    copies : at most that many cuts for each cycle, through other members of the groups, as a cut
-        through one member says little about the others; at most 1000
-    tie : blocks that share this part of their clusters are in one group
-    groups : at most that many groups are looked at
-    tolerance : a cut counts as violated beyond this; its right-hand side is -2
-    after : iterations of a root before these cuts are looked for. Most roots close earlier, and
-        separating pentagons from the beginning takes half as much time again
-    """
-
-    cycles: int = 10
-    copies: int = 40
-    tie: float = 0.9
-    groups: int = 48
-    tolerance: float = 0.02
-    after: int = 150
+    cycles: int = parameter(
+        10,
+        "Five-cycles of groups, at most; 0 for none.",
+        reason="Memory is reserved for as many.",
+        ge=0,
+        le=1000,
+    )
+    copies: int = parameter(
+        40,
+        "Cuts for each cycle, through other members of the groups, at most.",
+        reason="A cut through one member says little about the others.",
+        ge=1,
+        le=1000,
+    )
+    tie: float = parameter(
+        0.9, "Blocks that share this part of their clusters are in one group.", gt=0, le=1
+    )
+    groups: int = parameter(48, "Groups that are looked at, at most.", ge=1)
+    tolerance: float = parameter(
+        0.02,
+        "A cut counts as violated beyond this; its right-hand side is -2.",
+        ge=0,
+        lt=0.5,
+    )
+    after: int = parameter(
+        150,
+        "Iterations of a root before these cuts are looked for.",
+        reason="Most roots close earlier, and separating pentagons from the beginning takes half "
+        "as much time again.",
+    )
 
     is_costly: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_fields(self, most={"cycles": 1000, "copies": 1000})
-        for name, least in (("cycles", 0), ("copies", 1), ("groups", 1)):
-            if getattr(self, name) < least:
-                raise wrong(name, getattr(self, name), f"at least {least}")
-        if not 0 < self.tie <= 1:
-            raise wrong("tie", self.tie, "a number in (0, 1]")
-        if not 0 <= self.tolerance < 0.5:
-            raise wrong("tolerance", self.tolerance, "a number in [0, 0.5)")
 
     def is_due(self, n_iterations: float) -> bool:
         """Whether `after` iterations are over."""

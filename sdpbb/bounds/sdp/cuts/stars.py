@@ -18,7 +18,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.domains import check_fields, wrong
+from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -27,27 +27,22 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class StarCuts(CutFamily):
-    """Star cuts of three leaves and more, grown greedily.
+    """Star cuts of three leaves and more, grown greedily."""
 
-    per_block : at most that many cuts per block and round; 0 for none. Separating them in every
-        round, not only when triangles run out, halves the time on the hard instances
-    neighbours : stars of a centre grow from so many nearest blocks
-    leaves : at most that many, from 3 to 1000, as memory is reserved for as many
-    tolerance : a cut counts as violated beyond this part of Z_ii
-    """
-
-    per_block: int = 3
-    neighbours: int = 40
-    leaves: int = 14
-    tolerance: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_fields(self, most={"leaves": 1000})
-        for name, least in (("per_block", 0), ("neighbours", 1), ("leaves", 3)):
-            if getattr(self, name) < least:
-                raise wrong(name, getattr(self, name), f"at least {least}")
-        if not 0 <= self.tolerance < 1:
-            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+    per_block: int = parameter(
+        3,
+        "Star cuts per block and round, at most; 0 for none.",
+        reason="Separating them in every round, not only when triangles run out, halves the time "
+        "on the hard instances.",
+        ge=0,
+    )
+    neighbours: int = parameter(40, "Nearest blocks that the stars of a centre grow from.", ge=1)
+    leaves: int = parameter(
+        14, "Leaves of a star, at most.", reason="Memory is reserved for as many.", ge=3, le=1000
+    )
+    tolerance: float = parameter(
+        1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
+    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """The most violated stars that were grown, each once."""

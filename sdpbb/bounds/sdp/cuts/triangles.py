@@ -18,7 +18,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.domains import check_fields, wrong
+from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -27,28 +27,25 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class TriangleCuts(CutFamily):
-    """Triangle cuts, separated exactly up to the numbers below.
+    """Triangle cuts, separated exactly up to the numbers below."""
 
-    per_block : at most that many cuts per block and round
-    per_pair : at most that many of a round's cuts hold the same pair of blocks; many cuts through
-        one entry say the same
-    per_arm : at most that many per centre i and arm (i, j) are candidates; at most 1000, as memory
-        is reserved for as many
-    tolerance : a cut counts as violated beyond this part of Z_ii
-    """
-
-    per_block: int = 8
-    per_pair: int = 6
-    per_arm: int = 2
-    tolerance: float = 1e-5
-
-    def __post_init__(self) -> None:
-        check_fields(self, most={"per_arm": 1000})
-        for name in ("per_block", "per_pair", "per_arm"):
-            if getattr(self, name) < 1:
-                raise wrong(name, getattr(self, name), "at least 1")
-        if not 0 <= self.tolerance < 1:
-            raise wrong("tolerance", self.tolerance, "a number in [0, 1)")
+    per_block: int = parameter(8, "Triangle cuts per block and round, at most.", ge=1)
+    per_pair: int = parameter(
+        6,
+        "Cuts of a round that hold the same pair of blocks, at most.",
+        reason="Many cuts through one entry say the same.",
+        ge=1,
+    )
+    per_arm: int = parameter(
+        2,
+        "Candidates per centre i and arm (i, j), at most.",
+        reason="Memory is reserved for as many.",
+        ge=1,
+        le=1000,
+    )
+    tolerance: float = parameter(
+        1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
+    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """The most violated triangles."""
