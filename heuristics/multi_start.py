@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
 from heuristics.local_search import LocalSearch
-from heuristics.parameters import MultiStartParameters
+from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.starts import (
     cluster_means,
     from_affinity,
@@ -189,6 +189,56 @@ class MultiStart:
         yield from_pivots(contraction, rows, affinity, left)
         for _ in range(self.parameters.n_starts - 2):
             yield from_affinity(contraction, rows, rng, left)
+
+
+@dataclass(frozen=True)
+class IncumbentSearch:
+    """The exact solver's heuristic: `MultiStart`, as hard as its schedule says
+    (`sdpbb.search.primal.PrimalHeuristic`)."""
+
+    schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
+
+    def prepare(
+        self, contraction: Contraction, known: NDArray[np.intp], seconds_left: TimeLeft
+    ) -> PreparedSearch:
+        return PreparedSearch(self.schedule, contraction, known, seconds_left)
+
+
+class PreparedSearch:
+    """The same for one contraction: its descents share what they prepare
+    (`sdpbb.search.primal.PreparedHeuristic`)."""
+
+    def __init__(
+        self,
+        schedule: HeuristicSchedule,
+        contraction: Contraction,
+        known: NDArray[np.intp],
+        seconds_left: TimeLeft,
+    ) -> None:
+        self._schedule = schedule
+        self._contraction = contraction
+        self._known = known
+        self._seconds_left = seconds_left
+        self._descent: Descent | None = None  # with the parameters of the first search
+
+    def search(
+        self,
+        rng: np.random.Generator,
+        affinity: NDArray[np.float64] | None,
+        stop: Callable[[], bool],
+        found: Callable[[NDArray[np.intp], str], None],
+    ) -> None:
+        parameters = self._schedule.before if affinity is None else self._schedule.during
+        if self._descent is None:
+            self._descent = Descent(self._contraction, parameters, self._known, self._seconds_left)
+        MultiStart(parameters).run(
+            self._contraction,
+            rng,
+            affinity,
+            self._descent,
+            stop,
+            lambda better: found(better.labels, better.source),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,3 +39,19 @@ class MultiStartParameters(Parameters):
         gt=0,
         infinite=True,
     )
+
+
+@stored
+@dataclass(frozen=True)
+class HeuristicSchedule(Parameters):
+    """Efforts of the exact solver's search for upper bounds."""
+
+    before: MultiStartParameters = parameter(
+        lambda: MultiStartParameters(n_starts=5, n_relocations=10),
+        "Search at the root before its bound.",
+        reason="Without it nothing could stop early.",
+    )
+    during: MultiStartParameters = parameter(
+        lambda: MultiStartParameters(n_starts=3, n_relocations=10),
+        "Search from the relaxation's solution.",
+    )

@@ -1,8 +1,9 @@
-"""Calls of every kernel that a descent may need, so that none is compiled during a run."""
+"""Calls of every kernel that a search for incumbents may need, so that none compiles later."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
 from heuristics.assignment.wide_hard import WideComponent
@@ -10,13 +11,13 @@ from heuristics.multi_start import MultiStart
 from sdpbb.problem import Contraction
 
 
-def exercise_descents(contraction: Contraction) -> None:
-    """Those that almost every run needs."""
-    MultiStart().run(contraction, np.random.default_rng(0))
+def exercise(contraction: Contraction, affinity: NDArray[np.float64] | None = None) -> None:
+    """Call the kernels that almost every run needs, those of a start from an affinity if given."""
+    MultiStart().run(contraction, np.random.default_rng(0), affinity)
 
 
 def exercise_wide_components(contraction: Contraction) -> None:
-    """Those for components of cannot-links that are too wide for dynamic programming.
+    """Call those for components of cannot-links that are too wide for dynamic programming.
 
     contraction : with cannot-links
     """

@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.multi_start import MultiStart
-from heuristics.warm_up import exercise_descents, exercise_wide_components
+from heuristics.warm_up import exercise, exercise_wide_components
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
@@ -92,12 +91,12 @@ def _exercise_relaxation() -> None:
     run = SdpBounding(parameters).start(contraction, None)
     run.advance(np.inf)
     run.fixings(contraction.total)
-    MultiStart().run(contraction, np.random.default_rng(0), run.affinity())
+    exercise(contraction, run.affinity())
 
 
 @cache
 def _exercise_heuristics() -> None:
-    exercise_descents(_small())
+    exercise(_small())
 
 
 @cache

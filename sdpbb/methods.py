@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.method import Heuristic, Soft
 from heuristics.multi_start import MultiStart
+from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
 from heuristics.warm_up import exercise_wide_components
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -25,7 +26,6 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.search.evaluations import GRACE, LOOK
-from sdpbb.search.parameters import HeuristicSchedule
 from sdpbb.search.workforce import MOST_BLOCKS
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from heuristics.parameters import HeuristicSchedule
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
@@ -100,6 +101,9 @@ class SolverParameters(Parameters):
         HybridParameters, "Combination of the semidefinite bound and column generation."
     )
     search: SearchParameters = parameter(SearchParameters, "The search besides bounding.")
+    heuristics: HeuristicSchedule = parameter(
+        HeuristicSchedule, "Efforts of the search for upper bounds."
+    )
 
     def check(self) -> None:
         if self.dask is not None and self.workers > 1:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from heuristics.multi_start import IncumbentSearch
 from sdpbb import conclusion
 from sdpbb.archive import read_header
 from sdpbb.bounds.bound import BoundingMethod
@@ -353,6 +354,7 @@ def _solved(
     context = EvaluationContext(
         instance=instance,
         bounding=bounding,
+        heuristic=IncumbentSearch(parameters.heuristics),
         search=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,

@@ -31,7 +31,7 @@ from sdpbb.bounds.sdp.parameters import (
 from sdpbb.declaration import declarations, own_declarations, value_text
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
-from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 
 HUGE = 10**5000
 SHORT = {"ids": lambda value: getattr(value, "__name__", value_text(value)[:40])}
@@ -131,7 +131,7 @@ def test_defaults_are_kept():
         (BatchParameters, {"grace": -HUGE}),
         (BatchParameters, {"grace": True}),
         (BatchParameters, {"resume": 1}),
-        (HeuristicSchedule, {"iterations": (60, math.nan)}),
+        (SearchParameters, {"heuristic_iterations": (60, math.nan)}),
         (SearchParameters, {"fixing": None}),
         (MultiStartParameters, {"n_starts": 2**31}),
         (MultiStartParameters, {"assignment_time_limit": math.nan}),

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from heuristics import MultiStart, MultiStartParameters
+from heuristics.parameters import HeuristicSchedule
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, Partition, contract
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.events import Finished, Progress, Started
-from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance, sums_of_squares
 
@@ -209,9 +210,7 @@ def test_interrupt_inside_a_heuristic(hard):
     interrupt = threading.Event()
     interrupt.set()
     long = MultiStartParameters(n_starts=10**6)
-    parameters = SolverParameters(
-        search=SearchParameters(heuristics=HeuristicSchedule(before=long))
-    )
+    parameters = SolverParameters(heuristics=HeuristicSchedule(before=long))
     result = solve(hard, parameters, interrupt=interrupt)
     assert result.termination is Termination.INTERRUPTED
     calls = iter([False] * 100)  # in the middle of a descent

@@ -78,7 +78,7 @@ def _of_blocks(
 
 def _heuristic_labels(contraction: Contraction) -> NDArray[np.intp]:
     from heuristics.multi_start import MultiStart
-    from sdpbb.search.parameters import HeuristicSchedule
+    from heuristics.parameters import HeuristicSchedule
 
     solution = MultiStart(HeuristicSchedule().before).run(contraction, np.random.default_rng(0))
     return solution.labels

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.multi_start import Descent, MultiStart
-from heuristics.parameters import MultiStartParameters
 from sdpbb.bounds.bound import BoundingMethod, BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.certified import BoundProof, CertifiedBounding, CertifiedRun, proof_of
 from sdpbb.bounds.colgen.safe_bound import scatter_bound
@@ -23,6 +21,7 @@ from sdpbb.search.branching import most_undecided_pair
 from sdpbb.search.limits import ENDLESS, TimeBudget
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus, Pair
 from sdpbb.search.parameters import SearchParameters
+from sdpbb.search.primal import PrimalHeuristic
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import with_fixings
 
@@ -37,6 +36,7 @@ class EvaluationContext:
 
     instance: Instance
     bounding: BoundingMethod[Any]
+    heuristic: PrimalHeuristic
     search: SearchParameters
     tolerances: Tolerances
     seed: int
@@ -202,7 +202,7 @@ class _NodeSearch:
         self._feasible = feasible
         self._budget = budget
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
-        self._descent: Descent | None = None
+        self._heuristic = context.heuristic.prepare(decided, feasible, budget.remainder)
         self._run: BoundRun[Any] | None = None
         self._proof: BoundProof | None = None
         self._progress = BoundProgress(node.lower, False, 0, 0)
@@ -235,8 +235,6 @@ class _NodeSearch:
 
     def run(self) -> NodeResult:
         """Alternate bounds and heuristics until the node is closed, stalled or left."""
-        schedule = self._context.search.heuristics
-        before = schedule.before if self._node.number == 0 else None
         if self._budget.is_urgent():
             return self._outcome(NodeStatus.UNFINISHED)
         is_to_be_bounded = self._budget.bounds and not self._context.is_without_bound
@@ -244,7 +242,7 @@ class _NodeSearch:
             self._raise_to_scatter()
         if self._n_heuristics == 0:
             apart = self._apart()
-            if apart is None and before is not None and self._run_heuristic(before, None):
+            if apart is None and self._node.number == 0 and self._run_heuristic(None):
                 apart = self._apart()
             if apart is not None:
                 return apart
@@ -263,9 +261,9 @@ class _NodeSearch:
             if self._progress.is_cut:
                 break
             stalled, improved = self._progress.stalled, False
-            due = schedule.iterations[self._n_heuristics - 1 :]
+            due = self._context.search.heuristic_iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
-                improved = self._run_heuristic(schedule.during, run)
+                improved = self._run_heuristic(run)
                 self._n_heuristics += 1
                 if self._is_closed:
                     return self._outcome(NodeStatus.CLOSED)
@@ -361,28 +359,21 @@ class _NodeSearch:
             self._met = labels
             self._offer(self._bounded, labels, "bounding")
 
-    def _run_heuristic(self, parameters: MultiStartParameters, run: BoundRun[Any] | None) -> bool:
-        """Look for a better clustering, from the bounding's affinity or k-means++ starts; whether
+    def _run_heuristic(self, run: BoundRun[Any] | None) -> bool:
+        """Look for a better clustering, from the affinity of the bounding if there is one; whether
         one was found."""
         known = self._incumbent.cost
         affinity = None if run is None else self._affinity(run)
-        if self._descent is None:
-            self._descent = Descent(
-                self._decided, parameters, self._feasible, self._budget.remainder
-            )
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
         rng = np.random.default_rng([self._context.seed, self._node.number, self._n_heuristics])
         # Where time is limited, most of what is left at the root is for its bound.
         share = BEFORE_SHARE if run is None and not self._context.is_without_bound else 1.0
-        found = MultiStart(parameters).run(
-            self._decided,
+        self._heuristic.search(
             rng,
             affinity,
-            self._descent,
             lambda: self._budget.has_used(share),
-            lambda better: self._offer(self._decided, better.labels, better.source),
+            lambda labels, source: self._offer(self._decided, labels, source),
         )
-        self._offer(self._decided, found.labels, found.source)
         return self._incumbent.cost < known
 
     def _affinity(self, run: BoundRun[Any]) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@ import pytest
 
 from heuristics.assignment.programme import AssignmentProgramme
 from heuristics.assignment.wide_hard import PROGRAMME_SHARE
-from heuristics.parameters import MultiStartParameters
+from heuristics.multi_start import IncumbentSearch
+from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid import HybridBounding
@@ -16,7 +17,7 @@ from sdpbb.problem import Instance, contract
 from sdpbb.search.evaluate import EvaluationContext, evaluate, only_clustering
 from sdpbb.search.limits import TimeBudget
 from sdpbb.search.node import Node, NodeStatus
-from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import advanced, child
 from tests.enumeration import feasible_clusterings, sums_of_squares
@@ -31,6 +32,7 @@ def context() -> EvaluationContext:
     return EvaluationContext(
         instance=instance,
         bounding=SdpBounding(SdpParameters(max_iterations=20)),
+        heuristic=IncumbentSearch(),
         search=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
@@ -116,7 +118,8 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
     context = EvaluationContext(
         instance=instance,
         bounding=SdpBounding(),
-        search=SearchParameters(heuristics=HeuristicSchedule(before=long)),
+        heuristic=IncumbentSearch(HeuristicSchedule(before=long)),
+        search=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
     )
@@ -174,6 +177,7 @@ def test_where_an_evaluation_is_left_has_no_influence():
     context = EvaluationContext(
         instance=instance,
         bounding=SdpBounding(SdpParameters(root=Patience(120, 0.5))),
+        heuristic=IncumbentSearch(),
         search=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,

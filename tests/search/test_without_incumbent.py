@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heuristics.parameters import MultiStartParameters
+from heuristics.multi_start import IncumbentSearch
+from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import (
@@ -30,7 +31,7 @@ from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.events import Progress
 from sdpbb.search.loop import branch_and_bound
 from sdpbb.search.node import Fixings, Node, NodeStatus
-from sdpbb.search.parameters import HeuristicSchedule, SearchParameters
+from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.solver import resume, solve
@@ -38,8 +39,8 @@ from tests.enumeration import clusterings, optimum, sums_of_squares
 from tests.trees import CHOICE, go_over_at_once
 
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
-SEARCH = SearchParameters(heuristics=HeuristicSchedule(before=LITTLE, during=LITTLE))
-COLGEN = SolverParameters(bounding="colgen", gap=1e-9, search=SEARCH)
+SCHEDULE = HeuristicSchedule(before=LITTLE, during=LITTLE)
+COLGEN = SolverParameters(bounding="colgen", gap=1e-9, heuristics=SCHEDULE)
 
 
 class Blind:
@@ -253,9 +254,7 @@ def test_a_limit_before_the_first_clustering(monkeypatch, tmp_path):
 
 def test_where_a_clustering_comes_from_bounding(monkeypatch):
     use(monkeypatch, Seeing(0.99))
-    monkeypatch.setattr(
-        "sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, parameters, run: None
-    )
+    monkeypatch.setattr("sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, run: None)
     events = []
     result = solve(POSSIBLE, COLGEN, events.append)
     assert result.objective == pytest.approx(optimum(POSSIBLE))
@@ -265,7 +264,9 @@ def test_where_a_clustering_comes_from_bounding(monkeypatch):
 
 def context_of(instance: Instance, bounding) -> EvaluationContext:
     tolerances = Tolerances(1e-9)
-    return EvaluationContext(instance, bounding, SEARCH, tolerances, 0)
+    return EvaluationContext(
+        instance, bounding, IncumbentSearch(SCHEDULE), SearchParameters(), tolerances, 0
+    )
 
 
 def test_bounding_is_not_believed_about_clusterings():
@@ -298,9 +299,7 @@ def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
 
 
 def test_labels_known_are_offered_only_if_they_keep_the_constraints(monkeypatch):
-    monkeypatch.setattr(
-        "sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, parameters, run: None
-    )
+    monkeypatch.setattr("sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, run: None)
     context = context_of(POSSIBLE, Blind())
     for known, is_offered in (([0, 1, 0, 1, 0, 1, 2], False), ([0, 0, 0, 1, 1, 1, 2], True)):
         node = Node(feasible=np.array(known))
