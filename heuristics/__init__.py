@@ -1,7 +1,7 @@
 """Upper bounds: assignment-based heuristics for constrained clustering.
 
 The published methods are classes with a common `run` (see `Heuristic`), by name in
-`heuristics.registry`:
+`heuristics.registry`, where a class of your own can be registered:
 
 >>> import heuristics, sdpbb
 >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
@@ -16,17 +16,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from heuristics.registry import METHODS
+from heuristics.registry import METHODS, register
 
 if TYPE_CHECKING:
     from heuristics.assignment import Assignment
-    from heuristics.bckm import BCKM
-    from heuristics.best_of import BestOf
-    from heuristics.bh_kmeans import BHKMeans
-    from heuristics.blpkm import BLPKM
-    from heuristics.cop_kmeans import COPKMeans
-    from heuristics.ipc_kmeans import IPCKMeans
-    from heuristics.kmeans import KMeans
     from heuristics.local_search import LocalSearch
     from heuristics.measures import (
         adjusted_rand_index,
@@ -35,15 +28,29 @@ if TYPE_CHECKING:
     )
     from heuristics.method import Heuristic
     from heuristics.multi_start import HeuristicSolution, MultiStart
-    from heuristics.parameters import MultiStartParameters
-    from heuristics.pccc import PCCC
-    from heuristics.post_processing import PostProcessing
+    from heuristics.parameters import HeuristicSchedule, MultiStartParameters
     from heuristics.result import HeuristicResult, HeuristicStatus
 
+__all__ = [
+    "Assignment",
+    "Heuristic",
+    "HeuristicResult",
+    "HeuristicSchedule",
+    "HeuristicSolution",
+    "HeuristicStatus",
+    "LocalSearch",
+    "MultiStart",
+    "MultiStartParameters",
+    "adjusted_rand_index",
+    "normalised_mutual_information",
+    "register",
+    "silhouette",
+]
 _HOME = {
     "Assignment": "heuristics.assignment",
     "Heuristic": "heuristics.method",
     "HeuristicResult": "heuristics.result",
+    "HeuristicSchedule": "heuristics.parameters",
     "HeuristicSolution": "heuristics.multi_start",
     "HeuristicStatus": "heuristics.result",
     "LocalSearch": "heuristics.local_search",
@@ -52,31 +59,12 @@ _HOME = {
     "adjusted_rand_index": "heuristics.measures",
     "normalised_mutual_information": "heuristics.measures",
     "silhouette": "heuristics.measures",
-    **{entry.class_name: entry.module for entry in METHODS.values()},
 }
-
-__all__ = [
-    "BCKM",
-    "BLPKM",
-    "PCCC",
-    "Assignment",
-    "BHKMeans",
-    "BestOf",
-    "COPKMeans",
-    "Heuristic",
-    "HeuristicResult",
-    "HeuristicSolution",
-    "HeuristicStatus",
-    "IPCKMeans",
-    "KMeans",
-    "LocalSearch",
-    "MultiStart",
-    "MultiStartParameters",
-    "PostProcessing",
-    "adjusted_rand_index",
-    "normalised_mutual_information",
-    "silhouette",
-]
+for _place in METHODS.values():
+    if isinstance(_place, str):
+        _module, _, _class_name = _place.partition(":")
+        _HOME[_class_name] = _module
+        __all__ += [_class_name]
 
 
 def __getattr__(name: str) -> Any:

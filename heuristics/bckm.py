@@ -44,7 +44,9 @@ LARGEST_PENALTY = 1e250
 
 
 class BCKM(Heuristic):
-    """Constrained k-means as a binary programme, with bounds on the sizes of the clusters:
+    """k-means with hard constraints and bounds on cluster sizes.
+
+    Constrained k-means as a binary programme, with bounds on the sizes of the clusters:
 
         minimise    sum_{bc} s_bc Y_bc,  Y_bc = e_b || x_b - c_c ||^2,  over S and the centres c
         subject to  sum_c s_bc = 1,  min_size_c <= sum_b e_b s_bc <= max_size_c,

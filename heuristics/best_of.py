@@ -23,7 +23,9 @@ POLL_SECONDS = 0.1
 
 
 class BestOf(Heuristic):
-    """Of many descents the best, each by assignment steps, exchanges and relocations.
+    """Best of many descents and relocations under hard constraints.
+
+    Of many descents the best, each by assignment steps, exchanges and relocations.
 
     A run begins at k-means++ centres, or at what another method finds. It alternates between
     k-means with exact assignment steps (which recolour whole components of the cannot-link graph

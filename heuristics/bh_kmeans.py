@@ -22,7 +22,9 @@ from sdpbb.problem.graph import distinct_edges
 
 
 class BHKMeans(Heuristic):
-    """Assignments in which each violated constraint costs the same, and means, in turn.
+    """k-means that pays for violated constraints, soft and hard alike.
+
+    Assignments in which each violated constraint costs the same, and means, in turn.
 
     For centres o_l an assignment step solves, over the points x_i, programme (1)-(8) of the paper,
 

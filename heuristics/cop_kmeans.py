@@ -22,7 +22,9 @@ from sdpbb.problem.graph import distinct_edges
 
 
 class COPKMeans(Heuristic):
-    """In random order, each point goes to the nearest centre at which no constraint with a point
+    """k-means that keeps hard constraints point by point, or fails.
+
+    In random order, each point goes to the nearest centre at which no constraint with a point
     assigned before it in this pass is violated; then the centres become the means of their points,
     and the next pass begins, in the same order.
 

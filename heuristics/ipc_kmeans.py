@@ -22,7 +22,9 @@ STARTS = ("k-means++", "sdp")
 
 
 class IPCKMeans(Heuristic):
-    """Alternate between the cheapest assignment that keeps all must-links and cannot-links,
+    """k-means with exact assignments under hard constraints.
+
+    Alternate between the cheapest assignment that keeps all must-links and cannot-links,
 
         minimise sum_ij x_ij || p_i - m_j ||^2  over the clusterings x that keep the constraints,
 

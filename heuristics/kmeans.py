@@ -18,7 +18,9 @@ from sdpbb.problem import Contraction, Instance
 
 
 class KMeans(Heuristic):
-    """Lloyd's k-means from k-means++ centres; constraints of any kind are not looked at.
+    """k-means without constraints, for comparison.
+
+    Lloyd's algorithm from k-means++ centres; constraints of any kind are not looked at:
 
     minimise  sum_i || p_i - m_{l(i)} ||^2,  m_c the mean of { p_i : l(i) = c }, no cluster empty
 

@@ -27,7 +27,9 @@ from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 
 
 class PCCC(Heuristic):
-    """Assignments that weigh distances against violated soft constraints, and means, in turn.
+    """k-means that keeps hard constraints and weighs soft ones.
+
+    Assignments that weigh distances against violated soft constraints, and means, in turn.
 
     Over the blocks that the hard constraints force together, with sizes s_i and means x_i, an
     assignment step solves, for centres o_l,

@@ -18,7 +18,9 @@ from sdpbb.problem import Contraction, Infeasibility, Instance
 
 
 class PostProcessing(Heuristic):
-    """One assignment step over memberships M of the points in k clusters, fuzzy or 0-1:
+    """Assignment under hard constraints that agrees most with another.
+
+    One assignment step over memberships M of the points in k clusters, fuzzy or 0-1:
 
         maximise    sum_{ij} M_ij x_ij
         subject to  sum_j x_ij = 1,  x_ij in {0, 1},  must-links and cannot-links kept,

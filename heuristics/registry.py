@@ -2,64 +2,70 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sdpbb.errors import ParameterError
 
 if TYPE_CHECKING:
     from heuristics.method import Heuristic
 
+Class = TypeVar("Class", bound="type[Heuristic]")
 
-@dataclass(frozen=True)
-class Entry:
-    """Where a method is, and in one line which constraints it takes and what it does."""
-
-    module: str
-    class_name: str
-    summary: str
-
-
-METHODS: Mapping[str, Entry] = {
-    "kmeans": Entry("heuristics.kmeans", "KMeans", "no constraints: k-means, for comparison"),
-    "cop-kmeans": Entry(
-        "heuristics.cop_kmeans",
-        "COPKMeans",
-        "hard: point by point to the nearest cluster; may find none",
-    ),
-    "ipc-kmeans": Entry(
-        "heuristics.ipc_kmeans",
-        "IPCKMeans",
-        "hard: k-means with exact assignments, also from the relaxation",
-    ),
-    "blpkm": Entry(
-        "heuristics.blpkm", "BLPKM", "hard: k-means with assignments by binary programmes"
-    ),
-    "bh-kmeans": Entry(
-        "heuristics.bh_kmeans",
-        "BHKMeans",
-        "soft: k-means that pays for violated constraints, hard ones too",
-    ),
-    "pccc": Entry(
-        "heuristics.pccc", "PCCC", "hard and soft: k-means that weighs confidence; for large data"
-    ),
-    "bckm": Entry(
-        "heuristics.bckm", "BCKM", "hard, and cluster sizes: linear programmes with penalties"
-    ),
-    "post-processing": Entry(
-        "heuristics.post_processing",
-        "PostProcessing",
-        "hard: the assignment that agrees most with a given one",
-    ),
-    "best-of": Entry(
-        "heuristics.best_of",
-        "BestOf",
-        "hard: many runs, local search, relocations; the best counts",
-    ),
+METHODS: dict[str, str | type[Heuristic]] = {
+    "kmeans": "heuristics.kmeans:KMeans",
+    "cop-kmeans": "heuristics.cop_kmeans:COPKMeans",
+    "ipc-kmeans": "heuristics.ipc_kmeans:IPCKMeans",
+    "blpkm": "heuristics.blpkm:BLPKM",
+    "bh-kmeans": "heuristics.bh_kmeans:BHKMeans",
+    "pccc": "heuristics.pccc:PCCC",
+    "bckm": "heuristics.bckm:BCKM",
+    "post-processing": "heuristics.post_processing:PostProcessing",
+    "best-of": "heuristics.best_of:BestOf",
 }
+"""The class of each method, or where it is: "module:class"."""
+
+
+def register(method: Class) -> Class:
+    """Make a class known by its `name`, to `sdpbb.heuristic` and the command; a class decorator.
+
+    Raises
+    ------
+    ParameterError
+        If there is another method of that name.
+    """
+    if METHODS.setdefault(method.name, method) is not method:
+        raise ParameterError(f"name = {method.name!r}: expected one that no other method has")
+    return method
+
+
+def summary(name: str) -> str:
+    """Return the first line of a method's documentation, from its source: its module, which may
+    compile, is not imported.
+
+    Raises
+    ------
+    ParameterError
+        If there is no method of that name.
+    """
+    check_method(name)
+    found = METHODS[name]
+    if not isinstance(found, str):
+        text = inspect.getdoc(found)
+    else:
+        module, _, class_name = found.partition(":")
+        spec = find_spec(module)
+        assert spec is not None
+        assert spec.origin is not None
+        statements = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
+        classes = {each.name: each for each in statements if isinstance(each, ast.ClassDef)}
+        text = ast.get_docstring(classes[class_name])
+    return (text or "").partition("\n")[0].removesuffix(".")
 
 
 def check_method(name: str) -> None:
@@ -69,7 +75,7 @@ def check_method(name: str) -> None:
 
 
 def method_class(name: str) -> type[Heuristic]:
-    """The class of a method.
+    """Return the class of a method.
 
     Raises
     ------
@@ -77,13 +83,16 @@ def method_class(name: str) -> type[Heuristic]:
         If there is none of that name.
     """
     check_method(name)
-    entry = METHODS[name]
-    found: type[Heuristic] = getattr(import_module(entry.module), entry.class_name)
+    found = METHODS[name]
+    if isinstance(found, str):
+        module, _, class_name = found.partition(":")
+        imported: type[Heuristic] = getattr(import_module(module), class_name)
+        return imported
     return found
 
 
 def method_parameters(name: str) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a method, their annotations evaluated.
+    """Return the parameters of a method, their annotations evaluated.
 
     Raises
     ------
@@ -94,7 +103,7 @@ def method_parameters(name: str) -> Mapping[str, inspect.Parameter]:
 
 
 def method(name: str, **parameters: Any) -> Heuristic:
-    """A method with the given parameters, the others as they are by default.
+    """Return a method with the given parameters, the others as they are by default.
 
     Raises
     ------

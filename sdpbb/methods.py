@@ -34,7 +34,7 @@ GAP = 1e-5
 
 
 def heuristic(name: str, **parameters: Any) -> Heuristic:
-    """A published heuristic by name; its `run(instance, seed)` looks for a clustering.
+    """Return a heuristic by its name; its `run(instance, seed)` looks for a clustering.
 
     >>> import sdpbb
     >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
@@ -42,8 +42,8 @@ def heuristic(name: str, **parameters: Any) -> Heuristic:
 
     Parameters
     ----------
-    name : "kmeans", "cop-kmeans", "ipc-kmeans", "blpkm", "bh-kmeans", "pccc", "bckm",
-        "post-processing" or "best-of"; docs/heuristics.md says what they do
+    name : of a published method, as `sdpbb heuristic --list` and docs/heuristics.md have them, or
+        of a class of your own (`heuristics.register`)
     parameters : of the method; those left out are as its class has them by default. In addition,
         for "ipc-kmeans" with start="sdp" the semidefinite relaxation is supplied, and "best-of"
         takes the name of another method as its `method`

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from heuristics.method import Clock, Found, Heuristic, Soft
-from heuristics.registry import METHODS, Entry
+from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.cli import ExitCode, main
 from sdpbb.cli.exit_codes import HEURISTIC_EXIT_CODES, heuristic_exit_code
@@ -69,8 +69,7 @@ class Fake(Heuristic):
 
 @pytest.fixture
 def fake(monkeypatch):
-    entry = Entry("tests.test_cli_heuristic", "Fake", "does what a test tells it")
-    monkeypatch.setitem(METHODS, "fake", entry)
+    monkeypatch.setitem(METHODS, "fake", Fake)
     monkeypatch.setattr(Fake, "runs", [], raising=False)
     monkeypatch.setattr(Fake, "found", Found(LABELS, Stop.CONVERGED, 7), raising=False)
     return Fake
@@ -474,8 +473,8 @@ class Slow(Heuristic):
 
 
 SLOW = """
-from heuristics.registry import METHODS, Entry
-METHODS["slow"] = Entry("tests.test_cli_heuristic", "Slow", "")
+from heuristics.registry import METHODS
+METHODS["slow"] = "tests.test_cli_heuristic:Slow"
 from sdpbb.__main__ import main
 main()
 """

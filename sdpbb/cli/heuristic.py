@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heuristics.registry import METHODS, check_method, method_parameters
+from heuristics.registry import METHODS, check_method, method_parameters, summary
 from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.exit_codes import ExitCode, heuristic_exit_code, of_option, one_line_errors
@@ -34,8 +34,8 @@ SILENCE = 5.0
 def _list_methods(wanted: bool) -> None:
     if wanted:
         width = max(map(len, METHODS))
-        for name, entry in METHODS.items():
-            typer.echo(f"{name:<{width}}  {entry.summary}")
+        for name in METHODS:
+            typer.echo(f"{name:<{width}}  {summary(name)}")
         raise typer.Exit
 
 

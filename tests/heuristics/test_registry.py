@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 
 import heuristics
+from heuristics.kmeans import KMeans
 from heuristics.method import Heuristic, Soft
-from heuristics.registry import METHODS, method, method_class, method_parameters
+from heuristics.registry import (
+    METHODS,
+    method,
+    method_class,
+    method_parameters,
+    register,
+    summary,
+)
 from sdpbb.errors import ParameterError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "heuristics.md"
@@ -18,9 +26,36 @@ def test_every_method_is_where_the_registry_says(name):
     found = method_class(name)
     assert issubclass(found, Heuristic)
     assert found.name == name
-    assert found is getattr(heuristics, METHODS[name].class_name)
-    assert (found.soft is Soft.WEIGHED) == ("soft: " in METHODS[name].summary)
-    assert (found.soft is Soft.IGNORED) == ("no constraints: " in METHODS[name].summary)
+    assert found is getattr(heuristics, found.__name__)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_summary_says_which_constraints_a_method_takes(name):
+    found = method_class(name)
+    assert summary(name) + "." == inspect.getdoc(found).splitlines()[0]
+    assert (found.soft is Soft.WEIGHED) == ("soft" in summary(name))
+    assert (found.soft is Soft.IGNORED) == ("without constraints" in summary(name))
+    assert (found.soft is not Soft.IGNORED) == ("hard" in summary(name))
+
+
+def test_a_class_of_a_user_is_a_method():
+    class Own(KMeans):
+        """A method.
+
+        Of a user.
+        """
+
+        name = "own"
+
+    assert register(Own) is Own
+    assert register(Own) is Own  # a module may be run twice
+    assert summary("own") == "A method"
+    assert method_class("own") is Own
+    assert isinstance(method("own", n_starts=2), Own)
+    Own.name = "kmeans"
+    with pytest.raises(ParameterError, match=r"^name = 'kmeans': expected one that no other"):
+        register(Own)
+    METHODS.pop("own")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -66,6 +101,6 @@ def test_names_are_loaded_when_they_are_used():
     assert done.stdout == "False\n"
     assert set(heuristics.__all__) <= set(dir(heuristics))
     assert all(getattr(heuristics, name) is not None for name in heuristics.__all__)
-    assert {entry.class_name for entry in METHODS.values()} < set(heuristics.__all__)
+    assert {where.partition(":")[2] for where in METHODS.values()} < set(heuristics.__all__)
     with pytest.raises(AttributeError, match="no attribute 'KMedians'"):
         _ = heuristics.KMedians
