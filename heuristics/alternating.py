@@ -41,10 +41,10 @@ from heuristics.candidates import (
     sum_of_distances,
     sum_of_squared_distances,
 )
-from heuristics.method import Clock, coloured
+from heuristics.method import RunClock, colour
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from heuristics.time_left import OutOfTime, TimeLeft, at_most, endless
+from heuristics.time_left import OutOfTime, TimeLeft, at_most, no_limit
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 
@@ -56,33 +56,33 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 class Distance(Enum):
-    """How far a block is from a centre."""
+    """Distance from a block to a centre."""
 
     SQUARED = "squared"
     EUCLIDEAN = "euclidean"
 
 
 class Start(Enum):
-    """Where the centres are at first."""
+    """Choice of the initial centres."""
 
     PLUS_PLUS = "k-means++"
     RANDOM = "random"
 
 
 @dataclass(frozen=True, eq=False)
-class Geometry:
+class BlockDistances:
     """Distances of the blocks of a contraction, and the clusters that each may join.
 
     Attributes
     ----------
     n_candidates : how many clusters, the nearest ones, a block may join; k for all
-    left : how long there is; the methods raise OutOfTime where nothing is left
+    left : time left; the methods raise OutOfTime where there is none
     """
 
     contraction: Contraction
     distance: Distance
     n_candidates: int
-    left: TimeLeft = endless
+    left: TimeLeft = no_limit
 
     def candidates(self, centres: NDArray[np.float64]) -> NDArray[np.intp] | None:
         """(m, q) clusters of each block, or None for all of them."""
@@ -116,9 +116,9 @@ class Geometry:
         return squared if self.distance is Distance.SQUARED else np.sqrt(squared)
 
 
-# The penalty P of an iteration from the geometry, its centres (k, r), and the distances d in its
+# The penalty P of an iteration from its distances, its centres (k, r), and the distances d in its
 # programme, (m, q).
-PenaltyRule = Callable[[Geometry, NDArray[np.float64], NDArray[np.float64]], float]
+PenaltyRule = Callable[[BlockDistances, NDArray[np.float64], NDArray[np.float64]], float]
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class Alternation:
-    """What a run of the loop comes to.
+    """Outcome of the loop.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Alternation:
 
 @dataclass(frozen=True)
 class Scheme:
-    """What the loop is run with.
+    """Parameters of the loop.
 
     Attributes
     ----------
@@ -182,10 +182,10 @@ class Scheme:
     assignment: AssignmentParameters
 
     def run(
-        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: Clock
+        self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
     ) -> Alternation | Infeasibility:
-        """Initial centres and the loop; with labels of `find_feasible` to begin from where the
-        first assignment step finds none, and the contraction is small enough to look for them.
+        """Draw initial centres and run the loop; once more from labels of `find_feasible` where the
+        first assignment step finds none and the contraction is small enough to look for them.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class Scheme:
             If the clock runs out before the first assignment step.
         """
         n_candidates = contraction.k if self.n_candidates is None else self.n_candidates
-        geometry = Geometry(
+        blocks = BlockDistances(
             contraction, self.distance, min(n_candidates, contraction.k), clock.time_left
         )
         assign = PairwiseAssignment(graph, contraction.k, self.assignment)
@@ -201,14 +201,14 @@ class Scheme:
 
         def loop(labels: NDArray[np.intp] | None) -> Alternation:
             return alternate(
-                geometry, graph, assign, self.penalty, centres, clock, self.max_iterations, labels
+                blocks, graph, assign, self.penalty, centres, clock, self.max_iterations, labels
             )
 
         found = loop(None)
         if found.labels is not None:
             return found
         if self._is_decidable(contraction) and not clock.is_over:
-            labels = coloured(contraction, at_most(clock.time_left, self.assignment.time_limit))
+            labels = colour(contraction, at_most(clock.time_left, self.assignment.time_limit))
             if isinstance(labels, Infeasibility):
                 return labels
             return found if labels is None else loop(labels)
@@ -218,27 +218,27 @@ class Scheme:
         return found
 
     def _is_decidable(self, contraction: Contraction) -> bool:
-        """Whether the programme of `find_feasible` has a size that a solver reads in short time."""
+        """Whether the programme of `find_feasible` is small enough to be loaded in short time."""
         rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
         return rows <= self.assignment.max_rows
 
 
 def initial_centres(
-    contraction: Contraction, start: Start, rng: np.random.Generator, left: TimeLeft = endless
+    contraction: Contraction, start: Start, rng: np.random.Generator, left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
-    """(k, r): the means of k different blocks, drawn by k-means++ or all equally likely."""
+    """Return the means (k, r) of k different blocks, drawn by k-means++ or all equally likely."""
     if start is Start.PLUS_PLUS:
         return kmeans_plus_plus(contraction, rng, left)
     return contraction.means[rng.choice(contraction.n_blocks, contraction.k, replace=False)]
 
 
 def alternate(
-    geometry: Geometry,
+    blocks: BlockDistances,
     graph: PairGraph,
     assign: PairwiseAssignment,
     penalty: PenaltyRule,
     centres: NDArray[np.float64],
-    clock: Clock,
+    clock: RunClock,
     max_iterations: int,
     labels: NDArray[np.intp] | None = None,
 ) -> Alternation:
@@ -263,11 +263,11 @@ def alternate(
     iterations: list[Iteration] = []
     with suppress(OutOfTime):
         while not clock.is_over and len(iterations) < max_iterations:
-            candidates = geometry.candidates(centres)
-            distances = geometry.distances(centres, candidates)
-            price = penalty(geometry, centres, distances)
+            candidates = blocks.candidates(centres)
+            distances = blocks.distances(centres, candidates)
+            price = penalty(blocks, centres, distances)
             solution = assign(
-                geometry.contraction.sizes[:, None] * distances,
+                blocks.contraction.sizes[:, None] * distances,
                 candidates=candidates,
                 penalty=price,
                 start=labels,
@@ -280,8 +280,8 @@ def alternate(
                 is_infeasible = best is None and solution.is_infeasible
                 return Alternation(best, objective, Stop.TIME_LIMIT, is_infeasible, iterations)
             labels = solution.labels
-            centres = cluster_centres(geometry.contraction, labels, centres)
-            new_cost = geometry.cost(labels, centres)
+            centres = cluster_centres(blocks.contraction, labels, centres)
+            new_cost = blocks.cost(labels, centres)
             new_violated = violated_weight(graph, labels)
             step = Iteration(
                 price, cost + price * violated, new_cost + price * new_violated, solution.is_optimal
@@ -297,8 +297,8 @@ def alternate(
         if labels is None:
             raise OutOfTime
         stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
-        endlessly = replace(geometry, left=endless)  # a single look at what is there already
-        return Alternation(labels, _objective(endlessly, graph, penalty, labels, centres), stop)
+        untimed = replace(blocks, left=no_limit)  # a single look at what is there already
+        return Alternation(labels, _objective(untimed, graph, penalty, labels, centres), stop)
     stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
     return Alternation(best, objective, stop, False, iterations)
 
@@ -328,7 +328,7 @@ def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
 def assignment_parameters(
     solver: IntegerSolver, assignment_time_limit: float
 ) -> AssignmentParameters:
-    """How assignment steps are solved, or a ParameterError with the names the methods use."""
+    """Return parameters of assignment steps; ParameterErrors have the names that methods use."""
     if not isinstance(assignment_time_limit, (int, float)) or not assignment_time_limit > 0:
         raise ParameterError(
             f"assignment_time_limit = {assignment_time_limit!r}: expected a number of seconds > 0"
@@ -337,7 +337,7 @@ def assignment_parameters(
 
 
 def choice(kind: type[Kind], name: str, value: object) -> Kind:
-    """The member of an enumeration with this value, or a ParameterError."""
+    """Return the member of an enumeration with this value; raise ParameterError if none has it."""
     for member in kind:
         if member.value == value:
             return member
@@ -346,13 +346,13 @@ def choice(kind: type[Kind], name: str, value: object) -> Kind:
 
 
 def _objective(
-    geometry: Geometry,
+    blocks: BlockDistances,
     graph: PairGraph,
     penalty: PenaltyRule,
     labels: NDArray[np.intp],
     centres: NDArray[np.float64],
 ) -> float:
     """F_P of labels at their means, P that of these; empty clusters have the given centres."""
-    means = cluster_centres(geometry.contraction, labels, centres)
-    price = penalty(geometry, means, geometry.distances(means, geometry.candidates(means)))
-    return geometry.cost(labels, means) + price * violated_weight(graph, labels)
+    means = cluster_centres(blocks.contraction, labels, centres)
+    price = penalty(blocks, means, blocks.distances(means, blocks.candidates(means)))
+    return blocks.cost(labels, means) + price * violated_weight(graph, labels)

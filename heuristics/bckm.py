@@ -13,12 +13,12 @@ from scipy.sparse import csr_array
 
 from heuristics.kmeans import best_kmeans
 from heuristics.method import (
-    Clock,
-    Found,
     Heuristic,
-    begin,
+    RunClock,
+    SearchResult,
     check_integer,
     check_positive,
+    contract_and_colour,
 )
 from heuristics.result import Stop
 from heuristics.time_left import OutOfTime
@@ -46,7 +46,7 @@ LARGEST_PENALTY = 1e250
 class BCKM(Heuristic):
     """k-means with hard constraints and bounds on cluster sizes.
 
-    Constrained k-means as a binary programme, with bounds on the sizes of the clusters:
+    It is stated as a binary programme:
 
         minimise    sum_{bc} s_bc Y_bc,  Y_bc = e_b || x_b - c_c ||^2,  over S and the centres c
         subject to  sum_c s_bc = 1,  min_size_c <= sum_b e_b s_bc <= max_size_c,
@@ -155,19 +155,19 @@ class BCKM(Heuristic):
         self.max_iterations = max_iterations
         self.max_steps = max_steps
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
         least, most = self._size_bounds(instance)
-        begun = begin(instance, clock)
-        if isinstance(begun, Infeasibility):
-            return begun
-        contraction, colouring = begun
+        contracted = contract_and_colour(instance, clock)
+        if isinstance(contracted, Infeasibility):
+            return contracted
+        contraction, colouring = contracted
         if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.left:
             if not within(contraction, colouring, least, most):
                 raise OutOfTime
-            return Found(contraction.lift(colouring), Stop.TIME_LIMIT, 0)
-        search = _Search(self, contraction, least, most, clock)
+            return SearchResult(contraction.lift(colouring), Stop.TIME_LIMIT, 0)
+        search = _PenaltyMethod(self, contraction, least, most, clock)
         stop = Stop.CONVERGED
         with suppress(OutOfTime):
             for _ in range(self.n_starts):
@@ -184,9 +184,9 @@ class BCKM(Heuristic):
             search.labels = colouring
         if search.labels is not None:
             stop = clock.reason if clock.is_over else stop
-            return Found(contraction.lift(search.labels), stop, search.n_iterations)
+            return SearchResult(contraction.lift(search.labels), stop, search.n_iterations)
         if search.is_infeasible:  # the cannot-links can be kept, but not within these sizes
-            return Found(None, Stop.SIZE_BOUNDS, search.n_iterations)
+            return SearchResult(None, Stop.SIZE_BOUNDS, search.n_iterations)
         raise OutOfTime
 
     def _size_bounds(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -214,7 +214,7 @@ class BCKM(Heuristic):
         return least, most
 
 
-class _Search:
+class _PenaltyMethod:
     """The state of one run: the rows, the linear programme, and the best clustering met."""
 
     def __init__(
@@ -223,7 +223,7 @@ class _Search:
         contraction: Contraction,
         least: NDArray[np.intp],
         most: NDArray[np.intp],
-        clock: Clock,
+        clock: RunClock,
     ) -> None:
         self._method = method
         self._contraction = contraction

@@ -1,4 +1,4 @@
-"""The leader: many runs, each improved by local search and relocations; the best counts."""
+"""Best of many descents, each with local search and relocations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.method import Clock, Found, Heuristic, begin, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
 from heuristics.multi_start import Descent, MultiStart
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import HeuristicResult, Stop
@@ -24,8 +24,6 @@ POLL_SECONDS = 0.1
 
 class BestOf(Heuristic):
     """Best of many descents and relocations under hard constraints.
-
-    Of many descents the best, each by assignment steps, exchanges and relocations.
 
     A run begins at k-means++ centres, or at what another method finds. It alternates between
     k-means with exact assignment steps (which recolour whole components of the cannot-link graph
@@ -78,20 +76,20 @@ class BestOf(Heuristic):
         self.method = method
         self.workers = workers
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
-        begun = begin(instance, clock)
-        if isinstance(begun, Infeasibility):
-            return begun
-        contraction, feasible = begun
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
+        contracted = contract_and_colour(instance, clock)
+        if isinstance(contracted, Infeasibility):
+            return contracted
+        contraction, feasible = contracted
         parameters = MultiStartParameters(
             n_starts=self.n_starts,
             n_relocations=self.n_relocations,
             assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
-        task = _Run(instance, contraction, feasible, self.method, parameters)
+        task = _Restart(instance, contraction, feasible, self.method, parameters)
         here = self._here if self.workers == 1 else self._elsewhere
         outcomes = here(task, seeds, clock)
         # Of equals the first, whichever process was faster.
@@ -99,9 +97,9 @@ class BestOf(Heuristic):
         best = outcomes[ranked[0]].labels if ranked else feasible
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
-        return Found(contraction.lift(best), stop, n_iterations)
+        return SearchResult(contraction.lift(best), stop, n_iterations)
 
-    def _here(self, task: _Run, seeds: list[int], clock: Clock) -> dict[int, _Outcome]:
+    def _here(self, task: _Restart, seeds: list[int], clock: RunClock) -> dict[int, _Outcome]:
         outcomes = {}
         for position, seed in enumerate(seeds):
             outcomes[position] = task(seed, clock)
@@ -109,7 +107,7 @@ class BestOf(Heuristic):
                 break
         return outcomes
 
-    def _elsewhere(self, task: _Run, seeds: list[int], clock: Clock) -> dict[int, _Outcome]:
+    def _elsewhere(self, task: _Restart, seeds: list[int], clock: RunClock) -> dict[int, _Outcome]:
         """In processes, each of which keeps the time limit itself; an interrupt ends them."""
         outcomes: dict[int, _Outcome] = {}
         waiting = deque(enumerate(seeds))
@@ -135,8 +133,8 @@ class _Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
-    """What the runs have in common."""
+class _Restart:
+    """Data shared by all restarts."""
 
     instance: Instance
     contraction: Contraction
@@ -144,7 +142,7 @@ class _Run:
     method: Heuristic | None
     parameters: MultiStartParameters
 
-    def __call__(self, seed: int, clock: Clock) -> _Outcome:
+    def __call__(self, seed: int, clock: RunClock) -> _Outcome:
         rng = np.random.default_rng(seed)
         search = MultiStart(self.parameters)
         descent = Descent(self.contraction, self.parameters, self.feasible, clock.time_left)
@@ -163,6 +161,6 @@ class _Run:
         return result.labels[self.contraction.representatives]
 
 
-def _run(task: _Run, seed: int, seconds: float) -> _Outcome:
-    """In another process."""
-    return task(seed, Clock(max(seconds, 1e-9)))
+def _run(task: _Restart, seed: int, seconds: float) -> _Outcome:
+    """Run a restart in another process."""
+    return task(seed, RunClock(max(seconds, 1e-9)))

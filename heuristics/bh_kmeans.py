@@ -11,11 +11,18 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
+from heuristics.alternating import (
+    BlockDistances,
+    Distance,
+    Scheme,
+    Start,
+    assignment_parameters,
+    choice,
+)
 from heuristics.assignment import pair_graph
 from heuristics.assignment.parameters import IntegerSolver
 from heuristics.kmeans import unconstrained
-from heuristics.method import Clock, Found, Heuristic, Soft, check_integer, check_positive
+from heuristics.method import Heuristic, RunClock, SearchResult, Soft, check_integer, check_positive
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, Instance, SoftPairs
 from sdpbb.problem.graph import distinct_edges
@@ -85,18 +92,18 @@ class BHKMeans(Heuristic):
             assignment_parameters(solver, assignment_time_limit),
         )
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
         softened = all_soft(instance)
         contraction = unconstrained(softened)
         found = self.scheme.run(contraction, pair_graph(softened, contraction), rng, clock)
         assert not isinstance(found, Infeasibility)  # nothing is hard
         assert found.labels is not None
-        return Found(found.labels, found.stop, len(found.iterations), found.objective)
+        return SearchResult(found.labels, found.stop, len(found.iterations), found.objective)
 
     def _penalty(
-        self, geometry: Geometry, centres: NDArray[np.float64], distances: NDArray[np.float64]
+        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
     ) -> float:
         return self.p * float(distances.max())
 

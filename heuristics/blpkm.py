@@ -13,10 +13,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
+from heuristics.alternating import (
+    BlockDistances,
+    Distance,
+    Scheme,
+    Start,
+    assignment_parameters,
+    choice,
+)
 from heuristics.assignment import pair_graph
 from heuristics.assignment.parameters import IntegerSolver
-from heuristics.method import Clock, Found, Heuristic, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, check_integer
 from sdpbb.problem import Infeasibility, Instance, contract
 
 
@@ -72,9 +79,9 @@ class BLPKM(Heuristic):
             assignment_parameters(solver, assignment_time_limit),
         )
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
         contraction = contract(instance)
         if isinstance(contraction, Infeasibility):
             return contraction
@@ -82,11 +89,11 @@ class BLPKM(Heuristic):
         if isinstance(found, Infeasibility):
             return found
         labels = None if found.labels is None else contraction.lift(found.labels)
-        return Found(labels, found.stop, len(found.iterations))
+        return SearchResult(labels, found.stop, len(found.iterations))
 
 
 def _no_penalty(
-    geometry: Geometry, centres: NDArray[np.float64], distances: NDArray[np.float64]
+    blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
 ) -> float:
     """Nothing is soft."""
     return 1.0

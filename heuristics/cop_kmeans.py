@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from heuristics.assignment import fill_empty_clusters
 from heuristics.assignment.graph import adjacency_lists
 from heuristics.kmeans import KMeansClustering, unconstrained
-from heuristics.method import Clock, Found, Heuristic, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, check_integer
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
-from heuristics.time_left import OutOfTime, pieces
+from heuristics.time_left import OutOfTime, chunks
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
 
@@ -69,12 +69,12 @@ class COPKMeans(Heuristic):
         self.n_starts = n_starts
         self.max_iterations = max_iterations
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
-        verdict = contract(instance)
-        if isinstance(verdict, Infeasibility):
-            return verdict
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
+        contracted = contract(instance)
+        if isinstance(contracted, Infeasibility):
+            return contracted
         points = unconstrained(instance)
         passes = _Passes(instance, points)
         best: KMeansClustering | None = None
@@ -91,10 +91,10 @@ class COPKMeans(Heuristic):
                     best = found
         if best is not None:
             labels = passes.blocks.lift(best.labels)
-            return Found(labels, clock.reason if clock.is_over else best.stop, n_iterations)
+            return SearchResult(labels, clock.reason if clock.is_over else best.stop, n_iterations)
         if clock.is_over:
             raise OutOfTime
-        return Found(None, Stop.DEAD_END, n_iterations)
+        return SearchResult(None, Stop.DEAD_END, n_iterations)
 
 
 class _Order(NamedTuple):
@@ -121,7 +121,7 @@ class _Passes:
         self,
         order: NDArray[np.intp],
         centres: NDArray[np.float64],
-        clock: Clock,
+        clock: RunClock,
         max_iterations: int,
     ) -> tuple[KMeansClustering | None, int]:
         """Passes over the points in the given order (n,), from centres (k, r), and how many; None
@@ -163,12 +163,12 @@ class _Passes:
         return KMeansClustering(best, cost, stop, n_iterations), n_iterations
 
     def _pass(
-        self, first_points: _Order, centres: NDArray[np.float64], clock: Clock
+        self, first_points: _Order, centres: NDArray[np.float64], clock: RunClock
     ) -> NDArray[np.int64] | None:
         """Labels (m,) of one pass, None for a dead end."""
         blocks, left = self.blocks, clock.time_left
         labels = np.full(blocks.n_blocks, -1, np.int64)
-        for first, last in pieces(blocks.n_blocks, centres.size, left):
+        for first, last in chunks(blocks.n_blocks, centres.size, left):
             part = _Order(first_points.blocks[first:last], first_points.points[first:last])
             if not _assign_in_order(
                 self._rows, centres, *part, self._first, self._neighbours, labels

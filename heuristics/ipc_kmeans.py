@@ -9,12 +9,12 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.method import Clock, Found, Heuristic, begin, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
 from heuristics.multi_start import Descent
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
-from heuristics.time_left import OutOfTime, TimeLeft, go_on
+from heuristics.time_left import OutOfTime, TimeLeft, check_time
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 
@@ -74,13 +74,13 @@ class IPCKMeans(Heuristic):
         self.max_iterations = max_iterations
         self._affinities = affinities
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
-        begun = begin(instance, clock)
-        if isinstance(begun, Infeasibility):
-            return begun
-        contraction, best = begun
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
+        contracted = contract_and_colour(instance, clock)
+        if isinstance(contracted, Infeasibility):
+            return contracted
+        contraction, best = contracted
         parameters = MultiStartParameters(
             max_iterations=self.max_iterations,
             local_search=False,
@@ -95,10 +95,10 @@ class IPCKMeans(Heuristic):
                 if found < cost:
                     best, cost = steps.labels, found
                     stop = Stop.CONVERGED if steps.has_converged else Stop.ITERATION_LIMIT
-                go_on(clock.time_left)
+                check_time(clock.time_left)
         if clock.is_over:
             stop = clock.reason
-        return Found(contraction.lift(best), stop, descent.n_iterations)
+        return SearchResult(contraction.lift(best), stop, descent.n_iterations)
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, left: TimeLeft

@@ -1,4 +1,4 @@
-"""k-means without constraints: the reference, and where other methods begin."""
+"""k-means without constraints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
-from heuristics.method import Clock, Found, Heuristic, Soft, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, Soft, check_integer
 from heuristics.nearest import nearest_labels
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
@@ -55,21 +55,21 @@ class KMeans(Heuristic):
         self.n_starts = n_starts
         self.max_iterations = max_iterations
 
-    def _search(self, instance: Instance, rng: np.random.Generator, clock: Clock) -> Found:
+    def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
         points = unconstrained(instance)
         found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
-        return Found(points.lift(found.labels), found.stop, found.n_iterations)
+        return SearchResult(points.lift(found.labels), found.stop, found.n_iterations)
 
 
 @dataclass(frozen=True, eq=False)
 class KMeansClustering:
-    """What k-means comes to.
+    """Clustering that k-means ends with.
 
     Attributes
     ----------
     labels : (m,) exactly the clusters 0..k-1
     cost : its sum of squares, `Contraction.cost(labels)`
-    stop : why the start that it is of ended
+    stop : why its start ended
     n_iterations : assignment steps
     """
 
@@ -95,7 +95,7 @@ def unconstrained(instance: Instance) -> Contraction:
 def best_kmeans(
     contraction: Contraction,
     rng: np.random.Generator,
-    clock: Clock,
+    clock: RunClock,
     n_starts: int,
     max_iterations: int,
 ) -> KMeansClustering:
@@ -129,7 +129,7 @@ def best_kmeans(
 def kmeans(
     contraction: Contraction,
     centres: NDArray[np.float64],
-    clock: Clock,
+    clock: RunClock,
     max_iterations: int,
 ) -> KMeansClustering:
     """k-means over the blocks, weighted by their sizes, from centres (k, r); cannot-links are not

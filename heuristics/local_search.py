@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.nearest import cluster_sums
-from heuristics.time_left import WORK, TimeLeft, endless
+from heuristics.time_left import WORK, TimeLeft, no_limit
 from sdpbb.problem import Contraction
 
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
@@ -63,7 +63,7 @@ class LocalSearch:
         self._graph = _adjacency_lists(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
 
-    def __call__(self, labels: NDArray[np.intp], left: TimeLeft = endless) -> NDArray[np.intp]:
+    def __call__(self, labels: NDArray[np.intp], left: TimeLeft = no_limit) -> NDArray[np.intp]:
         """Labels (m,) that no exchange of a Kempe chain improves, and no swap of two blocks where
         there are SWAP_BLOCKS of them or fewer.
 

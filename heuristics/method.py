@@ -1,4 +1,4 @@
-"""What all heuristics have in common: one interface, a clock, what they take, how they begin."""
+"""Base class of the heuristics, the clock of a run, and the steps that all methods begin with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.result import HeuristicResult, HeuristicStatus, Stop, described
+from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
 from heuristics.time_left import OutOfTime, TimeLeft
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.feasibility import find_feasible
@@ -22,15 +22,15 @@ from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 
 
 class Soft(Enum):
-    """What a method does with soft constraints."""
+    """Treatment of soft constraints by a method."""
 
     REFUSED = "it takes hard constraints only"
     WEIGHED = "each violation costs its weight"
     IGNORED = "it looks at no constraint"
 
 
-class Clock:
-    """The time of one run."""
+class RunClock:
+    """Time limit and interrupt of one run."""
 
     def __init__(
         self, time_limit: float = math.inf, stop: Callable[[], bool] = lambda: False
@@ -66,10 +66,10 @@ class Clock:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
-    """What the scheme of a method comes to.
+class SearchResult:
+    """Outcome of the search of a method.
 
-    labels : (n,) of the points, any numbering; None where it met a dead end
+    labels : (n,) of the points, any numbering; None where no clustering was found
     """
 
     labels: NDArray[np.intp] | None
@@ -81,8 +81,8 @@ class Found:
 class Heuristic(ABC):
     """A configured method; `run` is a function of the instance and the seed.
 
-    A method is a subclass with a `name`, a `soft`, and a `_search`; its parameters are keywords of
-    its constructor.
+    A method is a subclass with a `name`, a `soft`, and a `search`; its parameters are keywords of
+    its constructor, and the first line of its documentation is what `sdpbb heuristic --list` shows.
     """
 
     name: ClassVar[str]
@@ -95,7 +95,7 @@ class Heuristic(ABC):
         time_limit : seconds of one run, > 0. It is looked at between pieces of work that take about
             a tenth of a second at most; what is found by then is returned
         """
-        Clock(time_limit)
+        RunClock(time_limit)
         self.time_limit = time_limit
 
     def run(
@@ -122,12 +122,12 @@ class Heuristic(ABC):
         instance = instance.in_pairs()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ParameterError(f"seed = {seed!r}: expected an integer >= 0")
-        clock = Clock(self.time_limit, stop)
+        clock = RunClock(self.time_limit, stop)
         rng = np.random.default_rng(seed)
         try:
-            found = self._search(instance, rng, clock)
+            found = self.search(instance, rng, clock)
         except OutOfTime:
-            found = Found(None, clock.reason, 0)
+            found = SearchResult(None, clock.reason, 0)
         if isinstance(found, Infeasibility):
             return HeuristicResult(
                 self.name,
@@ -146,7 +146,7 @@ class Heuristic(ABC):
                 n_iterations=found.n_iterations,
                 seconds=clock.seconds,
             )
-        return described(
+        return describe(
             self.name,
             seed,
             instance,
@@ -158,7 +158,7 @@ class Heuristic(ABC):
         )
 
     def check(self, instance: Instance) -> None:
-        """InstanceError if the instance has constraints of a kind that the method does not take."""
+        """Raise InstanceError if the method does not take constraints of the instance's kinds."""
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
             raise InstanceError(
                 f"{self.name}: soft constraints, and it takes hard ones only; "
@@ -171,10 +171,16 @@ class Heuristic(ABC):
             )
 
     @abstractmethod
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
-        """The scheme of the method.
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
+        """Look for a clustering of an instance that `check` has accepted.
+
+        Parameters
+        ----------
+        instance : its constraints on clusters are cannot-links by now
+        rng : the only source of randomness
+        clock : to be looked at between pieces of work of about a tenth of a second
 
         Raises
         ------
@@ -183,9 +189,11 @@ class Heuristic(ABC):
         """
 
 
-def begin(instance: Instance, clock: Clock) -> tuple[Contraction, NDArray[np.intp]] | Infeasibility:
-    """The instance over its blocks, with labels (m,) of the blocks that keep the cannot-links; or
-    the proof that there are none.
+def contract_and_colour(
+    instance: Instance, clock: RunClock
+) -> tuple[Contraction, NDArray[np.intp]] | Infeasibility:
+    """Return the instance over its blocks, with labels (m,) of the blocks that keep the
+    cannot-links; or the proof that there are none.
 
     Raises
     ------
@@ -195,26 +203,26 @@ def begin(instance: Instance, clock: Clock) -> tuple[Contraction, NDArray[np.int
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return contraction
-    feasible = coloured(contraction, clock.time_left)
+    feasible = colour(contraction, clock.time_left)
     if feasible is None:
         raise OutOfTime
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
 
 
-def coloured(contraction: Contraction, left: TimeLeft) -> NDArray[np.intp] | Infeasibility | None:
-    """`find_feasible` in the time left, None where that was too short."""
+def colour(contraction: Contraction, left: TimeLeft) -> NDArray[np.intp] | Infeasibility | None:
+    """Return what `find_feasible` finds in the time left, None where that was too short."""
     seconds = left()
     limit = None if seconds == math.inf else max(0.01, seconds)
     return find_feasible(contraction, limit, lambda: left() <= 0.0)
 
 
 def check_integer(name: str, value: object, least: int) -> None:
-    """ParameterError unless value is an integer of at least `least`."""
+    """Raise ParameterError unless value is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ParameterError(f"{name} = {value!r}: expected an integer of at least {least}")
 
 
 def check_positive(name: str, value: Any) -> None:
-    """ParameterError unless value is a finite number > 0."""
+    """Raise ParameterError unless value is a finite number > 0."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         raise ParameterError(f"{name} = {value!r}: expected a finite number > 0")

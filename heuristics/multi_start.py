@@ -24,7 +24,7 @@ from heuristics.starts import (
     smoothed_means,
     truncated_means,
 )
-from heuristics.time_left import OutOfTime, TimeLeft, endless, go_on, stopping
+from heuristics.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
@@ -48,14 +48,14 @@ class HeuristicSolution:
     source: str
 
 
-Told = Callable[[HeuristicSolution], None]
+OnImproved = Callable[[HeuristicSolution], None]
 
 
 class _Best:
-    """The cheapest clustering met; whoever wants to know is told of each that is cheaper."""
+    """The cheapest clustering so far; `found` is called with each that is cheaper."""
 
     def __init__(
-        self, solution: HeuristicSolution | None = None, found: Told | None = None
+        self, solution: HeuristicSolution | None = None, found: OnImproved | None = None
     ) -> None:
         self.solution = solution
         self._found = found
@@ -80,9 +80,9 @@ class MultiStart:
         affinity: NDArray[np.float64] | None = None,
         descent: Descent | None = None,
         stop: Callable[[], bool] | None = None,
-        found: Told | None = None,
+        found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """The best clustering met over all starts and relocations.
+        """Return the best clustering over all starts and relocations.
 
         Parameters
         ----------
@@ -93,10 +93,10 @@ class MultiStart:
             data (the first) and of itself times the data (the others, the second of them from
             blocks that it sets apart); without it, k-means++.
         descent : the contraction's, where several runs share it; prepared here if None
-        stop : asked between pieces of bounded work, besides the time left to the descent; when true
+        stop : asked between chunks of bounded work, besides the time left to the descent; when true
             the best so far is returned, and the labels known to the descent if there is none
-        found : told of each clustering that is cheaper than those before, as soon as it is met: of
-            the first after one assignment step
+        found : called with each clustering that is cheaper than those before, as soon as it is
+            found: the first after one assignment step
 
         Raises
         ------
@@ -106,11 +106,11 @@ class MultiStart:
         descent = descent or Descent(contraction, self.parameters)
         source = "k-means++" if affinity is None else "sdp"
         best = _Best(found=found)
-        left = stopping(descent.seconds_left, stop)
+        left = with_stop(descent.seconds_left, stop)
         try:
             for centres in self._initial_centres(contraction, rng, affinity, left):
                 descent.from_centres(centres, source, stop, best.offer)
-                go_on(left)
+                check_time(left)
             self._relocate(contraction, best, rng, descent, stop)
         except OutOfTime:
             if best.solution is None:
@@ -125,7 +125,7 @@ class MultiStart:
         descent: Descent | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> HeuristicSolution:
-        """A clustering at most as costly as the given one, by a single descent from it.
+        """Return a clustering at most as costly as the given one, by a single descent from it.
 
         Parameters
         ----------
@@ -146,10 +146,10 @@ class MultiStart:
         rng: np.random.Generator,
         descent: Descent,
         stop: Callable[[], bool] | None = None,
-        found: Told | None = None,
+        found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """The best of a clustering and of the descents from it with one centre put elsewhere, each
-        from the best so far; `stop` and `found` as for `run`."""
+        """Return the best of a clustering and of descents from it with one centre put elsewhere,
+        each from the best so far; `stop` and `found` as for `run`."""
         best = _Best(solution, found)
         with suppress(OutOfTime):
             self._relocate(contraction, best, rng, descent, stop)
@@ -164,9 +164,9 @@ class MultiStart:
         descent: Descent,
         stop: Callable[[], bool] | None,
     ) -> None:
-        left = stopping(descent.seconds_left, stop)
+        left = with_stop(descent.seconds_left, stop)
         for _ in range(self.parameters.n_relocations):
-            go_on(left)
+            check_time(left)
             assert best.solution is not None
             centres = _relocated(contraction, best.solution, rng)
             descent.from_centres(centres, best.solution.source, stop, best.offer)
@@ -242,8 +242,8 @@ class PreparedSearch:
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
-    """What k-means steps have come to: labels (m,) of the blocks, and whether they would repeat."""
+class KMeansLabels:
+    """Labels (m,) that k-means steps end with, and whether these have converged."""
 
     labels: NDArray[np.intp]
     has_converged: bool
@@ -262,7 +262,7 @@ class Descent:
         contraction: Contraction,
         parameters: MultiStartParameters,
         known: NDArray[np.intp] | None = None,
-        seconds_left: TimeLeft = endless,
+        seconds_left: TimeLeft = no_limit,
     ) -> None:
         """
         Parameters
@@ -281,7 +281,7 @@ class Descent:
         self.n_iterations = 0
 
     def known(self) -> HeuristicSolution:
-        """The clustering that was known before.
+        """Return the clustering that was known before.
 
         Raises
         ------
@@ -301,17 +301,17 @@ class Descent:
         centres: NDArray[np.float64],
         source: str,
         stop: Callable[[], bool] | None = None,
-        found: Told | None = None,
+        found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """The clustering that centres (k, r) lead to; `found` is told of those on the way, the last
-        of which it is.
+        """Return the clustering that a descent from centres (k, r) ends with; `found` is called
+        with each on the way, this one included.
 
         Raises
         ------
         OutOfTime
             If no time is left before there is one.
         """
-        labels = self._assigned(centres, stopping(self.seconds_left, stop))
+        labels = self._assigned(centres, with_stop(self.seconds_left, stop))
         if found is not None:
             found(HeuristicSolution(labels, self._contraction.cost(labels), source))
         return self.from_labels(labels, source, stop, found)
@@ -321,11 +321,11 @@ class Descent:
         labels: NDArray[np.intp],
         source: str,
         stop: Callable[[], bool] | None = None,
-        found: Told | None = None,
+        found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """The clustering that labels (m,), exactly the clusters 0..k-1, lead to; `stop` and `found`
-        as for `from_centres`."""
-        left = stopping(self.seconds_left, stop)
+        """Return the clustering that a descent from labels (m,), exactly the clusters 0..k-1, ends
+        with; `stop` and `found` as for `from_centres`."""
+        left = with_stop(self.seconds_left, stop)
         best = HeuristicSolution(labels, np.inf, source)
         while True:
             reached = self.kmeans(
@@ -347,9 +347,9 @@ class Descent:
         centres: NDArray[np.float64],
         labels: NDArray[np.intp] | None = None,
         stop: Callable[[], bool] | None = None,
-    ) -> Steps:
-        """Assign and update in turn, from centres (k, r), until a clustering comes back: the one
-        before, or, where several assignments are equally cheap, one before that.
+    ) -> KMeansLabels:
+        """Assign and update in turn, from centres (k, r), until a clustering comes back: the last
+        one, or, where several assignments are equally cheap, an earlier one.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class Descent:
         OutOfTime
             If no time is left before there are labels.
         """
-        left = stopping(self.seconds_left, stop)
+        left = with_stop(self.seconds_left, stop)
         has_converged = False
         met = set() if labels is None else {by_first_occurrence(labels).tobytes()}
         for _ in range(self._parameters.max_iterations):
@@ -379,10 +379,10 @@ class Descent:
                 break
             centres = cluster_means(self._contraction, labels)
         assert labels is not None  # max_iterations >= 1
-        return Steps(labels, has_converged)
+        return KMeansLabels(labels, has_converged)
 
     def _assigned(self, centres: NDArray[np.float64], left: TimeLeft) -> NDArray[np.intp]:
-        go_on(left)
+        check_time(left)
         if self._assign is None:
             limit = self._parameters.assignment_time_limit
             self._assign = Assignment(self._contraction, time_limit=limit, known=self._known)
@@ -401,8 +401,8 @@ class Descent:
 def _relocated(
     contraction: Contraction, solution: HeuristicSolution, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The means of a clustering, one of them (at random) put on a random block: k-means from there
-    merges one cluster into its neighbours and splits another.
+    """Return the means of a clustering with one of them, at random, put on a random block: k-means
+    from there merges one cluster into its neighbours and splits another.
 
     Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
     Pattern Analysis and Applications 3 (2000).

@@ -6,11 +6,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.time_left import TimeLeft, endless, pieces
+from heuristics.time_left import TimeLeft, chunks, no_limit
 
 
 def nearest_labels(
-    rows: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = endless
+    rows: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = no_limit
 ) -> NDArray[np.int64]:
     """(m,) the centre nearest to each of the rows (m, r), the first of those equally near.
 
@@ -21,7 +21,7 @@ def nearest_labels(
     """
     rows, centres = np.ascontiguousarray(rows), np.ascontiguousarray(centres)
     labels = np.empty(len(rows), np.int64)
-    for first, last in pieces(len(rows), centres.size, left):
+    for first, last in chunks(len(rows), centres.size, left):
         _nearest(rows[first:last], centres, labels[first:last])
     return labels
 

@@ -12,13 +12,20 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import Distance, Geometry, Scheme, Start, assignment_parameters, choice
+from heuristics.alternating import (
+    BlockDistances,
+    Distance,
+    Scheme,
+    Start,
+    assignment_parameters,
+    choice,
+)
 from heuristics.assignment import pair_graph
 from heuristics.assignment.parameters import IntegerSolver
 from heuristics.method import (
-    Clock,
-    Found,
     Heuristic,
+    RunClock,
+    SearchResult,
     Soft,
     check_integer,
     check_positive,
@@ -100,9 +107,9 @@ class PCCC(Heuristic):
         self.max_iterations = max_iterations
         self.assignment = assignment_parameters(solver, assignment_time_limit)
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
         contraction = contract(instance)
         if isinstance(contraction, Infeasibility):
             return contraction
@@ -118,24 +125,24 @@ class PCCC(Heuristic):
         if isinstance(found, Infeasibility):
             return found
         if found.labels is None:
-            return Found(None, found.stop, len(found.iterations))
-        return Found(
+            return SearchResult(None, found.stop, len(found.iterations))
+        return SearchResult(
             contraction.lift(found.labels), found.stop, len(found.iterations), found.objective
         )
 
     def _fixed_penalty(
-        self, geometry: Geometry, centres: NDArray[np.float64], distances: NDArray[np.float64]
+        self, blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
     ) -> float:
         assert self.penalty is not None
         return self.penalty
 
 
 def average_distance(
-    geometry: Geometry, centres: NDArray[np.float64], distances: NDArray[np.float64]
+    blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
 ) -> float:
     """The default penalty: the sum of all distances between blocks and centres, over the number of
     blocks."""
-    return geometry.mean_sum(centres)
+    return blocks.mean_sum(centres)
 
 
 def list_length(contraction: Contraction, q: int | Literal["auto"] | None) -> int:

@@ -1,4 +1,4 @@
-"""Post-processing: the clustering under constraints that agrees most with a given one."""
+"""Post-processing: the constrained clustering that agrees most with given memberships."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment, pair_graph
 from heuristics.assignment.parameters import IntegerSolver
 from heuristics.kmeans import best_kmeans, unconstrained
-from heuristics.method import Clock, Found, Heuristic, begin, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
 from heuristics.result import Stop
 from heuristics.time_left import OutOfTime
 from sdpbb.errors import ParameterError
@@ -70,34 +70,38 @@ class PostProcessing(Heuristic):
         self.max_iterations = max_iterations
         self.assignment = AssignmentParameters(solver=solver)
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
         n, k = instance.n_points, instance.k
         if self.membership is not None and self.membership.shape != (n, k):
             raise ParameterError(
                 f"membership: shape {self.membership.shape}; expected one row for each of n = {n} "
                 f"points and one column for each of k = {k} clusters"
             )
-        begun = begin(instance, clock)
-        if isinstance(begun, Infeasibility):
-            return begun
-        contraction, feasible = begun
+        contracted = contract_and_colour(instance, clock)
+        if isinstance(contracted, Infeasibility):
+            return contracted
+        contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
             assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
             np.negative(agreement, out=agreement)
             found = assign(agreement, start=feasible, left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints
-            return Found(contraction.lift(feasible), clock.reason, 0)
+            return SearchResult(contraction.lift(feasible), clock.reason, 0)
         labels = feasible if found.labels is None else found.labels
         stop = Stop.CONVERGED
         if not found.is_optimal:
             stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
-        return Found(contraction.lift(labels), stop, 1)
+        return SearchResult(contraction.lift(labels), stop, 1)
 
     def _agreement(
-        self, instance: Instance, contraction: Contraction, rng: np.random.Generator, clock: Clock
+        self,
+        instance: Instance,
+        contraction: Contraction,
+        rng: np.random.Generator,
+        clock: RunClock,
     ) -> NDArray[np.float64]:
         """(m, k) the sums of the memberships of the points of each block."""
         agreement = np.zeros((contraction.n_blocks, instance.k))

@@ -1,4 +1,4 @@
-"""What a heuristic has found, what it violates, and why it stopped: three things never mixed."""
+"""The result of a heuristic: status, clustering, violated constraints, and why it stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdpbb.problem import Infeasibility, Instance, Partition
 
 
 class HeuristicStatus(Enum):
-    """What is known at the end of a run."""
+    """Status of a result."""
 
     FOUND = "a clustering was found"
     INFEASIBLE = "it is proven that no clustering keeps the hard constraints"
@@ -21,7 +21,7 @@ class HeuristicStatus(Enum):
 
 
 class Stop(Enum):
-    """Why a run ended."""
+    """Reason for which a run ended."""
 
     CONVERGED = "converged"
     ITERATION_LIMIT = "iteration limit"
@@ -34,7 +34,7 @@ class Stop(Enum):
 
 @dataclass(frozen=True)
 class Violations:
-    """How many constraints a clustering violates, by kind; for the soft ones also their weight.
+    """Numbers of violated constraints by kind, and the weight of the soft ones.
 
     empty : clusters that are empty
     """
@@ -52,7 +52,7 @@ class Violations:
 
     @staticmethod
     def of(instance: Instance, labels: NDArray[np.intp]) -> Violations:
-        """Of labels (n,) of the points."""
+        """Count the violations of labels (n,) of the points."""
         soft_apart = _differ(labels, instance.soft_must_link.pairs)
         soft_together = ~_differ(labels, instance.soft_cannot_link.pairs)
         return Violations(
@@ -70,12 +70,12 @@ class Violations:
 
 @dataclass(frozen=True, eq=False)
 class HeuristicResult:
-    """The outcome of `run` of any heuristic.
+    """Result of `run` of any heuristic.
 
     Attributes
     ----------
     method, seed : what was run
-    status : what is known
+    status : whether there is a clustering
     stop : why the run ended
     labels : (n,) clusters 0..k-1 of the points, in the canonical order of `Partition`, or None
     centres : (k, d) the means of the clusters in the coordinates of the points, or None; fewer than
@@ -128,13 +128,13 @@ class HeuristicResult:
 
 
 def cluster_means(points: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """(c, d) the mean of each cluster 0..c-1 of canonical labels."""
+    """Return the mean of each cluster 0..c-1 of canonical labels, (c, d)."""
     sums = np.zeros((int(labels.max()) + 1, points.shape[1]))
     np.add.at(sums, labels, points)
     return sums / np.bincount(labels)[:, None]
 
 
-def described(
+def describe(
     method: str,
     seed: int,
     instance: Instance,
@@ -144,7 +144,7 @@ def described(
     seconds: float,
     penalised_objective: float | None = None,
 ) -> HeuristicResult:
-    """The result of a run that has found labels (n,), in any numbering."""
+    """Return the result of a run that has found labels (n,), in any numbering."""
     partition = Partition(labels)
     return HeuristicResult(
         method=method,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from heuristics.nearest import cluster_sums, nearest_labels
-from heuristics.time_left import TimeLeft, endless, go_on, pieces
+from heuristics.time_left import TimeLeft, check_time, chunks, no_limit
 from sdpbb.problem import Contraction
 
 # scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
@@ -24,7 +24,7 @@ FEW_STEPS = 1_000_000_000
 
 
 def kmeans_plus_plus(
-    contraction: Contraction, rng: np.random.Generator, left: TimeLeft = endless
+    contraction: Contraction, rng: np.random.Generator, left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Centres (k, r) among the block means, by k-means++ with the block sizes as weights.
 
@@ -40,7 +40,7 @@ def from_affinity(
     contraction: Contraction,
     rows: NDArray[np.float64],
     rng: np.random.Generator,
-    left: TimeLeft = endless,
+    left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
     """Centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has moved
     towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
@@ -53,7 +53,7 @@ def from_pivots(
     contraction: Contraction,
     rows: NDArray[np.float64],
     affinity: NDArray[np.float64],
-    left: TimeLeft = endless,
+    left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
     """Centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k blocks that
     the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
@@ -65,7 +65,7 @@ def from_pivots(
     ahead = np.diag(residual).copy()
     chosen = []
     for _ in range(contraction.k):
-        go_on(left)
+        check_time(left)
         pivot = int(np.argmax(ahead))
         chosen.append(pivot)
         row = residual[pivot] / np.sqrt(max(ahead[pivot], NEGLIGIBLE))
@@ -96,7 +96,7 @@ def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> N
 
 
 def truncated_means(
-    contraction: Contraction, affinity: NDArray[np.float64], left: TimeLeft = endless
+    contraction: Contraction, affinity: NDArray[np.float64], left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """The rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
 
@@ -124,7 +124,7 @@ def _largest_eigenpairs(
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     def product(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        go_on(left)
+        check_time(left)
         return 0.5 * (matrix @ x + matrix.T @ x)
 
     m = len(matrix)
@@ -149,7 +149,7 @@ def _seed(
     draws = rng.random((k, trials))
     rows = np.ascontiguousarray(rows)
     chosen, nearest = np.empty(k, np.int64), np.full(len(rows), np.inf)
-    for first, last in pieces(k, trials * rows.size, left):
+    for first, last in chunks(k, trials * rows.size, left):
         _plus_plus(rows, weights, draws, chosen, nearest, first, last)
     return rows[chosen]
 
@@ -207,4 +207,4 @@ def _lloyd(
         sums = cluster_sums(labels, weighted, k)
         filled = weight > 0
         centres[filled] = sums[filled] / weight[filled, None]
-        go_on(left)
+        check_time(left)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from heuristics.method import Clock, Found, Heuristic, begin
+from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.backends.milp import load
@@ -26,13 +26,13 @@ class PlainPCCC(Heuristic):
 
     name = "plain"
 
-    def _search(
-        self, instance: Instance, rng: np.random.Generator, clock: Clock
-    ) -> Found | Infeasibility:
-        begun = begin(instance, clock)
-        if isinstance(begun, Infeasibility):
-            return begun
-        contraction, labels = begun
+    def search(
+        self, instance: Instance, rng: np.random.Generator, clock: RunClock
+    ) -> SearchResult | Infeasibility:
+        contracted = contract_and_colour(instance, clock)
+        if isinstance(contracted, Infeasibility):
+            return contracted
+        contraction, labels = contracted
         means, sizes, k = contraction.means, contraction.sizes, contraction.k
         programme = whole_programme(contraction)
         centres = kmeans_plus_plus(contraction, rng)
@@ -47,7 +47,7 @@ class PlainPCCC(Heuristic):
             assigned = np.argmax(solution.x.reshape(-1, k), axis=1)
             cost = contraction.cost(assigned)
             if cost >= best:
-                return Found(contraction.lift(labels), Stop.CONVERGED, n_iterations)
+                return SearchResult(contraction.lift(labels), Stop.CONVERGED, n_iterations)
             best, labels = cost, assigned
             centres = cluster_means(contraction, labels)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from heuristics.method import Clock, Found, Heuristic, Soft
+from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.cli import ExitCode, main
@@ -37,7 +37,7 @@ class Fake(Heuristic):
 
     name = "fake"
     soft = Soft.WEIGHED
-    found: ClassVar[Found | Infeasibility | Exception]
+    found: ClassVar[SearchResult | Infeasibility | Exception]
     runs: ClassVar[list[tuple[Heuristic, Instance]]]
 
     def __init__(
@@ -57,11 +57,11 @@ class Fake(Heuristic):
             raise ParameterError("q = 0: expected an integer of at least 1")
         self.values = (q, weight, loud, word, sizes, matrix, method)
 
-    def _search(self, instance, rng, clock):
+    def search(self, instance, rng, clock):
         self.runs.append((self, instance))
         self.draw = rng.integers(1000)
         if not instance.name:  # the kernels are prepared
-            return Found(np.zeros(instance.n_points, np.intp), Stop.CONVERGED, 1)
+            return SearchResult(np.zeros(instance.n_points, np.intp), Stop.CONVERGED, 1)
         if isinstance(self.found, Exception):
             raise self.found
         return self.found
@@ -71,7 +71,7 @@ class Fake(Heuristic):
 def fake(monkeypatch):
     monkeypatch.setitem(METHODS, "fake", Fake)
     monkeypatch.setattr(Fake, "runs", [], raising=False)
-    monkeypatch.setattr(Fake, "found", Found(LABELS, Stop.CONVERGED, 7), raising=False)
+    monkeypatch.setattr(Fake, "found", SearchResult(LABELS, Stop.CONVERGED, 7), raising=False)
     return Fake
 
 
@@ -100,12 +100,12 @@ def precious(tmp_path):
 @pytest.mark.parametrize(
     ("found", "code"),
     [
-        (Found(LABELS, Stop.CONVERGED, 1), ExitCode.FOUND),
-        (Found(LABELS, Stop.TIME_LIMIT, 1), ExitCode.FOUND),
-        (Found(LABELS, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
-        (Found(None, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
-        (Found(None, Stop.TIME_LIMIT, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
-        (Found(None, Stop.DEAD_END, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
+        (SearchResult(LABELS, Stop.CONVERGED, 1), ExitCode.FOUND),
+        (SearchResult(LABELS, Stop.TIME_LIMIT, 1), ExitCode.FOUND),
+        (SearchResult(LABELS, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
+        (SearchResult(None, Stop.INTERRUPTED, 1), ExitCode.INTERRUPTED),
+        (SearchResult(None, Stop.TIME_LIMIT, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
+        (SearchResult(None, Stop.DEAD_END, 1), ExitCode.LIMIT_WITHOUT_CLUSTERING),
         (PROOF, ExitCode.INFEASIBLE),
     ],
 )
@@ -140,7 +140,7 @@ def test_the_methods_are_listed_one_a_line(run):
 
 def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
     (tmp_path / "constraints.txt").write_text("CL 0 1\nCL 1 2\nML 1 3\nSML 0 2 0.25\nSCL 0 1\n")
-    fake.found = Found(LABELS, Stop.ITERATION_LIMIT, 7, penalised_objective=3.125)
+    fake.found = SearchResult(LABELS, Stop.ITERATION_LIMIT, 7, penalised_objective=3.125)
     status, out, err = run("fake", data, "--constraints", tmp_path / "constraints.txt")
     assert (status, err) == (0, "")
     opening, summary = out.split("\n\n")
@@ -196,7 +196,7 @@ def test_measures_are_told_and_written(run, fake, data, tmp_path):
 def test_measures_of_nothing(run, fake, data, tmp_path):
     (tmp_path / "truth.txt").write_text("0\n1\n1\n1\n")
     options = ["--truth", tmp_path / "truth.txt", "--silhouette", "--json", tmp_path / "out.json"]
-    fake.found = Found(np.zeros(4, np.intp), Stop.CONVERGED, 1)
+    fake.found = SearchResult(np.zeros(4, np.intp), Stop.CONVERGED, 1)
     assert (
         "Silhouette           not defined for this clustering\n" in run("fake", data, *options)[1]
     )
@@ -459,17 +459,17 @@ class Slow(Heuristic):
 
     name = "slow"
 
-    def __init__(self, endless: bool = False, time_limit: float = math.inf) -> None:
+    def __init__(self, no_limit: bool = False, time_limit: float = math.inf) -> None:
         super().__init__(time_limit)
-        self._endless = endless
+        self._endless = no_limit
 
-    def _search(self, instance: Instance, rng: np.random.Generator, clock: Clock) -> Found:
+    def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
         if self._endless:
             print("running", flush=True)
         while self._endless and not clock.is_over:
             pass
         stop = clock.reason if clock.is_over else Stop.CONVERGED
-        return Found(np.arange(instance.n_points) % instance.k, stop, 1)
+        return SearchResult(np.arange(instance.n_points) % instance.k, stop, 1)
 
 
 SLOW = """
@@ -482,7 +482,7 @@ main()
 
 def test_ctrl_c_once_writes_what_was_found(data, tmp_path):
     outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]
-    arguments = ["heuristic", "slow", data, "-o", "endless=true", *outputs, "--quiet"]
+    arguments = ["heuristic", "slow", data, "-o", "no_limit=true", *outputs, "--quiet"]
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW, *map(str, arguments)],
         stdout=subprocess.PIPE,

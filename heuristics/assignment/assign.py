@@ -13,7 +13,7 @@ from heuristics.assignment.graph import PairGraph
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.wide import minimise
-from heuristics.time_left import TimeLeft, at_most, endless
+from heuristics.time_left import TimeLeft, at_most, no_limit
 from sdpbb.errors import ParameterError
 
 
@@ -78,7 +78,7 @@ class PairwiseAssignment:
         candidates: NDArray[np.integer] | None = None,
         penalty: float = 1.0,
         start: NDArray[np.integer] | None = None,
-        left: TimeLeft = endless,
+        left: TimeLeft = no_limit,
         fill: bool = True,
     ) -> AssignmentSolution:
         """Solve one assignment step.
@@ -107,16 +107,16 @@ class PairwiseAssignment:
         potts = self._programme(costs, candidates, penalty)
         begin = None if start is None else self._positions(potts, start)
         structure = self._structure_of(potts, left)
-        verdict = minimise(potts, structure, begin, left, self._parameters)
-        bound = verdict.bound + potts.must_link_weight
-        labels = verdict.labels
+        solution = minimise(potts, structure, begin, left, self._parameters)
+        bound = solution.bound + potts.must_link_weight
+        labels = solution.labels
         if labels is None:
-            return AssignmentSolution(None, np.inf, False, verdict.is_infeasible, bound)
+            return AssignmentSolution(None, np.inf, False, solution.is_infeasible, bound)
         if fill and potts.n >= self._k:
             labels = fill_by_objective(potts, labels, self._k)
         objective = potts.value(labels) + potts.must_link_weight
         clusters = potts.clusters(labels).astype(np.intp)
-        return AssignmentSolution(clusters, objective, verdict.is_optimal, False, bound)
+        return AssignmentSolution(clusters, objective, solution.is_optimal, False, bound)
 
     def _structure_of(self, potts: Potts, left: TimeLeft) -> Structure:
         """The last one where it serves: k-means settles on the same candidates."""

@@ -23,7 +23,7 @@ from heuristics.assignment.tally import (
     tallied,
     unlabelled,
 )
-from heuristics.time_left import OutOfTime, TimeLeft, endless, pieces
+from heuristics.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.
 MOVES_PER_BLOCK, MOVES = 200, 200_000
@@ -31,7 +31,7 @@ MOVES_PER_BLOCK, MOVES = 200, 200_000
 MENDING_PER_BLOCK = 4
 
 
-def constructed(potts: Potts, left: TimeLeft = endless) -> NDArray[np.int64] | None:
+def constructed(potts: Potts, left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
     """Labels (n,) that keep the hard pairs, None if none were found. Repeatable, unless the time
     cuts in."""
     tally = unlabelled(potts)
@@ -45,7 +45,7 @@ def constructed(potts: Potts, left: TimeLeft = endless) -> NDArray[np.int64] | N
     place_of = np.empty(potts.n, np.int64)
     place_of[heap] = np.arange(potts.n)
     try:
-        for first, last in pieces(potts.n, potts.q + steps_of_relabelling(potts), left):
+        for first, last in chunks(potts.n, potts.q + steps_of_relabelling(potts), left):
             _build(last - first, potts.n - first, heap, place_of, key, *tally)
     except OutOfTime:
         return None
@@ -53,7 +53,7 @@ def constructed(potts: Potts, left: TimeLeft = endless) -> NDArray[np.int64] | N
 
 
 def mended(
-    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless
+    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit
 ) -> NDArray[np.int64] | None:
     """Labels that keep the hard pairs from labels (n,) that break some, None if a few moves for
     each block do not mend them. Repeatable, unless the time cuts in."""

@@ -22,7 +22,7 @@ from heuristics.assignment.elimination import (
 from heuristics.assignment.graph import adjacency_lists
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme
-from heuristics.time_left import TimeLeft, endless, go_on
+from heuristics.time_left import TimeLeft, check_time, no_limit
 
 # Dynamic programming over all components together may take this many times the budget of one.
 BUDGETS = 20
@@ -64,7 +64,7 @@ class Structure:
     wide : the other components
     """
 
-    def __init__(self, potts: Potts, table_budget: float, left: TimeLeft = endless) -> None:
+    def __init__(self, potts: Potts, table_budget: float, left: TimeLeft = no_limit) -> None:
         self._candidates = potts.candidates
         matter = _pairs_that_matter(potts)
         i, j = potts.pairs[matter].T
@@ -76,7 +76,7 @@ class Structure:
         budget = BUDGETS * table_budget
         for number, pairs in grouped(matter, component[i]):
             if narrow or self.wide:
-                go_on(left)
+                check_time(left)
             eliminated = _eliminated(potts, pairs, min(table_budget, budget))
             if eliminated is None:
                 self.wide.append(Wide(np.flatnonzero(component == number), pairs))

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import TimeLeft, endless, go_on
+from heuristics.time_left import TimeLeft, check_time, no_limit
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -98,7 +98,7 @@ def fill_empty_clusters(
     sizes: NDArray[np.float64],
     means: NDArray[np.float64],
     k: int,
-    left: TimeLeft = endless,
+    left: TimeLeft = no_limit,
 ) -> NDArray[np.int64]:
     """Move single blocks into empty clusters, one after the other the block whose move reduces the
     sum of squares most; the labels (m,) are changed in place.
@@ -110,7 +110,7 @@ def fill_empty_clusters(
     """
     count = np.bincount(labels, minlength=k)
     for empty in np.flatnonzero(count == 0).tolist():
-        go_on(left)
+        check_time(left)
         _fill(labels, sizes, means, count, empty)
     return labels
 

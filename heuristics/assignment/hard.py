@@ -33,7 +33,7 @@ from heuristics.assignment.elimination import (
 from heuristics.assignment.filling import fill_empty_clusters
 from heuristics.assignment.parameters import TABLE_BUDGET
 from heuristics.assignment.wide_hard import WideComponent
-from heuristics.time_left import TimeLeft, endless, go_on, pieces
+from heuristics.time_left import TimeLeft, check_time, chunks, no_limit
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
@@ -95,7 +95,7 @@ class Assignment:
             assert feasible is not None  # no time limit was given
             self._last = feasible[self._linked]  # the searches begin from those of the last call
 
-    def __call__(self, centres: NDArray[np.float64], left: TimeLeft = endless) -> NDArray[np.intp]:
+    def __call__(self, centres: NDArray[np.float64], left: TimeLeft = no_limit) -> NDArray[np.intp]:
         """Labels (m,) for centres (k, r), with exactly k clusters.
 
         If the cheapest labels leave a cluster empty, the block whose move there reduces the sum of
@@ -115,20 +115,20 @@ class Assignment:
         labels = np.empty(len(self._means), np.int64)
         # Products of matrices take a tenth of the time of compiled loops, and their minima as well.
         each = max(centres.size // 10, 4 * self._k)
-        for first, last in pieces(len(labels), each, left):
+        for first, last in chunks(len(labels), each, left):
             distances = norms - 2.0 * (self._means[first:last] @ centres.T)
             labels[first:last] = distances.argmin(axis=1)
         linked = self._linked
         if len(linked):
             costs = np.empty((len(linked), self._k))
-            for first, last in pieces(len(linked), each, left):
+            for first, last in chunks(len(linked), each, left):
                 rows = linked[first:last]
                 distances = norms - 2.0 * (self._means[rows] @ centres.T)
                 costs[first:last] = self._sizes[rows, None] * distances
             labels[linked] = self._minimise(costs, left)
         return fill_empty_clusters(labels, self._sizes, self._means, self._k, left)
 
-    def minimise(self, costs: NDArray[np.float64], left: TimeLeft = endless) -> NDArray[np.intp]:
+    def minimise(self, costs: NDArray[np.float64], left: TimeLeft = no_limit) -> NDArray[np.intp]:
         """Labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links; clusters may be
         empty.
 
@@ -156,11 +156,11 @@ class Assignment:
         """Labels (l,) of the linked blocks for their costs (l, k)."""
         labels = np.full(len(costs), -1, np.int64)
         for group in self._groups:
-            go_on(left)
+            check_time(left)
             if not group.solve(costs, labels):
                 raise ParameterError("no clustering keeps the cannot-links of the contraction")
         for part in self._wide:
-            go_on(left)
+            check_time(left)
             found, seconds = part.solve(
                 costs[part.blocks], self._last[part.blocks], self._time_limit, left
             )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
 from heuristics.assignment.tally import LOOKS, relabel, tallied, threshold
-from heuristics.time_left import OutOfTime, TimeLeft, endless, go_on, pieces
+from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
 # in all; and no more than about a second takes.
@@ -28,7 +28,7 @@ LONGEST_CHAIN = 64
 
 
 def improved(
-    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless, by_tabu: bool = True
+    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit, by_tabu: bool = True
 ) -> NDArray[np.int64]:
     """Labels at most as costly, from labels (n,) that keep the hard pairs, by descent and, if
     wanted, tabu search and descent once more. Repeatable, unless the time cuts in."""
@@ -47,14 +47,14 @@ def _descended(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArr
     # A few chains are looked at for each block.
     each = 4 * potts.q + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
     try:
-        go_on(left)
+        check_time(left)
         tally = tallied(potts, labels, left)
         found, changed = tally.labels, True
         while changed:
             changed = False
-            for first, last in pieces(potts.n, each, left):
+            for first, last in chunks(potts.n, each, left):
                 changed |= _descend(first, last, *tally, is_waiting, least)
-            go_on(left)
+            check_time(left)
     except OutOfTime:
         pass  # every move counts by itself
     return found
@@ -67,7 +67,7 @@ def _wandered(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArra
     patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
     since, moves, excess, least = 0, 0, 0.0, threshold(potts)
     try:
-        go_on(left)
+        check_time(left)
         tally = tallied(potts, labels, left)
     except OutOfTime:
         return best

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import TimeLeft, endless
+from heuristics.time_left import TimeLeft, no_limit
 from sdpbb.backends.milp import BinaryModel, load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 
@@ -108,7 +108,7 @@ class AssignmentProgramme:
         weights: NDArray[np.float64],
         start: NDArray[np.int64] | None,
         seconds: float,
-        left: TimeLeft = endless,
+        left: TimeLeft = no_limit,
     ) -> ProgrammeSolution:
         """Solve for other costs (n, q) and weights (p,), from the labels start (n,) if there are
         any, within so many seconds, and given up where no time is left.

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import OutOfTime, TimeLeft, endless, go_on, pieces
+from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
 DOMINANCE_SWEEPS = 20
@@ -47,7 +47,7 @@ class Reduced(NamedTuple):
         return np.where(same.any(axis=1), same.argmax(axis=1), self.potts.costs.argmin(axis=1))
 
 
-def without_dominated(potts: Potts, left: TimeLeft = endless) -> Potts | None:
+def without_dominated(potts: Potts, left: TimeLeft = no_limit) -> Potts | None:
     """The programme without labels that another label of the block serves no worse, whatever the
     labels of the others; None if there is none to be left out. The minimum is the same. Where no
     time is left, some that are dominated may stay.
@@ -69,12 +69,12 @@ def without_dominated(potts: Potts, left: TimeLeft = endless) -> Potts | None:
     try:
         for _ in range(DOMINANCE_SWEEPS):
             left_out = False
-            for first, last in pieces(potts.n, each, left):
+            for first, last in chunks(potts.n, each, left):
                 left_out |= _dominate(first, last, *arrays, is_waiting)
                 any_left_out |= left_out
             if not left_out:
                 break
-            go_on(left)
+            check_time(left)
     except OutOfTime:
         pass  # what was left out by then is dominated
     if not any_left_out:

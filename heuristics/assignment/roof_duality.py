@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.flow import Network, augment, network
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import TimeLeft, endless
+from heuristics.time_left import TimeLeft, no_limit
 
 # All finite coefficients together, after scaling to integers: flows are then exact, and what is
 # proven of the rounded coefficients is wrong by half a unit for each of them at most.
@@ -66,7 +66,7 @@ class _Terms(NamedTuple):
     single: NDArray[np.float64]
 
 
-def roof_dual(potts: Potts, left: TimeLeft = endless) -> RoofDual:
+def roof_dual(potts: Potts, left: TimeLeft = no_limit) -> RoofDual:
     """The roof dual of a programme with two labels, both allowed, for each block.
 
     If the flow is no maximum when no time is left, nothing is known of labels; the bound holds.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
-from heuristics.time_left import TimeLeft, endless, pieces
+from heuristics.time_left import TimeLeft, chunks, no_limit
 
 # What the tabu searches look at between two looks at the time, about 0.1 s.
 LOOKS = 10_000_000
@@ -50,7 +50,7 @@ def unlabelled(potts: Potts) -> Tally:
     )
 
 
-def tallied(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless) -> Tally:
+def tallied(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit) -> Tally:
     """The tally of a copy of the labels (n,).
 
     Raises
@@ -59,7 +59,7 @@ def tallied(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = endless) -
         If no time is left on the way.
     """
     tally = unlabelled(potts)
-    for first, last in pieces(potts.n, steps_of_relabelling(potts), left):
+    for first, last in chunks(potts.n, steps_of_relabelling(potts), left):
         _label(first, last, labels, *tally)
     return tally
 

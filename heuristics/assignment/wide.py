@@ -26,7 +26,7 @@ from heuristics.assignment.roof_duality import roof_dual, satisfying
 from heuristics.time_left import TimeLeft, at_most
 
 
-class Verdict(NamedTuple):
+class PottsSolution(NamedTuple):
     """What is known of a programme.
 
     labels : (n,) that keep the hard pairs, or None
@@ -40,7 +40,7 @@ class Verdict(NamedTuple):
     bound: float
 
 
-INFEASIBLE = Verdict(None, False, True, np.inf)
+INFEASIBLE = PottsSolution(None, False, True, np.inf)
 
 
 def minimise(
@@ -50,7 +50,7 @@ def minimise(
     left: TimeLeft,
     parameters: AssignmentParameters,
     may_reduce: bool = True,
-) -> Verdict:
+) -> PottsSolution:
     """Minimise a programme, component by component.
 
     Parameters
@@ -70,7 +70,7 @@ def minimise(
     for position, part in enumerate(structure.wide):
         # Each part may take its share, by size, of what is left.
         share = sizes[position] / sum(sizes[position:])
-        verdict = _minimise_wide(
+        solution = _minimise_wide(
             potts.restricted(part.blocks, part.pairs),
             part,
             None if start is None else start[part.blocks],
@@ -78,15 +78,17 @@ def minimise(
             parameters,
             may_reduce,
         )
-        if verdict.is_infeasible:
+        if solution.is_infeasible:
             return INFEASIBLE
-        bound += verdict.bound
-        is_optimal &= verdict.is_optimal
-        if verdict.labels is None:
+        bound += solution.bound
+        is_optimal &= solution.is_optimal
+        if solution.labels is None:
             is_missing = True
         else:
-            labels[part.blocks] = verdict.labels
-    return Verdict(None if is_missing else labels, is_optimal and not is_missing, False, bound)
+            labels[part.blocks] = solution.labels
+    return PottsSolution(
+        None if is_missing else labels, is_optimal and not is_missing, False, bound
+    )
 
 
 def _minimise_wide(
@@ -96,11 +98,11 @@ def _minimise_wide(
     left: TimeLeft,
     parameters: AssignmentParameters,
     may_reduce: bool,
-) -> Verdict:
+) -> PottsSolution:
     least = np.argmin(potts.costs, axis=1)
     lowest = float(potts.costs.min(axis=1).sum()) - potts.must_link_weight
     if potts.value(least) <= lowest:  # no pair is violated
-        return Verdict(least, True, False, lowest)
+        return PottsSolution(least, True, False, lowest)
     if may_reduce:
         fewer = without_dominated(potts, left)
         if fewer is not None or potts.q == 2 or not np.isfinite(potts.costs).all():
@@ -109,9 +111,9 @@ def _minimise_wide(
                 return INFEASIBLE
             begin = None if start is None else rest.lowered(start)
             solve = _with_two_labels if rest.potts.q <= 2 else _by_components
-            verdict = solve(rest.potts, begin, left, parameters)
-            labels = None if verdict.labels is None else rest.lifted(verdict.labels)
-            return verdict._replace(labels=labels, bound=verdict.bound + rest.constant)
+            solution = solve(rest.potts, begin, left, parameters)
+            labels = None if solution.labels is None else rest.lifted(solution.labels)
+            return solution._replace(labels=labels, bound=solution.bound + rest.constant)
     return _search(potts, part, start, lowest, left, parameters)
 
 
@@ -120,10 +122,10 @@ def _with_two_labels(
     start: NDArray[np.int64] | None,
     left: TimeLeft,
     parameters: AssignmentParameters,
-) -> Verdict:
+) -> PottsSolution:
     """Minimise a programme in which each block has two allowed labels."""
     if not potts.n:
-        return Verdict(np.empty(0, np.int64), True, False, 0.0)
+        return PottsSolution(np.empty(0, np.int64), True, False, 0.0)
     feasible = satisfying(potts)
     if feasible is None:
         return INFEASIBLE
@@ -131,11 +133,11 @@ def _with_two_labels(
     rest = reduced(potts, dual.labels)
     assert rest is not None  # persistent labels keep the hard pairs among them, and extend
     begin = feasible if start is None or potts.value(start) == np.inf else start
-    verdict = _by_components(rest.potts, rest.lowered(begin), left, parameters)
-    assert verdict.labels is not None  # `begin` keeps the hard pairs
-    bound = max(dual.bound, verdict.bound + rest.constant)
-    labels = rest.lifted(verdict.labels)
-    return Verdict(labels, verdict.is_optimal, False, bound)
+    solution = _by_components(rest.potts, rest.lowered(begin), left, parameters)
+    assert solution.labels is not None  # `begin` keeps the hard pairs
+    bound = max(dual.bound, solution.bound + rest.constant)
+    labels = rest.lifted(solution.labels)
+    return PottsSolution(labels, solution.is_optimal, False, bound)
 
 
 def _by_components(
@@ -143,7 +145,7 @@ def _by_components(
     start: NDArray[np.int64] | None,
     left: TimeLeft,
     parameters: AssignmentParameters,
-) -> Verdict:
+) -> PottsSolution:
     """Minimise a programme that is reduced already, and may have fallen apart."""
     structure = Structure(potts, parameters.table_budget, left)
     return minimise(potts, structure, start, left, parameters, may_reduce=False)
@@ -156,24 +158,24 @@ def _search(
     lowest: float,
     left: TimeLeft,
     parameters: AssignmentParameters,
-) -> Verdict:
+) -> PottsSolution:
     """Local search, then an integer programme."""
     best = _local(potts, start, left)
     value = np.inf if best is None else potts.value(best)
     size, seconds = size_of(potts), left()
     if value <= lowest or size > min(parameters.max_rows, ROWS_PER_SECOND * seconds):
-        return Verdict(best, value <= lowest, False, lowest)
+        return PottsSolution(best, value <= lowest, False, lowest)
     if part.programme is None or not part.programme.serves(potts.weights):
         part.programme = AssignmentProgramme(potts, parameters.solver)
     seconds = left()
     if seconds <= 0:
-        return Verdict(best, False, False, lowest)
+        return PottsSolution(best, False, False, lowest)
     found = part.programme.minimise(potts.costs, potts.weights, best, seconds, left)
     bound = max(found.bound, lowest)
     if best is not None and (found.labels is None or potts.value(found.labels) >= value):
         # Up to the tolerances of the solver, its minimum is no lower.
-        return Verdict(best, found.is_optimal, False, bound)
-    return Verdict(found.labels, found.is_optimal, found.is_infeasible, bound)
+        return PottsSolution(best, found.is_optimal, False, bound)
+    return PottsSolution(found.labels, found.is_optimal, found.is_infeasible, bound)
 
 
 def _local(

@@ -14,7 +14,7 @@ from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
 from heuristics.assignment.renaming import renamed
-from heuristics.time_left import TimeLeft, endless
+from heuristics.time_left import TimeLeft, no_limit
 
 # So that the first of many programmes does not take all the time.
 PROGRAMME_SHARE = 0.1
@@ -65,7 +65,7 @@ class WideComponent:
         """Search for labels of some costs, so that all of it is compiled."""
         b = len(self.blocks)
         potts = Potts(np.eye(b), None, self._potts.pairs, self._potts.weights)
-        self._searched(potts, np.arange(b), endless)
+        self._searched(potts, np.arange(b), no_limit)
 
     def _searched(
         self, potts: Potts, labels: NDArray[np.int64], left: TimeLeft

@@ -15,7 +15,7 @@ from heuristics.bckm import (
     rounded,
 )
 from heuristics.kmeans import best_kmeans
-from heuristics.method import Clock
+from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.errors import InstanceError, ParameterError
@@ -212,7 +212,7 @@ def test_over_blocks_it_is_the_scheme_over_points(rho):
     for seed in range(12):
         instance = instance_with_a_block(np.random.default_rng(seed))
         contraction = contract(instance)
-        start = best_kmeans(contraction, np.random.default_rng(seed), Clock(), 1, 100)
+        start = best_kmeans(contraction, np.random.default_rng(seed), RunClock(), 1, 100)
         S = np.eye(3)[contraction.lift(start.labels)]
         expected = by_the_letter(instance, S, rho, np.ones(3), np.full(3, 4))
         result = BCKM(rho=rho, max_size=4).run(instance, seed)

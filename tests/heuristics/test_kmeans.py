@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans as Reference
 
 from heuristics.kmeans import KMeans, best_kmeans, kmeans, unconstrained
-from heuristics.method import Clock
+from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.errors import ParameterError
@@ -56,7 +56,7 @@ def test_it_comes_to_what_scikit_learn_comes_to(seed):
     points = unconstrained(random_points(seed, n=100, k=5))
     centres = kmeans_plus_plus(points, np.random.default_rng(seed))
     reference = Reference(5, init=centres, n_init=1, tol=0.0, algorithm="lloyd").fit(points.means)
-    found = kmeans(points, centres, Clock(), 300)
+    found = kmeans(points, centres, RunClock(), 300)
     assert found.cost == pytest.approx(reference.inertia_, rel=1e-12)
 
 
@@ -116,7 +116,7 @@ def test_kmeans_over_blocks_keeps_must_links(seed):
         rng.normal(size=(20, 2)), 3, must_link=rng.permutation(20)[:8].reshape(4, 2)
     )
     contraction = contract(instance)
-    found = best_kmeans(contraction, rng, Clock(), 2, 100)
+    found = best_kmeans(contraction, rng, RunClock(), 2, 100)
     labels = contraction.lift(found.labels)
     assert (labels[instance.must_link[:, 0]] == labels[instance.must_link[:, 1]]).all()
     assert found.cost == contraction.cost(found.labels)

@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment
 
 from heuristics import alternating
 from heuristics.alternating import (
+    BlockDistances,
     Distance,
-    Geometry,
     Start,
     alternate,
     cluster_centres,
@@ -24,7 +24,7 @@ from heuristics.candidates import (
     sum_of_distances,
     sum_of_squared_distances,
 )
-from heuristics.method import Clock
+from heuristics.method import RunClock
 from heuristics.pccc import PCCC, average_distance, list_length
 from heuristics.result import HeuristicStatus, Stop, Violations
 from sdpbb.errors import ParameterError
@@ -120,14 +120,14 @@ def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, pr
     points = contraction.means[contraction.block_of]
     pairs = pair_graph(Instance(points, 3, soft_cannot_link=soft), contraction)
     lists = list_length(contraction, q)
-    geometry = Geometry(contraction, Distance.SQUARED, lists)
+    blocks = BlockDistances(contraction, Distance.SQUARED, lists)
     found = alternate(
-        geometry,
+        blocks,
         pairs,
         PairwiseAssignment(pairs, 3),
-        lambda geometry, centres, distances: price,
+        lambda blocks, centres, distances: price,
         initial_centres(contraction, Start.PLUS_PLUS, rng),
-        Clock(),
+        RunClock(),
         50,
     )
     if found.labels is None:
@@ -386,8 +386,8 @@ def test_the_default_penalty_is_the_sum_of_all_distances_over_the_blocks():
         (Distance.SQUARED, squares.sum() / 30),
         (Distance.EUCLIDEAN, np.sqrt(squares).sum() / 30),
     ):
-        geometry = Geometry(contraction, distance, 4)
-        assert average_distance(geometry, centres, squares) == pytest.approx(expected)
+        blocks = BlockDistances(contraction, distance, 4)
+        assert average_distance(blocks, centres, squares) == pytest.approx(expected)
     assert sum_of_squared_distances(contraction.means, centres) == pytest.approx(squares.sum())
     assert sum_of_distances(contraction.means, centres) == pytest.approx(np.sqrt(squares).sum())
 
@@ -429,12 +429,12 @@ def test_a_penalty_that_goes_up_and_down_does_not_go_on_for_ever():
     pairs = pair_graph(instance, contraction)
     prices = iter([1e6, 1e-6] * 50)
     found = alternate(
-        Geometry(contraction, Distance.SQUARED, 2),
+        BlockDistances(contraction, Distance.SQUARED, 2),
         pairs,
         PairwiseAssignment(pairs, 2),
-        lambda geometry, centres, distances: next(prices),
+        lambda blocks, centres, distances: next(prices),
         points[[0, 3]],
-        Clock(),
+        RunClock(),
         100,
     )
     assert found.stop is Stop.CONVERGED

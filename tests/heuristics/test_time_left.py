@@ -10,7 +10,7 @@ from heuristics import MultiStart, MultiStartParameters, time_left
 from heuristics.multi_start import Descent
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicStatus, Stop
-from heuristics.time_left import OutOfTime, at_most, endless, go_on, pieces, stopping
+from heuristics.time_left import OutOfTime, at_most, check_time, chunks, no_limit, with_stop
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Instance, contract
 from tests.heuristics.looks import Countdown
@@ -124,7 +124,7 @@ def test_no_matrix_over_pairs_of_blocks_is_held():
 def test_pieces_make_up_the_whole():
     for n in (0, 1, 7, 100):
         for each in (0, 1, 10**6, 10**9):
-            parts = list(pieces(n, each, endless))
+            parts = list(chunks(n, each, no_limit))
             assert [i for first, last in parts for i in range(first, last)] == list(range(n))
             assert all(
                 (last - first) * each <= time_left.WORK or last == first + 1
@@ -134,11 +134,11 @@ def test_pieces_make_up_the_whole():
 
 def test_time_runs_out():
     with pytest.raises(OutOfTime):
-        go_on(lambda: 0.0)
-    go_on(endless)
-    assert at_most(endless, np.inf)() == np.inf
+        check_time(lambda: 0.0)
+    check_time(no_limit)
+    assert at_most(no_limit, np.inf)() == np.inf
     assert at_most(lambda: 1.0, 1e9)() == 1.0
-    assert at_most(endless, 1e-9)() <= 0.0
-    assert stopping(endless, None)() == np.inf
-    assert stopping(endless, lambda: True)() == 0.0
-    assert stopping(lambda: 2.0, lambda: False)() == 2.0
+    assert at_most(no_limit, 1e-9)() <= 0.0
+    assert with_stop(no_limit, None)() == np.inf
+    assert with_stop(no_limit, lambda: True)() == 0.0
+    assert with_stop(lambda: 2.0, lambda: False)() == 2.0
