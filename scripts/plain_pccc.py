@@ -14,9 +14,9 @@ from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.backends.milp import load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.feasibility import colouring_programme
+from sdpbb.colouring.graph import sparse_graph
+from sdpbb.colouring.programme import colouring_programme
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.problem.colouring import sparse_graph
 
 
 class PlainPCCC(Heuristic):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure
-from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.explain import diagnose
 from sdpbb.parameters import SolverParameters

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sdpbb.cli import ExitCode
+from sdpbb.colouring.exact import Colourability
 from sdpbb.explanation import check
-from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.explain import Diagnosis
 from sdpbb.problem.formats import write_points
 from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_POINTS

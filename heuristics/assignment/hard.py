@@ -34,10 +34,10 @@ from heuristics.assignment.filling import fill_empty_clusters
 from heuristics.assignment.parameters import TABLE_BUDGET
 from heuristics.assignment.wide_hard import WideComponent
 from heuristics.time_left import TimeLeft, check_time, chunks, no_limit
+from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.problem.colouring import sparse_graph
 
 # Dynamic programming over all components together may take this many times the budget of one, and
 # this many times between two looks at the time.

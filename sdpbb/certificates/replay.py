@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.rejection import Rejected
-from sdpbb.problem.colouring import greedy_clique
+from sdpbb.colouring.greedy import greedy_clique
 from sdpbb.problem.graph import neighbour_sets
 from sdpbb.problem.propagation import shared_cliques
 
@@ -79,7 +80,7 @@ def infeasibility(blocks: Blocks) -> Reason:
     be coloured is for the checker to find out: the search has decided it by an integer programme.
     """
     first = np.unique(blocks.block_of, return_index=True)[1]
-    clique = greedy_clique(blocks.adjacency)
+    clique = greedy_clique(csr_array(blocks.adjacency))
     if len(clique) > blocks.k:
         return {"kind": "clique", "points": first[clique[: blocks.k + 1]].tolist()}
     return {"kind": "colouring", "points": first.tolist()}

@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.explanation.colourability import Colourability
+from sdpbb.colouring.exact import Colourability
+from sdpbb.colouring.graph import sparse_graph
+from sdpbb.colouring.greedy import greedy_clique
 from sdpbb.explanation.explain import diagnose
 from sdpbb.explanation.implications import ForcedPair, forced_pair, forced_pairs, redundant
 from sdpbb.explanation.oracle import Deadline
@@ -14,7 +16,6 @@ from sdpbb.explanation.report import ConstraintReport, Groups
 from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.explanation.suspicions import suspicions
 from sdpbb.problem import Contraction, Instance, contract
-from sdpbb.problem.colouring import greedy_clique
 from sdpbb.problem.graph import connected_components, distinct_edges
 
 # Forced pairs whose reasons are looked for, and the seconds for each.
@@ -114,7 +115,4 @@ def _least_k(group: NDArray[np.intp], catalogue: Catalogue) -> int:
     vertices, compact = np.unique(edges, return_inverse=True)
     if len(vertices) > LARGEST_FOR_CLIQUES:
         return 2
-    i, j = compact.reshape(-1, 2).T
-    adjacency = np.zeros((len(vertices), len(vertices)), dtype=bool)
-    adjacency[i, j] = adjacency[j, i] = True
-    return len(greedy_clique(adjacency))
+    return len(greedy_clique(sparse_graph(len(vertices), compact.reshape(-1, 2))))

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.colouring.exact import Colourability, find_clique
+from sdpbb.colouring.graph import induced, k_core, sparse_graph
 from sdpbb.errors import ParameterError
-from sdpbb.explanation.colourability import Colourability, components, core, find_clique, induced
 from sdpbb.explanation.conflict import Conflict
 from sdpbb.explanation.headings import described
 from sdpbb.explanation.oracle import Deadline, Oracle, minimise
@@ -131,26 +132,20 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
     n, k = catalogue.instance.n_points, catalogue.instance.k
     block_of = connected_components(n, catalogue.must_link)
     edges = distinct_edges(block_of[catalogue.cannot_link])
-    graph = neighbour_sets(int(block_of.max()) + 1, edges)
-    vertices = core(graph, k)
+    graph = sparse_graph(int(block_of.max()) + 1, edges)
+    vertices, _ = k_core(graph, k)
     inner = induced(graph, vertices)
     chosen = find_clique(inner, k + 1, CLIQUE_BUDGET)
     if chosen is None:
-        verdicts = []
-        for members in components(inner):
-            verdicts.append(oracle.colour(induced(inner, members)))
-            if verdicts[-1] is Colourability.NO:
-                chosen, _ = minimise(
-                    members, lambda some: oracle.colour(induced(inner, some)), deadline
-                )
-                break
-        else:
-            return (
-                Colourability.UNKNOWN if Colourability.UNKNOWN in verdicts else Colourability.YES,
-                None,
-            )
-    blocks = [vertices[position] for position in chosen]
-    return Colourability.NO, _between(catalogue, block_of, blocks)
+        found = oracle.colour(inner)
+        if found.vertices is None:
+            return found.answer, None
+        chosen, _ = minimise(
+            found.vertices.tolist(),
+            lambda some: oracle.colour(induced(inner, some)).answer,
+            deadline,
+        )
+    return Colourability.NO, _between(catalogue, block_of, vertices[chosen].tolist())
 
 
 def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:

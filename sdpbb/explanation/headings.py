@@ -34,12 +34,13 @@ def described(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[Infeasibili
     groups = "points" if not len(must_link) else "groups of points"
     if graph is None:  # not minimal
         return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, "must-links and a cannot-link across them"
-    if len(graph) == k + 1 and all(len(adjacent) == k for adjacent in graph):
+    m = graph.shape[0]
+    if m == k + 1 and graph.nnz == m * k:
         return InfeasibilityKind.CLIQUE, (
             f"{k + 1} {groups}, each two of which cannot link, but only k = {k} clusters"
         )
     return InfeasibilityKind.NOT_COLOURABLE, (
-        f"{len(graph)} {groups} that cannot be put into k = {k} clusters without violating one of "
+        f"{m} {groups} that cannot be put into k = {k} clusters without violating one of "
         f"{len(cannot_link)} cannot-links"
     )
 

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from sdpbb.backends.milp import solve_binary_programme
-from sdpbb.backends.programme import MilpStatus
+from sdpbb.colouring.decide import Colouring, Limits, decide
+from sdpbb.colouring.exact import Colourability, Fits, colour_exactly
+from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import BackendFailure
-from sdpbb.explanation.colourability import (
-    Colourability,
-    Fits,
-    Graph,
-    colourable,
-    components,
-    core,
-    induced,
-)
 from sdpbb.explanation.statements import Catalogue
-from sdpbb.feasibility import colouring_programme
 from sdpbb.problem import Infeasibility, contract
-from sdpbb.problem.colouring import greedy_clique
-from sdpbb.problem.graph import connected_components, distinct_edges, neighbour_sets
+from sdpbb.problem.graph import connected_components, distinct_edges
 
 # Vertices coloured, anew ones included, until branching is given up: half a second.
 NODES = 20_000
@@ -53,7 +44,7 @@ class Deadline:
 
 def quotient(
     n: int, k: int, must_link: NDArray[np.intp], cannot_link: NDArray[np.intp]
-) -> Graph | None:
+) -> csr_array | None:
     """The cannot-link graph over the blocks of the points that must-links (p, 2) and cannot-links
     (q, 2) name, of n points in all.
 
@@ -67,7 +58,7 @@ def quotient(
     edges = block_of[compact[len(must_link) :]]
     if n - len(rows) + n_blocks < k or (edges[:, 0] == edges[:, 1]).any():
         return None
-    return neighbour_sets(n_blocks, distinct_edges(edges))
+    return sparse_graph(n_blocks, distinct_edges(edges))
 
 
 class Oracle:
@@ -91,21 +82,16 @@ class Oracle:
         if graph is None:
             return Colourability.NO
         if fits is None:
-            return self.colour(graph)
-        return colourable(graph, self._catalogue.instance.k, NODES_ON_CLUSTERS, fits)[0]
+            return self.colour(graph).answer
+        return colour_exactly(graph, self._catalogue.instance.k, NODES_ON_CLUSTERS, fits)[0]
 
-    def colour(self, graph: Graph) -> Colourability:
-        """Whether the vertices of a graph can be put into k clusters.
-
-        Exactly, where that ends soon; else an integer programming solver is asked.
-        """
-        inner = induced(graph, core(graph, self._catalogue.instance.k))
-        verdicts = []
-        for vertices in components(inner):
-            verdicts.append(self._colour_component(induced(inner, vertices)))
-            if verdicts[-1] is Colourability.NO:
-                return Colourability.NO
-        return Colourability.UNKNOWN if Colourability.UNKNOWN in verdicts else Colourability.YES
+    def colour(self, graph: csr_array) -> Colouring:
+        """Decide whether the vertices of a graph can be put into k clusters: by branching, where
+        that ends soon; else an integer programming solver is asked."""
+        limits = Limits(NODES, lambda: self._deadline.left)
+        found = decide(graph, self._catalogue.instance.k, limits)
+        self.relied_on_solver |= not found.is_exact
+        return found
 
     def confirm(self, numbers: Sequence[int]) -> bool:
         """Whether it is exact that these constraints, which were refuted, cannot hold together.
@@ -122,7 +108,7 @@ class Oracle:
             return True
         if fits is not None:
             return False
-        verdict, _ = colourable(graph, self._catalogue.instance.k, FINAL_NODES)
+        verdict, _ = colour_exactly(graph, self._catalogue.instance.k, FINAL_NODES)
         if verdict is Colourability.YES:
             raise BackendFailure(
                 "the integer programming solver says that constraints cannot hold together, and "
@@ -130,33 +116,7 @@ class Oracle:
             )
         return verdict is Colourability.NO
 
-    def _colour_component(self, graph: Graph) -> Colourability:
-        k = self._catalogue.instance.k
-        verdict, _ = colourable(graph, k, NODES)
-        if verdict is not Colourability.UNKNOWN or self._deadline.is_over:
-            return verdict
-        return self._ask_solver(graph)
-
-    def _ask_solver(self, graph: Graph) -> Colourability:
-        k, m = self._catalogue.instance.k, len(graph)
-        adjacency = np.zeros((m, m), dtype=bool)
-        for vertex, adjacent in enumerate(graph):
-            adjacency[vertex, list(adjacent)] = True
-        clique = greedy_clique(adjacency)
-        if len(clique) > k:
-            return Colourability.NO
-        programme = colouring_programme(adjacency, k, np.zeros((m, k)), fixed=clique)
-        solution = solve_binary_programme(replace(programme, time_limit=self._deadline.left))
-        if solution.status is MilpStatus.INFEASIBLE:
-            self.relied_on_solver = True
-            return Colourability.NO
-        if solution.x is None:
-            return Colourability.UNKNOWN
-        labels = np.argmax(solution.x.reshape(-1, k), axis=1)
-        proper = not (adjacency & (labels[:, None] == labels)).any()
-        return Colourability.YES if proper else Colourability.UNKNOWN
-
-    def _over_blocks(self, numbers: Sequence[int]) -> tuple[Graph | None, Fits | None]:
+    def _over_blocks(self, numbers: Sequence[int]) -> tuple[csr_array | None, Fits | None]:
         """The cannot-link graph over the blocks that these constraints make, None if that refutes
         them; and which blocks may share a cluster, None where the graph says all."""
         must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
@@ -166,7 +126,7 @@ class Oracle:
         contraction = contract(self._catalogue.restricted(numbers))
         if isinstance(contraction, Infeasibility):
             return None, None
-        graph = neighbour_sets(contraction.n_blocks, contraction.cannot_link)
+        graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
         if contraction.instance is None:  # they come to cannot-links
             return graph, None
 

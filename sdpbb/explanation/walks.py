@@ -9,7 +9,6 @@ from itertools import islice, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.explanation.colourability import Graph
 from sdpbb.explanation.forest import joining
 from sdpbb.explanation.oracle import Deadline
 from sdpbb.explanation.statements import Catalogue
@@ -78,7 +77,9 @@ def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
     return found if len(found) == wanted else None
 
 
-def connecting_must_links(catalogue: Catalogue, graph: Graph, points: Iterable[int]) -> list[int]:
+def connecting_must_links(
+    catalogue: Catalogue, graph: list[set[int]], points: Iterable[int]
+) -> list[int]:
     """Must-links that connect some points of one block.
 
     graph : the neighbours of each point by must-links
@@ -128,7 +129,7 @@ def _must_links(catalogue: Catalogue, path: list[int]) -> list[int]:
 
 
 def _shortest(
-    graph: Graph, ends: list[tuple[int, int]], least: int, deadline: Deadline
+    graph: list[set[int]], ends: list[tuple[int, int]], least: int, deadline: Deadline
 ) -> list[int]:
     """The shortest walk from the first to the second of any of these, of which all have one.
 
@@ -144,7 +145,7 @@ def _shortest(
     return best
 
 
-def _walk(graph: Graph, start: int, goal: int, most: int) -> list[int] | None:
+def _walk(graph: list[set[int]], start: int, goal: int, most: int) -> list[int] | None:
     """A shortest walk; None if it has more steps than `most`."""
     before, steps = {start: start}, {start: 0}
     queue = deque([start])

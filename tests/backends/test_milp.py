@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 from sdpbb.backends.highs import HighsModel
 from sdpbb.backends.milp import load, solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus, checked_solution
+from sdpbb.colouring.programme import colouring_programme
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
-from sdpbb.feasibility import colouring_programme
 from tests.graphs import random_graph
 
 
@@ -215,7 +215,7 @@ def test_a_solve_is_given_up_when_it_is_asked_to_stop(allowed):
         asked += 1
         return asked > allowed
 
-    hard = colouring_programme(adjacency, 8, np.zeros((60, 8)))
+    hard = colouring_programme(csr_array(adjacency), 8, np.zeros((60, 8)))
     solution = solve_binary_programme(hard, "highs", stop)
     assert solution.status is MilpStatus.TIME_LIMIT
     assert asked > allowed

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import ParameterError
 from sdpbb.explanation import check, suspicions
 from sdpbb.explanation.check import check_constraints
-from sdpbb.explanation.colourability import Colourability
 from sdpbb.explanation.explain import Diagnosis
 from sdpbb.explanation.implications import redundant
 from sdpbb.explanation.oracle import Deadline

@@ -5,9 +5,11 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb import conclusion
+from sdpbb.backends.programme import MilpSolution, MilpStatus
+from sdpbb.colouring import decide
+from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.explanation import oracle
-from sdpbb.explanation.colourability import Colourability, Graph
 from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
 from sdpbb.explanation.oracle import Deadline, Oracle, minimise
 from sdpbb.explanation.statements import Catalogue
@@ -213,11 +215,9 @@ def test_what_says_more_than_cannot_links_is_not_confirmed():
 def test_a_wrong_verdict_of_the_solver_is_found_out(monkeypatch):
     monkeypatch.setattr(oracle, "NODES", 0)
 
-    def wrong(self: Oracle, graph: Graph) -> Colourability:
-        self.relied_on_solver = True
-        return Colourability.NO
-
-    monkeypatch.setattr(Oracle, "_ask_solver", wrong)
+    wrong = MilpSolution(MilpStatus.INFEASIBLE, None, np.inf, np.inf)
+    monkeypatch.setattr(decide, "greedy_colouring", lambda graph, k: None)
+    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, stop: wrong)
     wheel = [(0, 1), (1, 2), (2, 3), (3, 0), (4, 0), (4, 1), (4, 2), (4, 3)]
     with pytest.raises(BackendFailure, match="there is a clustering that keeps them"):
         explain_infeasibility(Instance(points(5), 3, None, wheel))

@@ -1,4 +1,4 @@
-"""Whether a graph has a colouring with k colours: exactly, by branching, where that ends."""
+"""Colourings and cliques of a graph by branching: exact where the search ends within a budget."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-Graph = list[set[int]]
+from sdpbb.colouring.graph import neighbours
+
 Fits = Callable[[Sequence[int]], bool]
 
 
 class Colourability(Enum):
-    """Whether something can be, as far as a limited search could tell."""
+    """Answer of a limited search to whether something is possible."""
 
     YES = "yes"
     NO = "no"
     UNKNOWN = "unknown"
 
 
-def colourable(
-    graph: Graph, k: int, budget: int, fits: Fits | None = None
+def colour_exactly(
+    graph: csr_array, k: int, budget: int, fits: Fits | None = None
 ) -> tuple[Colourability, NDArray[np.intp] | None]:
     """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR) with
     backtracking.
 
     Parameters
     ----------
-    graph : the neighbours of each vertex
     k : number of colours, k >= 1
     budget : give up after so many vertices coloured, those coloured anew included
     fits : whether vertices may all have the same colour, besides not being neighbours; must hold
@@ -41,28 +42,27 @@ def colourable(
 
     Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
     """
-    search = _Search(graph, k, fits)
-    return search.run(budget)
+    return _ColourSearch(graph, k, fits).run(budget)
 
 
-class _Search:
+class _ColourSearch:
     """A depth-first search, without recursion: vertices as they were coloured, each with the
     colours it has not tried yet."""
 
-    def __init__(self, graph: Graph, k: int, fits: Fits | None) -> None:
+    def __init__(self, graph: csr_array, k: int, fits: Fits | None) -> None:
+        m = graph.shape[0]
         self._graph, self._k, self._fits = graph, k, fits
-        self._colour = np.full(len(graph), -1, np.intp)
+        self._colour = np.full(m, -1, np.intp)
         # How many neighbours of a vertex have a colour.
-        self._seen = np.zeros((len(graph), k), np.intp)
-        self._saturation = np.zeros(len(graph), np.intp)
-        self._degree = np.array([len(adjacent) for adjacent in graph], np.intp)
-        self._neighbours = [np.array(sorted(adjacent), np.intp) for adjacent in graph]
+        self._seen = np.zeros((m, k), np.intp)
+        self._saturation = np.zeros(m, np.intp)
+        self._degree = np.diff(graph.indptr).astype(np.intp)
         self._path: list[int] = []
         self._left: list[list[int]] = []
         self._used: list[int] = [0]  # colours in use before each vertex of the path, and now
 
     def run(self, budget: int) -> tuple[Colourability, NDArray[np.intp] | None]:
-        if not self._graph:
+        if not len(self._colour):
             return Colourability.YES, self._colour
         self._enter()
         while self._path:
@@ -76,7 +76,7 @@ class _Search:
                 return Colourability.UNKNOWN, None
             budget -= 1
             self._give(vertex, self._left[-1].pop())
-            if len(self._path) == len(self._graph):
+            if len(self._path) == len(self._colour):
                 return Colourability.YES, self._colour
             self._enter()
         return Colourability.NO, None
@@ -84,7 +84,7 @@ class _Search:
     def _enter(self) -> None:
         """Go on to the vertex whose neighbours show the most colours."""
         used = self._used[-1]
-        rank = self._saturation * (len(self._graph) + 1) + self._degree
+        rank = self._saturation * (len(self._colour) + 1) + self._degree
         rank[self._colour >= 0] = -1
         vertex = int(np.argmax(rank))
         # One colour that is not in use stands for all of them.
@@ -110,63 +110,26 @@ class _Search:
     def _give(self, vertex: int, colour: int) -> None:
         self._colour[vertex] = colour
         self._used[-1] = max(self._used[-2], colour + 1)
-        around = self._neighbours[vertex]
+        around = neighbours(self._graph, vertex)
         self._saturation[around] += self._seen[around, colour] == 0
         self._seen[around, colour] += 1
 
     def _uncolour(self, vertex: int) -> None:
         colour = self._colour[vertex]
         self._colour[vertex] = -1
-        around = self._neighbours[vertex]
+        around = neighbours(self._graph, vertex)
         self._seen[around, colour] -= 1
         self._saturation[around] -= self._seen[around, colour] == 0
 
 
-def core(graph: Graph, k: int) -> list[int]:
-    """The vertices left when, again and again, those with fewer than k neighbours are removed: any
-    colouring of these with k colours can be completed."""
-    degree = [len(adjacent) for adjacent in graph]
-    loose = [v for v, d in enumerate(degree) if d < k]
-    removed = set(loose)
-    while loose:
-        for neighbour in graph[loose.pop()]:
-            degree[neighbour] -= 1
-            if degree[neighbour] < k and neighbour not in removed:
-                removed.add(neighbour)
-                loose.append(neighbour)
-    return [v for v in range(len(graph)) if v not in removed]
-
-
-def induced(graph: Graph, vertices: Sequence[int]) -> Graph:
-    """The graph among some vertices, numbered by their positions."""
-    number = {v: position for position, v in enumerate(vertices)}
-    return [{number[u] for u in graph[v] if u in number} for v in vertices]
-
-
-def components(graph: Graph) -> list[list[int]]:
-    """The vertices of each connected component."""
-    found, seen = [], [False] * len(graph)
-    for start in range(len(graph)):
-        if seen[start]:
-            continue
-        seen[start] = True
-        members = [start]
-        for v in members:  # grows while it is read
-            for u in graph[v]:
-                if not seen[u]:
-                    seen[u] = True
-                    members.append(u)
-        found.append(sorted(members))
-    return found
-
-
-def find_clique(graph: Graph, order: int, budget: int) -> list[int] | None:
-    """A clique of so many vertices; None if there is none or the budget of candidates looked at
-    is spent."""
+def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
+    """Return a clique of so many vertices; None if there is none or the budget of candidates looked
+    at is spent."""
+    adjacent = [set(neighbours(graph, v).tolist()) for v in range(graph.shape[0])]
     # Sparse vertices first: they have the fewest candidates, and are out of the way afterwards.
-    by_degree = sorted(range(len(graph)), key=lambda v: (len(graph[v]), v))
+    by_degree = sorted(range(len(adjacent)), key=lambda v: (len(adjacent[v]), v))
     rank = {v: position for position, v in enumerate(by_degree)}
-    stack = [([v], {u for u in graph[v] if rank[u] > rank[v]}) for v in reversed(by_degree)]
+    stack = [([v], {u for u in adjacent[v] if rank[u] > rank[v]}) for v in reversed(by_degree)]
     while stack and budget > 0:
         clique, candidates = stack.pop()
         budget -= 1 + len(candidates)
@@ -175,6 +138,6 @@ def find_clique(graph: Graph, order: int, budget: int) -> list[int] | None:
         if len(clique) + len(candidates) < order:
             continue
         for v in sorted(candidates, key=lambda u: rank[u], reverse=True):
-            later = {u for u in candidates & graph[v] if rank[u] > rank[v]}
+            later = {u for u in candidates & adjacent[v] if rank[u] > rank[v]}
             stack.append(([*clique, v], later))
     return None

@@ -3,28 +3,19 @@ from itertools import combinations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-from sdpbb.explanation.colourability import (
-    Colourability,
-    colourable,
-    components,
-    core,
-    find_clique,
-    induced,
-)
+from sdpbb.colouring.exact import Colourability, colour_exactly, find_clique
+from sdpbb.colouring.graph import components, induced, k_core
 from tests.graphs import complete, cycle, mycielski, proper, proper_colourings, random_graph
-
-
-def graph_of(adjacency: np.ndarray) -> list[set[int]]:
-    return [set(np.flatnonzero(row).tolist()) for row in adjacency]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 4), st.floats(0, 1))
 @settings(max_examples=100)
 def test_the_verdict_is_that_of_enumeration(seed, m, k, density):
     adjacency = random_graph(np.random.default_rng(seed), m, density)
-    graph = graph_of(adjacency)
-    verdict, colours = colourable(graph, k, budget=10**6)
+    graph = csr_array(adjacency)
+    verdict, colours = colour_exactly(graph, k, budget=10**6)
     if proper_colourings(adjacency, k):
         assert verdict is Colourability.YES
         assert proper(adjacency, colours)
@@ -37,9 +28,9 @@ def test_the_verdict_is_that_of_enumeration(seed, m, k, density):
 @settings(max_examples=60)
 def test_the_core_decides(seed, m, k, density):
     adjacency = random_graph(np.random.default_rng(seed), m, density)
-    graph = graph_of(adjacency)
-    inner = induced(graph, core(graph, k))
-    verdicts = {colourable(induced(inner, part), k, 10**6)[0] for part in components(inner)}
+    graph = csr_array(adjacency)
+    inner = induced(graph, k_core(graph, k)[0])
+    verdicts = {colour_exactly(induced(inner, part), k, 10**6)[0] for part in components(inner)}
     assert (Colourability.NO in verdicts) == (not proper_colourings(adjacency, k))
 
 
@@ -52,33 +43,34 @@ def test_a_clique_is_found_if_there_is_one(seed, m, order, density):
         for some in combinations(range(m), order)
         if all(adjacency[i, j] for i, j in combinations(some, 2))
     ]
-    found = find_clique(graph_of(adjacency), order, budget=10**6)
+    found = find_clique(csr_array(adjacency), order, budget=10**6)
     assert (found is None) == (not cliques)
     assert found is None or set(found) in cliques
 
 
 def test_no_more_vertices_share_a_colour_than_fit():
-    graph: list[set[int]] = [set() for _ in range(7)]
-    verdict, colours = colourable(graph, 3, 10**6, fits=lambda some: len(some) <= 3)
+    graph = csr_array((7, 7), dtype=bool)
+    verdict, colours = colour_exactly(graph, 3, 10**6, fits=lambda some: len(some) <= 3)
     assert verdict is Colourability.YES
     assert np.bincount(colours).max() <= 3
-    assert colourable(graph, 3, 10**6, fits=lambda some: len(some) <= 2)[0] is Colourability.NO
+    assert colour_exactly(graph, 3, 10**6, fits=lambda some: len(some) <= 2)[0] is Colourability.NO
 
 
 def test_a_vertex_that_fits_nowhere_has_no_colour():
     assert (
-        colourable([set(), set()], 2, 10**6, fits=lambda some: 1 not in some)[0] is Colourability.NO
+        colour_exactly(csr_array((2, 2)), 2, 10**6, fits=lambda some: 1 not in some)[0]
+        is Colourability.NO
     )
 
 
 def test_without_a_budget_nothing_is_known():
-    graph = graph_of(mycielski(cycle(5)))
-    assert colourable(graph, 3, budget=5) == (Colourability.UNKNOWN, None)
-    assert colourable(graph, 3, budget=10**6)[0] is Colourability.NO
-    assert find_clique(graph_of(complete(6)), 6, budget=0) is None
+    graph = csr_array(mycielski(cycle(5)))
+    assert colour_exactly(graph, 3, budget=5) == (Colourability.UNKNOWN, None)
+    assert colour_exactly(graph, 3, budget=10**6)[0] is Colourability.NO
+    assert find_clique(csr_array(complete(6)), 6, budget=0) is None
 
 
 def test_the_empty_graph_needs_no_colour():
-    verdict, colours = colourable([], 1, budget=0)
+    verdict, colours = colour_exactly(csr_array((0, 0)), 1, budget=0)
     assert verdict is Colourability.YES
     assert len(colours) == 0

@@ -1,8 +1,6 @@
-"""Greedy bounds on the chromatic number of a graph, from above and from below."""
+"""Greedy colourings and cliques: bounds on the chromatic number from above and from below."""
 
 from __future__ import annotations
-
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +9,8 @@ from scipy.sparse import csr_array
 # Cliques are grown from this many vertices of largest degree.
 CLIQUE_STARTS = 32
 
-Graph: TypeAlias = NDArray[np.bool_] | csr_array
 
-
-def greedy_colouring(adjacency: Graph, k: int) -> NDArray[np.intp] | None:
+def greedy_colouring(graph: csr_array, k: int) -> NDArray[np.intp] | None:
     """Colour a graph with at most k colours by saturation (DSATUR).
 
     The next vertex is the one whose neighbours show the most colours (of these, the one of
@@ -22,8 +18,7 @@ def greedy_colouring(adjacency: Graph, k: int) -> NDArray[np.intp] | None:
 
     Parameters
     ----------
-    adjacency : (m, m) symmetric, False on the diagonal, dense or sparse. Besides a sparse one only
-        m k flags are held
+    graph : (m, m); besides it only m k flags are held
     k : number of colours, k >= 1
 
     Returns
@@ -33,7 +28,6 @@ def greedy_colouring(adjacency: Graph, k: int) -> NDArray[np.intp] | None:
 
     Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
     """
-    graph = csr_array(adjacency)
     starts, neighbours = graph.indptr, graph.indices
     m = graph.shape[0]
     degree = np.diff(starts).astype(np.intp)
@@ -59,17 +53,12 @@ def greedy_colouring(adjacency: Graph, k: int) -> NDArray[np.intp] | None:
     return labels
 
 
-def greedy_clique(adjacency: Graph) -> NDArray[np.intp]:
-    """A large clique: vertices (w,) in increasing order, w >= 1 if the graph has a vertex.
+def greedy_clique(graph: csr_array) -> NDArray[np.intp]:
+    """Return a large clique: vertices (w,) in increasing order, w >= 1 if the graph has a vertex.
 
     Grown from each of the vertices of largest degree by the candidate that keeps the most other
     candidates; the largest clique met is returned. It need not be a maximum clique.
-
-    Parameters
-    ----------
-    adjacency : (m, m) symmetric, False on the diagonal, dense or sparse
     """
-    graph = csr_array(adjacency)
     best: list[int] = []
     by_degree = np.argsort(-np.diff(graph.indptr), kind="stable")
     for start in by_degree[:CLIQUE_STARTS].tolist():
@@ -84,10 +73,3 @@ def greedy_clique(adjacency: Graph) -> NDArray[np.intp]:
         if len(clique) > len(best):
             best = clique
     return np.array(sorted(best), dtype=np.intp)
-
-
-def sparse_graph(m: int, edges: NDArray[np.intp]) -> csr_array:
-    """The adjacency matrix (m, m) of edges (q, 2), each once, as sparse rows."""
-    i, j = edges.T
-    tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
-    return csr_array((np.ones(len(tails), bool), (tails, heads)), shape=(m, m))

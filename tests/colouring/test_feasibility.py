@@ -3,9 +3,12 @@ import tracemalloc
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-from sdpbb import feasibility
 from sdpbb.backends.programme import MilpSolution, MilpStatus
+from sdpbb.colouring import decide
+from sdpbb.colouring.decide import Limits
+from sdpbb.colouring.exact import Colourability
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from tests.graphs import (
@@ -66,7 +69,7 @@ def test_the_integer_programme_rejects_what_has_no_large_clique():
 
 
 def test_the_integer_programme_accepts_what_the_greedy_colouring_misses(monkeypatch):
-    monkeypatch.setattr(feasibility, "greedy_colouring", lambda adjacency, k: None)
+    monkeypatch.setattr(decide, "greedy_colouring", lambda graph, k: None)
     rng = np.random.default_rng(3)
     for _ in range(10):
         adjacency = random_graph(rng, 8, 0.5)
@@ -79,16 +82,35 @@ def test_the_integer_programme_accepts_what_the_greedy_colouring_misses(monkeypa
 
 def test_no_verdict_of_the_solver_is_no_verdict(monkeypatch):
     unknown = MilpSolution(MilpStatus.TIME_LIMIT, None, np.inf, -np.inf)
-    monkeypatch.setattr(feasibility, "solve_binary_programme", lambda programme, stop: unknown)
+    monkeypatch.setattr(decide, "solve_binary_programme", lambda programme, stop: unknown)
     contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
     assert find_feasible(contraction, time_limit=1.0) is None
 
 
 def test_a_programme_that_cannot_be_presolved_in_the_time_left_is_not_begun(monkeypatch):
-    monkeypatch.setattr(feasibility, "solve_binary_programme", None)
+    monkeypatch.setattr(decide, "solve_binary_programme", None)
     contraction = contraction_of(mycielski(cycle(5)), 3, np.random.default_rng(4))
     assert find_feasible(contraction, time_limit=1e-4) is None
     assert find_feasible(contraction, stop=lambda: True) is None
+
+
+def test_branching_decides_before_the_solver_is_asked(monkeypatch):
+    monkeypatch.setattr(decide, "solve_binary_programme", None)
+    found = decide.decide(csr_array(mycielski(cycle(5))), 3, Limits(nodes=10**6))
+    assert (found.answer, found.is_exact) == (Colourability.NO, True)
+
+
+def test_what_cannot_be_decided_hides_no_proof_elsewhere():
+    """The first component is too large for the time, and the second a clique."""
+    both = np.zeros((15, 15), dtype=bool)
+    both[:11, :11] = mycielski(cycle(5))
+    both[11:, 11:] = complete(4)
+    found = decide.decide(csr_array(both), 3, Limits(seconds_left=lambda: 0.0))
+    assert (found.answer, found.is_clique) == (Colourability.NO, True)
+    assert found.vertices.tolist() == [11, 12, 13, 14]
+    assert decide.decide(csr_array(both[:11, :11]), 3, Limits(seconds_left=lambda: 0.0)) is (
+        decide.UNKNOWN
+    )
 
 
 def test_no_matrix_of_all_blocks_is_held():
