@@ -166,7 +166,7 @@ def test_a_method_at_work_is_told_now_and_then(run, fake, data, monkeypatch):
         return self.found
 
     monkeypatch.setattr("sdpbb.cli.heuristic.SILENCE", 0.02)
-    monkeypatch.setattr(fake, "_search", search)
+    monkeypatch.setattr(fake, "search", search)
     _, out, _ = run("fake", data)
     assert "\nAt work              0 s\n" in out
     _, out, _ = run("fake", data, "--quiet")
