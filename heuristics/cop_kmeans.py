@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
-from heuristics.assignment.graph import adjacency_lists
+from heuristics.assignment.potts import adjacency_lists
 from heuristics.kmeans import KMeansClustering, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, check_integer
 from heuristics.result import Stop

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft, check_integer
-from heuristics.nearest import nearest_labels
 from heuristics.result import Stop
-from heuristics.starts import cluster_means, kmeans_plus_plus
+from heuristics.starts import cluster_means, kmeans_plus_plus, nearest_labels
 from heuristics.time_left import OutOfTime
 from sdpbb.problem import Contraction, Instance
 

@@ -24,7 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.nearest import cluster_sums
+from heuristics.starts import cluster_sums
 from heuristics.time_left import WORK, TimeLeft, no_limit
 from sdpbb.problem import Contraction
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
+from heuristics.assignment.wide_hard import WideComponent
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.starts import (
@@ -410,3 +411,20 @@ def _relocated(
     centres = cluster_means(contraction, solution.labels)
     centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
     return centres
+
+
+def exercise(contraction: Contraction, affinity: NDArray[np.float64] | None = None) -> None:
+    """Call the kernels that almost every run needs, those of a start from an affinity if given."""
+    MultiStart().run(contraction, np.random.default_rng(0), affinity)
+
+
+def exercise_wide_components(contraction: Contraction) -> None:
+    """Call those for components of cannot-links that are too wide for dynamic programming.
+
+    contraction : with cannot-links
+    """
+    Assignment(contraction, 0)(contraction.means[: contraction.k])
+    component = WideComponent(
+        np.unique(contraction.cannot_link), contraction.cannot_link, contraction.k
+    )
+    component.exercise_search()

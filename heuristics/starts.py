@@ -1,4 +1,4 @@
-"""Initial centres for IPC-k-means."""
+"""Initial centres, and the two steps of k-means."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from heuristics.nearest import cluster_sums, nearest_labels
 from heuristics.time_left import TimeLeft, check_time, chunks, no_limit
 from sdpbb.problem import Contraction
 
@@ -75,6 +74,32 @@ def from_pivots(
     centres = rows[chosen]
     _lloyd(rows, contraction.sizes, centres, left)
     return centres
+
+
+def nearest_labels(
+    rows: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = no_limit
+) -> NDArray[np.int64]:
+    """(m,) the centre nearest to each of the rows (m, r), the first of those equally near.
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
+    """
+    rows, centres = np.ascontiguousarray(rows), np.ascontiguousarray(centres)
+    labels = np.empty(len(rows), np.int64)
+    for first, last in chunks(len(rows), centres.size, left):
+        _nearest(rows[first:last], centres, labels[first:last])
+    return labels
+
+
+def cluster_sums(
+    labels: NDArray[np.integer], weighted: NDArray[np.float64], k: int
+) -> NDArray[np.float64]:
+    """(k, r) the sum of the rows (m, r) of each cluster of labels (m,)."""
+    sums = np.zeros((k, weighted.shape[1]))
+    _add(labels, weighted, sums)
+    return sums
 
 
 def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -208,3 +233,24 @@ def _lloyd(
         filled = weight > 0
         centres[filled] = sums[filled] / weight[filled, None]
         check_time(left)
+
+
+@njit(cache=True, nogil=True)
+def _nearest(rows, centres, labels):
+    m, r = rows.shape
+    for i in range(m):
+        nearest, least = 0, np.inf
+        for c in range(len(centres)):
+            distance = 0.0
+            for t in range(r):
+                distance += (rows[i, t] - centres[c, t]) ** 2
+            if distance < least:
+                nearest, least = c, distance
+        labels[i] = nearest
+
+
+@njit(cache=True, nogil=True)
+def _add(labels, rows, sums):
+    for i in range(len(labels)):
+        for t in range(rows.shape[1]):
+            sums[labels[i], t] += rows[i, t]

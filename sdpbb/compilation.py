@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.warm_up import exercise, exercise_wide_components
+from heuristics.multi_start import exercise, exercise_wide_components
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.partitioning import cheapest_partition

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.method import Heuristic, Soft
-from heuristics.multi_start import MultiStart
+from heuristics.multi_start import MultiStart, exercise_wide_components
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
-from heuristics.warm_up import exercise_wide_components
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.compilation import load_kernels
 from sdpbb.errors import ParameterError

@@ -7,9 +7,9 @@ alone.
 
 from heuristics.assignment.assign import AssignmentSolution, PairwiseAssignment
 from heuristics.assignment.filling import fill_empty_clusters
-from heuristics.assignment.graph import PairGraph, pair_graph
 from heuristics.assignment.hard import Assignment
 from heuristics.assignment.parameters import AssignmentParameters
+from heuristics.assignment.potts import PairGraph, pair_graph
 
 __all__ = [
     "Assignment",

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.components import Structure
 from heuristics.assignment.filling import fill_by_objective
-from heuristics.assignment.graph import PairGraph
 from heuristics.assignment.parameters import AssignmentParameters
-from heuristics.assignment.potts import Potts
+from heuristics.assignment.potts import PairGraph, Potts
 from heuristics.assignment.wide import minimise
 from heuristics.time_left import TimeLeft, at_most, no_limit
 from sdpbb.errors import ParameterError

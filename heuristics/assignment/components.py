@@ -19,8 +19,7 @@ from heuristics.assignment.elimination import (
     lay_out,
     propagate,
 )
-from heuristics.assignment.graph import adjacency_lists
-from heuristics.assignment.potts import Potts
+from heuristics.assignment.potts import Potts, adjacency_lists
 from heuristics.assignment.programme import AssignmentProgramme
 from heuristics.time_left import TimeLeft, check_time, no_limit
 

@@ -1,14 +1,126 @@
-"""The programme of one assignment step over numbered labels."""
+"""Pairs of blocks with signed weights, and the Potts model of an assignment step over them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.graph import Neighbours, adjacency_lists
+from sdpbb.errors import ParameterError
+from sdpbb.problem import Contraction, Instance
+from sdpbb.problem.instance import SoftPairs
+
+
+class Neighbours(NamedTuple):
+    """Adjacency lists: those of block i are at positions starts[i] to starts[i + 1] - 1.
+
+    starts : (n + 1,)
+    block : (2q,) the other end of a pair
+    pair : (2q,) the number of the pair
+    """
+
+    starts: NDArray[np.int64]
+    block: NDArray[np.int64]
+    pair: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PairGraph:
+    """Pairs of blocks with signed weights (PCCC, section 4.1).
+
+    Attributes
+    ----------
+    n_blocks : m
+    pairs : (q, 2) blocks i < j, sorted, each once
+    weights : (q,) inf for a hard cannot-link, > 0 for a soft cannot-link, < 0 for a soft must-link
+        of weight -w; never 0
+    constant : weight that every labelling violates, >= 0: soft cannot-links inside a block, soft
+        must-links across a hard cannot-link, and the smaller one of opposing soft pairs
+
+    Raises
+    ------
+    ParameterError
+        If the arrays are not of this form.
+    """
+
+    n_blocks: int
+    pairs: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        pairs, weights = self.pairs, self.weights
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or weights.shape != (len(pairs),):
+            raise ParameterError(
+                f"pairs, weights: shapes {pairs.shape} and {weights.shape}; expected (q, 2), (q,)"
+            )
+        i, j = pairs.T
+        if len(pairs) and not (i.min() >= 0 and (i < j).all() and j.max() < self.n_blocks):
+            raise ParameterError(f"pairs: expected 0 <= i < j < {self.n_blocks} in every row")
+        if (np.diff(i * self.n_blocks + j) <= 0).any():
+            raise ParameterError("pairs: expected sorted rows, each once")
+        if not (np.isfinite(weights) | (weights == np.inf)).all() or (weights == 0).any():
+            raise ParameterError("weights: expected inf or finite numbers other than 0")
+
+    @cached_property
+    def is_hard(self) -> NDArray[np.bool_]:
+        """(q,) whether a pair is a hard cannot-link."""
+        return np.isinf(self.weights)
+
+
+def pair_graph(instance: Instance, contraction: Contraction) -> PairGraph:
+    """The pairs of an instance over its blocks.
+
+    Parallel soft pairs add up; opposing ones are netted off, and a soft must-link across a hard
+    cannot-link is given up, as both are violated in part whatever the labels (`constant`).
+
+    Source: PCCC, sections 4.1 and 4.2.
+    """
+    m = contraction.n_blocks
+    apart_key, apart_sum, inside = _summed(contraction, instance.soft_cannot_link)
+    together_key, together_sum, _ = _summed(contraction, instance.soft_must_link)
+    i, j = contraction.cannot_link.T
+    hard = i * m + j
+    keys = np.unique(np.concatenate([hard, apart_key, together_key]))
+    apart, together = np.zeros(len(keys)), np.zeros(len(keys))
+    apart[np.searchsorted(keys, apart_key)] = apart_sum
+    together[np.searchsorted(keys, together_key)] = together_sum
+    is_hard = np.zeros(len(keys), dtype=bool)
+    is_hard[np.searchsorted(keys, hard)] = True
+    lost = np.where(is_hard, together, np.minimum(apart, together))
+    weights = np.where(is_hard, np.inf, apart - together)
+    kept = weights != 0
+    pairs = np.column_stack(np.divmod(keys[kept], m)).astype(np.intp)
+    return PairGraph(m, pairs, weights[kept], inside + float(lost.sum()))
+
+
+def adjacency_lists(n: int, pairs: NDArray[np.integer]) -> Neighbours:
+    """The pairs (q, 2) of 0..n-1 as adjacency lists, sorted where the pairs are."""
+    i, j = pairs.T
+    tails, heads = np.concatenate([j, i]), np.concatenate([i, j])
+    order = np.argsort(tails, kind="stable")
+    starts = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(tails, minlength=n), out=starts[1:])
+    number = np.arange(len(pairs))
+    return Neighbours(
+        starts, heads[order].astype(np.int64), np.concatenate([number, number])[order]
+    )
+
+
+def _summed(
+    contraction: Contraction, soft: SoftPairs
+) -> tuple[NDArray[np.intp], NDArray[np.float64], float]:
+    """Soft pairs over the blocks: keys i m + j, i < j, each once, their weights, and the weight of
+    the pairs inside blocks."""
+    i, j = np.sort(contraction.block_of[soft.pairs], axis=1).T
+    across = i != j
+    keys, number = np.unique((i * contraction.n_blocks + j)[across], return_inverse=True)
+    weights = np.zeros(len(keys))
+    np.add.at(weights, number, soft.weights[across])
+    return keys, weights, float(soft.weights[~across].sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from heuristics.assignment.improving import improved
 from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
-from heuristics.assignment.reduction import reduced, without_dominated
-from heuristics.assignment.renaming import renamed
+from heuristics.assignment.reduction import reduced, rename_clusters, without_dominated
 from heuristics.assignment.roof_duality import roof_dual, satisfying
 from heuristics.time_left import TimeLeft, at_most
 
@@ -189,7 +188,7 @@ def _local(
     built = constructed(potts, left)
     if built is not None:
         if potts.candidates is None:
-            built = renamed(built, potts.costs)
+            built = rename_clusters(built, potts.costs)
         options.append(built)
     near = mended(potts, potts.costs.argmin(axis=1), at_most(left, 0.5 * left()))
     if near is not None:

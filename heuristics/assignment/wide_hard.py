@@ -13,7 +13,7 @@ from heuristics.assignment.improving import improved
 from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
-from heuristics.assignment.renaming import renamed
+from heuristics.assignment.reduction import rename_clusters
 from heuristics.time_left import TimeLeft, no_limit
 
 # So that the first of many programmes does not take all the time.
@@ -49,7 +49,7 @@ class WideComponent:
     ) -> tuple[NDArray[np.int64], float]:
         """Labels (b,) that keep the cannot-links, at most as costly as the last ones, (b,), under
         any renaming of the clusters; and the seconds that integer programming took."""
-        start = renamed(last, costs)
+        start = rename_clusters(last, costs)
         labels, is_optimal = cheapest_labels(
             costs, self._starts, self._neighbours, self._cliques, start
         )

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from heuristics import Assignment
 from heuristics.assignment import wide_hard
 from heuristics.assignment.exact import cheapest_labels, clique_partition
-from heuristics.assignment.graph import adjacency_lists
+from heuristics.assignment.potts import adjacency_lists
 from heuristics.assignment.programme import AssignmentProgramme, ProgrammeSolution
 from heuristics.assignment.wide_hard import PROGRAMME_SHARE
 from heuristics.time_left import OutOfTime
