@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
 from heuristics.assignment.potts import adjacency_lists
-from heuristics.kmeans import KMeansClustering, unconstrained
+from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, check_integer
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
-from heuristics.time_left import OutOfTime, chunks
+from heuristics.time_left import OutOfTime, check_time, chunks
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
 
@@ -77,24 +77,20 @@ class COPKMeans(Heuristic):
             return contracted
         points = unconstrained(instance)
         passes = _Passes(instance, points)
-        best: KMeansClustering | None = None
-        n_iterations = 0
-        with suppress(OutOfTime):
+
+        def starts() -> Iterator[KMeansClustering]:
             for _ in range(self.n_starts):
-                if clock.is_over:
-                    break
+                check_time(clock.time_left)
                 order = rng.permutation(instance.n_points)
                 centres = kmeans_plus_plus(points, rng, clock.time_left)
-                found, taken = passes.run(order, centres, clock, self.max_iterations)
-                n_iterations += taken
-                if found is not None and (best is None or found.cost < best.cost):
-                    best = found
-        if best is not None:
-            labels = passes.blocks.lift(best.labels)
-            return SearchResult(labels, clock.reason if clock.is_over else best.stop, n_iterations)
-        if clock.is_over:
+                yield passes.run(order, centres, clock, self.max_iterations)
+
+        best = best_of_starts(starts(), clock)
+        has_failed = best.cost == math.inf
+        if has_failed and clock.is_over:
             raise OutOfTime
-        return SearchResult(None, Stop.DEAD_END, n_iterations)
+        labels = None if has_failed else passes.blocks.lift(best.labels)
+        return SearchResult(labels, best.stop, best.n_iterations)
 
 
 class _Order(NamedTuple):
@@ -123,9 +119,9 @@ class _Passes:
         centres: NDArray[np.float64],
         clock: RunClock,
         max_iterations: int,
-    ) -> tuple[KMeansClustering | None, int]:
-        """Passes over the points in the given order (n,), from centres (k, r), and how many; None
-        where one met a dead end.
+    ) -> KMeansClustering:
+        """Make passes over the points in the given order (n,), from centres (k, r), until one
+        repeats the last one or meets a dead end.
 
         Raises
         ------
@@ -148,7 +144,7 @@ class _Passes:
                 break
             n_iterations += 1
             if updated is None:
-                return None, n_iterations
+                return KMeansClustering(labels[:0], math.inf, Stop.DEAD_END, n_iterations)
             if np.array_equal(updated, labels):
                 stop = Stop.CONVERGED
                 break
@@ -160,7 +156,7 @@ class _Passes:
             if clock.is_over:
                 stop = clock.reason
                 break
-        return KMeansClustering(best, cost, stop, n_iterations), n_iterations
+        return KMeansClustering(best, cost, stop, n_iterations)
 
     def _pass(
         self, first_points: _Order, centres: NDArray[np.float64], clock: RunClock

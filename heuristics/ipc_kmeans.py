@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.kmeans import KMeansClustering, best_of_starts
 from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
 from heuristics.multi_start import Descent
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
-from heuristics.time_left import OutOfTime, TimeLeft, check_time
+from heuristics.time_left import OutOfTime, TimeLeft
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 
@@ -80,25 +80,27 @@ class IPCKMeans(Heuristic):
         contracted = contract_and_colour(instance, clock)
         if isinstance(contracted, Infeasibility):
             return contracted
-        contraction, best = contracted
+        contraction, known = contracted
         parameters = MultiStartParameters(
             max_iterations=self.max_iterations,
             local_search=False,
             assignment_time_limit=math.inf,
         )
-        descent = Descent(contraction, parameters, best, clock.time_left)
-        cost, stop = math.inf, Stop.CONVERGED
-        with suppress(OutOfTime):
+        descent = Descent(contraction, parameters, known, clock.time_left)
+
+        def starts() -> Iterator[KMeansClustering]:
             for centres in self._initial_centres(contraction, rng, clock.time_left):
-                steps = descent.kmeans(centres)
-                found = contraction.cost(steps.labels)
-                if found < cost:
-                    best, cost = steps.labels, found
-                    stop = Stop.CONVERGED if steps.has_converged else Stop.ITERATION_LIMIT
-                check_time(clock.time_left)
-        if clock.is_over:
-            stop = clock.reason
-        return SearchResult(contraction.lift(best), stop, descent.n_iterations)
+                found = descent.kmeans(centres)
+                stop = Stop.CONVERGED if found.has_converged else Stop.ITERATION_LIMIT
+                cost = contraction.cost(found.labels)
+                yield KMeansClustering(found.labels, cost, stop, found.n_iterations)
+
+        try:
+            best = best_of_starts(starts(), clock)
+        except OutOfTime:  # what is known keeps the constraints
+            stop = clock.reason if clock.is_over else Stop.CONVERGED
+            return SearchResult(contraction.lift(known), stop, descent.n_iterations)
+        return SearchResult(contraction.lift(best.labels), best.stop, descent.n_iterations)
 
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, left: TimeLeft

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from heuristics.assignment import fill_empty_clusters
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft, check_integer
 from heuristics.result import Stop
-from heuristics.starts import cluster_means, kmeans_plus_plus, nearest_labels
+from heuristics.starts import alternate_kmeans, kmeans_plus_plus, nearest_labels
 from heuristics.time_left import OutOfTime
 from sdpbb.problem import Contraction, Instance
 
@@ -66,8 +68,8 @@ class KMeansClustering:
 
     Attributes
     ----------
-    labels : (m,) exactly the clusters 0..k-1
-    cost : its sum of squares, `Contraction.cost(labels)`
+    labels : (m,) exactly the clusters 0..k-1; empty where the start has failed
+    cost : its sum of squares, `Contraction.cost(labels)`; inf where the start has failed
     stop : why its start ended
     n_iterations : assignment steps
     """
@@ -96,33 +98,48 @@ def best_kmeans(
     rng: np.random.Generator,
     clock: RunClock,
     n_starts: int,
-    max_iterations: int,
+    most: int,
 ) -> KMeansClustering:
-    """The cheapest of `kmeans` from n_starts sets of k-means++ centres; n_iterations is the sum of
-    all starts.
+    """Return the cheapest of `kmeans` from n_starts sets of k-means++ centres.
+
+    most : assignment steps of one start
 
     Raises
     ------
     OutOfTime
         If the clock is over before the first assignment step has ended.
     """
+    return best_of_starts(
+        (
+            kmeans(contraction, kmeans_plus_plus(contraction, rng, clock.time_left), clock, most)
+            for _ in range(n_starts)
+        ),
+        clock,
+    )
+
+
+def best_of_starts(starts: Iterable[KMeansClustering], clock: RunClock) -> KMeansClustering:
+    """Return the cheapest of the clusterings that starts end with, which are made one after the
+    other until the clock is over; n_iterations is the sum of all starts.
+
+    Raises
+    ------
+    OutOfTime
+        If the clock is over before there is any.
+    """
     best: KMeansClustering | None = None
     n_iterations = 0
-    try:
-        for _ in range(n_starts):
-            centres = kmeans_plus_plus(contraction, rng, clock.time_left)
-            found = kmeans(contraction, centres, clock, max_iterations)
+    with suppress(OutOfTime):
+        for found in starts:
             n_iterations += found.n_iterations
             if best is None or found.cost < best.cost:
                 best = found
             if clock.is_over:
                 break
-    except OutOfTime:
-        if best is None:
-            raise
-    assert best is not None  # n_starts >= 1
+    if best is None:
+        raise OutOfTime
     stop = clock.reason if clock.is_over else best.stop
-    return KMeansClustering(best.labels, best.cost, stop, n_iterations)
+    return replace(best, stop=stop, n_iterations=n_iterations)
 
 
 def kmeans(
@@ -131,8 +148,8 @@ def kmeans(
     clock: RunClock,
     max_iterations: int,
 ) -> KMeansClustering:
-    """k-means over the blocks, weighted by their sizes, from centres (k, r); cannot-links are not
-    looked at.
+    """Run k-means over the blocks, weighted by their sizes, from centres (k, r); cannot-links are
+    not looked at.
 
     The cost never increases from one step to the next: a block that fills an empty cluster is the
     one whose move reduces it most. It has converged once labels come back: those of the step
@@ -143,29 +160,15 @@ def kmeans(
     OutOfTime
         If the clock is over before the first assignment step has ended.
     """
-    k, left = contraction.k, clock.time_left
-    labels: NDArray[np.int64] | None = None
-    stop = Stop.ITERATION_LIMIT
-    met: set[bytes] = set()
-    n_iterations = 0
-    while n_iterations < max_iterations:
-        try:
-            updated = nearest_labels(contraction.means, centres, left)
-            fill_empty_clusters(updated, contraction.sizes, contraction.means, k, left)
-        except OutOfTime:
-            if labels is None:
-                raise
-            stop = clock.reason
-            break
-        n_iterations += 1
-        if (key := updated.tobytes()) in met:
-            stop = Stop.CONVERGED
-            break
-        met.add(key)
-        labels = updated
-        centres = cluster_means(contraction, labels)
-        if clock.is_over:
-            stop = clock.reason
-            break
-    assert labels is not None  # max_iterations >= 1
-    return KMeansClustering(labels, contraction.cost(labels), stop, n_iterations)
+
+    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+        labels = nearest_labels(contraction.means, at, clock.time_left)
+        sizes, means, k = contraction.sizes, contraction.means, contraction.k
+        return fill_empty_clusters(labels, sizes, means, k, clock.time_left)
+
+    found = alternate_kmeans(contraction, assign, centres, max_iterations, left=clock.time_left)
+    stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
+    if found.has_converged:
+        stop = Stop.CONVERGED
+    cost = contraction.cost(found.labels)
+    return KMeansClustering(found.labels, cost, stop, found.n_iterations)

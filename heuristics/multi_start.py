@@ -18,6 +18,8 @@ from heuristics.assignment.wide_hard import WideComponent
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.starts import (
+    KMeansLabels,
+    alternate_kmeans,
     cluster_means,
     from_affinity,
     from_pivots,
@@ -29,7 +31,6 @@ from heuristics.time_left import OutOfTime, TimeLeft, check_time, no_limit, with
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.problem.graph import by_first_occurrence
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,14 +243,6 @@ class PreparedSearch:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class KMeansLabels:
-    """Labels (m,) that k-means steps end with, and whether these have converged."""
-
-    labels: NDArray[np.intp]
-    has_converged: bool
-
-
 class Descent:
     """k-means and local search in turn, until neither improves; prepared for one contraction.
 
@@ -349,38 +342,15 @@ class Descent:
         labels: NDArray[np.intp] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> KMeansLabels:
-        """Assign and update in turn, from centres (k, r), until a clustering comes back: the last
-        one, or, where several assignments are equally cheap, an earlier one.
-
-        Parameters
-        ----------
-        labels : those that the centres are the means of, if there are any
-        stop : asked between pieces of work
-
-        Raises
-        ------
-        OutOfTime
-            If no time is left before there are labels.
-        """
+        """Run k-means with exact assignments from centres (k, r); labels and the time limit as for
+        `alternate_kmeans`."""
         left = with_stop(self.seconds_left, stop)
-        has_converged = False
-        met = set() if labels is None else {by_first_occurrence(labels).tobytes()}
-        for _ in range(self._parameters.max_iterations):
-            try:
-                updated = self._assigned(centres, left)
-            except OutOfTime:
-                if labels is None:
-                    raise
-                break
-            labels = updated
-            clustering = by_first_occurrence(labels).tobytes()
-            has_converged = clustering in met
-            met.add(clustering)
-            if has_converged or left() <= 0.0:
-                break
-            centres = cluster_means(self._contraction, labels)
-        assert labels is not None  # max_iterations >= 1
-        return KMeansLabels(labels, has_converged)
+
+        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+            return self._assigned(at, left)
+
+        steps = self._parameters.max_iterations
+        return alternate_kmeans(self._contraction, assign, centres, steps, labels, left)
 
     def _assigned(self, centres: NDArray[np.float64], left: TimeLeft) -> NDArray[np.intp]:
         check_time(left)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from heuristics.time_left import TimeLeft, check_time, chunks, no_limit
+from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 from sdpbb.problem import Contraction
+from sdpbb.problem.graph import by_first_occurrence
 
 # scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
 # checks around them: more than the rest of a start together. The loops here take 0.1 to 0.2 ms.
@@ -107,6 +111,64 @@ def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray
     sums = cluster_sums(labels, contraction.sizes[:, None] * contraction.means, contraction.k)
     weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
     return sums / weights[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansLabels:
+    """Labels (m,) that k-means ends with.
+
+    has_converged : whether the last assignment gave a clustering that had been met before
+    n_iterations : assignment steps
+    """
+
+    labels: NDArray[np.intp]
+    has_converged: bool
+    n_iterations: int
+
+
+def alternate_kmeans(
+    contraction: Contraction,
+    assign: Callable[[NDArray[np.float64]], NDArray[np.intp]],
+    centres: NDArray[np.float64],
+    max_iterations: int,
+    labels: NDArray[np.intp] | None = None,
+    left: TimeLeft = no_limit,
+) -> KMeansLabels:
+    """Assign blocks to centres and move centres to means in turn, until a clustering comes back:
+    the last one, or, where several assignments are equally cheap, an earlier one.
+
+    Parameters
+    ----------
+    assign : labels (m,) for centres, none of the k clusters empty
+    centres : (k, r)
+    max_iterations : assignment steps, >= 1
+    labels : those that the centres are the means of, if there are any; the result where no time is
+        left for others
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left before there are labels.
+    """
+    has_converged, n_iterations = False, 0
+    met = set() if labels is None else {by_first_occurrence(labels).tobytes()}
+    while n_iterations < max_iterations:
+        try:
+            updated = assign(centres)
+        except OutOfTime:
+            if labels is None:
+                raise
+            break
+        labels = updated
+        n_iterations += 1
+        clustering = by_first_occurrence(labels).tobytes()
+        has_converged = clustering in met
+        met.add(clustering)
+        if has_converged or left() <= 0.0:
+            break
+        centres = cluster_means(contraction, labels)
+    assert labels is not None  # max_iterations >= 1
+    return KMeansLabels(labels, has_converged, n_iterations)
 
 
 def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> NDArray[np.float64]:
