@@ -1,4 +1,4 @@
-"""The loop that PCCC, BLPKM and BH-k-means share: exact assignment steps and means in turn.
+"""Loop of PCCC, BLPKM and BH-k-means: exact assignment steps and means in turn.
 
 With blocks i of size s_i and mean x_i, centres o_l, a signed graph of pairs of blocks with weights
 w (`heuristics.assignment.PairGraph`) and a penalty P, the objective of labels l at given centres is
@@ -85,7 +85,7 @@ class BlockDistances:
     left: TimeLeft = no_limit
 
     def candidates(self, centres: NDArray[np.float64]) -> NDArray[np.intp] | None:
-        """(m, q) clusters of each block, or None for all of them."""
+        """Return the clusters (m, q) of each block, or None for all of them."""
         if self.n_candidates >= self.contraction.k:
             return None
         return nearest_centres(self.contraction.means, centres, self.n_candidates, self.left)
@@ -93,21 +93,21 @@ class BlockDistances:
     def distances(
         self, centres: NDArray[np.float64], candidates: NDArray[np.intp] | None
     ) -> NDArray[np.float64]:
-        """d from each block to its candidates, (m, q), or to all centres, (m, k)."""
+        """Return d from each block to its candidates, (m, q), or to all centres, (m, k)."""
         means = self.contraction.means
         if candidates is None:
             return self._root(all_distances(means, centres, self.left))
         return self._root(distances_to(means, centres, candidates))
 
     def mean_sum(self, centres: NDArray[np.float64]) -> float:
-        """sum over all blocks and centres of d, over the number of blocks."""
+        """Return the sum over all blocks and centres of d, over the number of blocks."""
         means = self.contraction.means
         if self.distance is Distance.SQUARED:
             return sum_of_squared_distances(means, centres) / len(means)
         return sum_of_distances(means, centres, self.left) / len(means)
 
     def cost(self, labels: NDArray[np.intp], centres: NDArray[np.float64]) -> float:
-        """W + sum_i s_i d(x_i, o_l(i)) of the objective."""
+        """Return W + sum_i s_i d(x_i, o_l(i)) of the objective."""
         inside = self.contraction.scatter.sum() if self.distance is Distance.SQUARED else 0.0
         distances = self.distances(centres, labels[:, None])[:, 0]
         return float(inside + self.contraction.sizes @ distances)
@@ -306,7 +306,7 @@ def alternate(
 def cluster_centres(
     contraction: Contraction, labels: NDArray[np.intp], centres: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The means (k, r) of the clusters; an empty one keeps its centre."""
+    """Return the means (k, r) of the clusters; an empty one keeps its centre."""
     m, k = contraction.n_blocks, contraction.k
     member = csr_array((contraction.sizes, (labels, np.arange(m))), shape=(k, m))
     weight = member.sum(axis=1)
@@ -316,8 +316,8 @@ def cluster_centres(
 
 
 def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
-    """V(l): the weight of the soft constraints that labels (m,) of the blocks violate, with what
-    every labelling violates."""
+    """Return V(l), the weight of the soft constraints that labels (m,) of the blocks violate, with
+    that of those which every labelling violates."""
     together = labels[graph.pairs[:, 0]] == labels[graph.pairs[:, 1]]
     soft = np.isfinite(graph.weights)
     apart = graph.weights[together & soft & (graph.weights > 0)].sum()
@@ -352,7 +352,8 @@ def _objective(
     labels: NDArray[np.intp],
     centres: NDArray[np.float64],
 ) -> float:
-    """F_P of labels at their means, P that of these; empty clusters have the given centres."""
+    """Return F_P of labels at their means, P that of these; empty clusters have the given
+    centres."""
     means = cluster_centres(blocks.contraction, labels, centres)
     price = penalty(blocks, means, blocks.distances(means, blocks.candidates(means)))
     return blocks.cost(labels, means) + price * violated_weight(graph, labels)

@@ -31,8 +31,6 @@ from sdpbb.problem.graph import distinct_edges
 class BHKMeans(Heuristic):
     """k-means that pays for violated constraints, soft and hard alike.
 
-    Assignments in which each violated constraint costs the same, and means, in turn.
-
     For centres o_l an assignment step solves, over the points x_i, programme (1)-(8) of the paper,
 
         minimise    sum_i d(x_i, o_l(i)) + M p * (number of violated constraints)

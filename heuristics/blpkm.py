@@ -30,8 +30,6 @@ from sdpbb.problem import Infeasibility, Instance, contract
 class BLPKM(Heuristic):
     """k-means with hard constraints by binary linear programmes.
 
-    Cheapest assignments to given centres that keep all constraints, and means, in turn.
-
     Over the blocks that the constraints force together, with sizes s_i and means x_i, an assignment
     step solves, for centres o_l,
 

@@ -1,4 +1,4 @@
-"""Parameters of IPC-k-means. Light: nothing is imported that compiles."""
+"""Parameters of the heuristics. Light: nothing is imported that compiles."""
 
 from __future__ import annotations
 

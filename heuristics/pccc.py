@@ -36,8 +36,6 @@ from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 class PCCC(Heuristic):
     """k-means that keeps hard constraints and weighs soft ones.
 
-    Assignments that weigh distances against violated soft constraints, and means, in turn.
-
     Over the blocks that the hard constraints force together, with sizes s_i and means x_i, an
     assignment step solves, for centres o_l,
 
@@ -140,13 +138,13 @@ class PCCC(Heuristic):
 def average_distance(
     blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
 ) -> float:
-    """The default penalty: the sum of all distances between blocks and centres, over the number of
-    blocks."""
+    """Return the default penalty: the sum of all distances between blocks and centres, over the
+    number of blocks."""
     return blocks.mean_sum(centres)
 
 
 def list_length(contraction: Contraction, q: int | Literal["auto"] | None) -> int:
-    """How many of the nearest clusters a block may join, at most k; see `PCCC`."""
+    """Return the number of nearest clusters that a block may join, at most k; see `PCCC`."""
     k = contraction.k
     if q is None:
         return k

@@ -103,7 +103,7 @@ class PostProcessing(Heuristic):
         rng: np.random.Generator,
         clock: RunClock,
     ) -> NDArray[np.float64]:
-        """(m, k) the sums of the memberships of the points of each block."""
+        """Return the sums (m, k) of the memberships of the points of each block."""
         agreement = np.zeros((contraction.n_blocks, instance.k))
         if self.membership is not None:
             np.add.at(agreement, contraction.block_of, _scaled(self.membership))
@@ -130,6 +130,7 @@ def _checked(membership: ArrayLike) -> NDArray[np.float64]:
 
 
 def _scaled(membership: NDArray[np.float64]) -> NDArray[np.float64]:
-    """With 1 as the largest, as the tolerances of integer programming expect it."""
+    """Return memberships with 1 as the largest, as the tolerances of integer programming expect
+    it."""
     largest = membership.max()
     return membership / largest if largest > 0 else membership

@@ -29,7 +29,7 @@ FEW_STEPS = 1_000_000_000
 def kmeans_plus_plus(
     contraction: Contraction, rng: np.random.Generator, left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
-    """Centres (k, r) among the block means, by k-means++ with the block sizes as weights.
+    """Return centres (k, r) among the block means, by k-means++ with the block sizes as weights.
 
     Raises
     ------
@@ -45,8 +45,8 @@ def from_affinity(
     rng: np.random.Generator,
     left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
-    """Centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has moved
-    towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
+    """Return centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has
+    moved towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
     centres = _seed(rows, contraction.sizes, contraction.k, rng, left)
     _lloyd(rows, contraction.sizes, centres, left)
     return centres
@@ -58,8 +58,8 @@ def from_pivots(
     affinity: NDArray[np.float64],
     left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
-    """Centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k blocks that
-    the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
+    """Return centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k
+    blocks that the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
     diag(e)^(1/2). For the Z of a clustering these are one block of each cluster, so that the
     clustering itself is what comes of it: drawn seeds miss one of many clusters most of the time.
     """
@@ -83,7 +83,7 @@ def from_pivots(
 def nearest_labels(
     rows: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = no_limit
 ) -> NDArray[np.int64]:
-    """(m,) the centre nearest to each of the rows (m, r), the first of those equally near.
+    """Return the centre nearest to each of the rows (m, r), the first of those equally near.
 
     Raises
     ------
@@ -100,14 +100,14 @@ def nearest_labels(
 def cluster_sums(
     labels: NDArray[np.integer], weighted: NDArray[np.float64], k: int
 ) -> NDArray[np.float64]:
-    """(k, r) the sum of the rows (m, r) of each cluster of labels (m,)."""
+    """Return the sum of the rows (m, r) of each cluster of labels (m,), (k, r)."""
     sums = np.zeros((k, weighted.shape[1]))
     _add(labels, weighted, sums)
     return sums
 
 
 def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
-    """(k, r) the mean of each cluster; none may be empty."""
+    """Return the mean of each cluster, (k, r); none may be empty."""
     sums = cluster_sums(labels, contraction.sizes[:, None] * contraction.means, contraction.k)
     weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
     return sums / weights[:, None]
@@ -172,7 +172,7 @@ def alternate_kmeans(
 
 
 def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Z diag(e) C, (m, r): for the Z of a clustering, each row is the mean of its cluster.
+    """Return Z diag(e) C, (m, r): for the Z of a clustering, each row is the mean of its cluster.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> N
 def truncated_means(
     contraction: Contraction, affinity: NDArray[np.float64], left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
-    """The rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
+    """Return the rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
 
     Z is approximated as the matrix of all points (two points are as affine as their blocks): its
     nonzero spectrum is that of diag(e)^(1/2) Z diag(e)^(1/2).
@@ -206,8 +206,8 @@ def truncated_means(
 def _largest_eigenpairs(
     matrix: NDArray[np.float64], k: int, left: TimeLeft
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The k largest eigenvalues of the symmetric part, (k,), with eigenvectors (m, k), by the
-    Lanczos method of ARPACK: to three digits, as far as it comes."""
+    """Return the k largest eigenvalues of the symmetric part, (k,), with eigenvectors (m, k), by
+    the Lanczos method of ARPACK: to three digits, as far as it comes."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     def product(x: NDArray[np.float64]) -> NDArray[np.float64]:

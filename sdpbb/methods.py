@@ -1,4 +1,4 @@
-"""The published heuristics for users of this package, with what only the engine can give them."""
+"""Heuristics by name, with the relaxation that some of them start from."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RootRelaxation:
     time_limit: float = math.inf
 
     def __call__(self, contraction: Contraction) -> Iterator[NDArray[np.float64]]:
-        """Affinities Z (m, m) of the blocks: nonnegative, zero on cannot-links, Z e ~ 1.
+        """Yield affinities Z (m, m) of the blocks: nonnegative, zero on cannot-links, Z e ~ 1.
 
         One after each evaluation of the bound, the last when it meets the cost of a clustering
         found before or hardly approaches it any more.
@@ -115,7 +115,7 @@ class RootRelaxation:
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """What a step of the relaxation has come to."""
+    """State of the relaxation after a step."""
 
     state: Any
     affinity: NDArray[np.float64]
@@ -133,7 +133,7 @@ def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> 
 
 
 def _pool(contraction: Contraction) -> TaskPool:
-    """This process, or another one that can be left behind in a step that takes long."""
+    """Return a pool of this process, or of another one that can be left behind in a long step."""
     needed, free = SdpBounding().mebibytes(contraction), free_mebibytes()
     if needed > free:
         raise ParameterError(
@@ -146,7 +146,7 @@ def _pool(contraction: Contraction) -> TaskPool:
 
 
 def _within(pool: TaskPool, end: float) -> _Step | None:
-    """What the pool's only task comes to; None if that is not there at the end."""
+    """Return the result of the pool's only task; None if it has none at the end."""
     while pool.n_under_way:
         for completion in pool.wait(LOOK):
             return None if completion.lost else completion.value
@@ -156,8 +156,8 @@ def _within(pool: TaskPool, end: float) -> _Step | None:
 
 
 def prepare_kernels(name: str) -> None:
-    """Compile, or load from the cache on disk, what a method is compiled to: before its clock
-    starts to run. Kernels for other parameters than the default ones may be left."""
+    """Compile the kernels of a method, or load them from the cache on disk, before its clock
+    starts. Kernels for other parameters than the default ones may be left."""
     prepared = heuristic(name)
     points = np.random.default_rng(0).normal(size=(16, 3))
     pairs = np.array([[0, 1], [2, 3], [3, 4]])

@@ -18,7 +18,7 @@ from sdpbb.errors import ParameterError
 
 @dataclass(frozen=True, eq=False)
 class AssignmentSolution:
-    """The outcome of an assignment step.
+    """Solution of an assignment step.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PairwiseAssignment:
                 no cluster empty (by filling, afterwards).
 
     Blocks without pairs that matter take their cheapest candidate. The others fall apart into
-    components: narrow ones are solved by dynamic programming, wide ones by what `wide.py` has.
+    components: narrow ones are solved by dynamic programming, wide ones as `wide.py` describes.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class PairwiseAssignment:
             all, with costs (m, k)
         penalty : >= 0, of a soft pair of weight 1 that is violated
         start : (m,) clusters to begin from where something is searched for, or None
-        left : how long there is, besides `AssignmentParameters.time_limit`
+        left : time left, besides `AssignmentParameters.time_limit`
         fill : whether empty clusters get blocks afterwards, by the cheapest moves that keep the
             hard pairs; with all clusters as candidates none is empty then
 
@@ -118,7 +118,7 @@ class PairwiseAssignment:
         return AssignmentSolution(clusters, objective, solution.is_optimal, False, bound)
 
     def _structure_of(self, potts: Potts, left: TimeLeft) -> Structure:
-        """The last one where it serves: k-means settles on the same candidates."""
+        """Return the last structure where it fits: k-means settles on the same candidates."""
         if self._structure is None or not self._structure.serves(potts.candidates):
             self._structure = Structure(potts, self._parameters.table_budget, left)
         return self._structure
@@ -154,7 +154,8 @@ class PairwiseAssignment:
         return Potts(costs, allowed, graph.pairs, weights)
 
     def _positions(self, potts: Potts, start: NDArray[np.integer]) -> NDArray[np.int64]:
-        """The labels of clusters (n,), or the cheapest of a block whose cluster is no candidate."""
+        """Return the labels of clusters (n,), or the cheapest of a block whose cluster is no
+        candidate."""
         start = np.asarray(start)
         if start.shape != (potts.n,) or not ((start >= 0) & (start < self._k)).all():
             raise ParameterError(f"start: expected ({potts.n},) clusters 0 to {self._k - 1}")

@@ -18,10 +18,11 @@ from heuristics.assignment.reduction import cluster_of, place
 from heuristics.assignment.tally import (
     LOOKS,
     Tally,
+    empty_tally,
+    next_random,
     relabel,
     steps_of_relabelling,
-    tallied,
-    unlabelled,
+    tally_of,
 )
 from heuristics.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
@@ -31,10 +32,10 @@ MOVES_PER_BLOCK, MOVES = 200, 200_000
 MENDING_PER_BLOCK = 4
 
 
-def constructed(potts: Potts, left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
-    """Labels (n,) that keep the hard pairs, None if none were found. Repeatable, unless the time
-    cuts in."""
-    tally = unlabelled(potts)
+def construct(potts: Potts, left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
+    """Return labels (n,) that keep the hard pairs, None if none were found. Repeatable, unless the
+    time cuts in."""
+    tally = empty_tally(potts)
     in_order = np.partition(potts.costs, 1, axis=1) if potts.q > 1 else potts.costs
     regret = in_order[:, min(1, potts.q - 1)] - in_order[:, 0]
     rank = np.empty(potts.n, np.int64)
@@ -49,29 +50,29 @@ def constructed(potts: Potts, left: TimeLeft = no_limit) -> NDArray[np.int64] | 
             _build(last - first, potts.n - first, heap, place_of, key, *tally)
     except OutOfTime:
         return None
-    return _mended(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), left)
+    return _mend(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), left)
 
 
-def mended(
+def mend(
     potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit
 ) -> NDArray[np.int64] | None:
-    """Labels that keep the hard pairs from labels (n,) that break some, None if a few moves for
-    each block do not mend them. Repeatable, unless the time cuts in."""
+    """Return labels that keep the hard pairs from labels (n,) that break some, None if a few moves
+    for each block do not mend them. Repeatable, unless the time cuts in."""
     try:
-        tally = tallied(potts, labels, left)
+        tally = tally_of(potts, labels, left)
     except OutOfTime:
         return None
-    return _mended(tally, MENDING_PER_BLOCK * potts.n, left)
+    return _mend(tally, MENDING_PER_BLOCK * potts.n, left)
 
 
-def _mended(tally: Tally, most: int, left: TimeLeft) -> NDArray[np.int64] | None:
+def _mend(tally: Tally, most: int, left: TimeLeft) -> NDArray[np.int64] | None:
     until = np.zeros(tally.gamma.shape, np.int64)
     moves, q = 0, tally.gamma.shape[1]
     while n_broken := tally.n_broken:
         if moves > most or left() <= 0.0:
             return None
         count = 1 + LOOKS // (n_broken * q + 100)
-        _mend(*tally, until, moves, count)
+        _tabu_over_conflicts(*tally, until, moves, count)
         moves += count
     return tally.labels
 
@@ -89,7 +90,7 @@ def _sift_up(heap, at, key, place_of):
 
 @njit(cache=True, nogil=True)
 def _pop(heap, size, key, place_of):
-    """The first of a heap of `size`; the last takes its place."""
+    """Remove the first of a heap of `size`; the last takes its place."""
     first = heap[0]
     i = heap[size - 1]
     size -= 1
@@ -150,7 +151,9 @@ def _build(
 
 
 @njit(cache=True, nogil=True)
-def _mend(starts, neighbour, weight, candidates, gamma, broken, labels, until, moves, count):
+def _tabu_over_conflicts(
+    starts, neighbour, weight, candidates, gamma, broken, labels, until, moves, count
+):
     """Tabu search: of the labels of blocks in broken pairs the one that breaks fewest, then the
     cheapest; a label that was left is tabu for a while, unless nothing would stay broken."""
     n, q = gamma.shape
@@ -189,9 +192,7 @@ def _mend(starts, neighbour, weight, candidates, gamma, broken, labels, until, m
         if best_i < 0:
             continue
         i, own = best_i, labels[best_i]
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
+        state = next_random(state)
         until[i, own] = move + 1 + (6 * n_conflicts) // 10 + np.int64(state % np.uint64(10))
         total += best_change
         relabel(i, best_a, starts, neighbour, weight, candidates, gamma, broken, labels)

@@ -1,4 +1,4 @@
-"""The components of the graph of pairs that matter, and how each is to be solved."""
+"""Components of the graph of pairs that matter, narrow ones with tables to solve them by."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Wide:
 
 
 class Structure:
-    """What follows from candidates and pairs alone, and is the same for all costs and weights.
+    """Components and tables, which follow from candidates and pairs alone: the same for all costs.
 
     Parameters
     ----------
     potts : gives candidates and pairs. A pair whose candidates are disjoint is the same for all
         labels, and connects nothing
     table_budget : entries of dynamic programming allowed to one component
-    left : how long there is
+    left : time left
 
     Raises
     ------
@@ -73,10 +73,10 @@ class Structure:
         self.wide: list[Wide] = []
         narrow: list[NDArray[np.int64]] = []
         budget = BUDGETS * table_budget
-        for number, pairs in grouped(matter, component[i]):
+        for number, pairs in group_values(matter, component[i]):
             if narrow or self.wide:
                 check_time(left)
-            eliminated = _eliminated(potts, pairs, min(table_budget, budget))
+            eliminated = _eliminate(potts, pairs, min(table_budget, budget))
             if eliminated is None:
                 self.wide.append(Wide(np.flatnonzero(component == number), pairs))
                 continue
@@ -124,16 +124,16 @@ class Structure:
 
 
 def _pairs_that_matter(potts: Potts) -> NDArray[np.int64]:
-    """The numbers of the pairs whose blocks have a candidate in common."""
+    """Return the numbers of the pairs whose blocks have a candidate in common."""
     if potts.candidates is None:
         return np.arange(len(potts.pairs))
     return np.flatnonzero(_share(potts.candidates, potts.pairs))
 
 
-def grouped(
+def group_values(
     values: NDArray[np.int64], group: NDArray[np.int32]
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The groups that have values, and these."""
+    """Yield the groups that have values, with these."""
     if not len(values):
         return
     order = np.argsort(group, kind="stable")
@@ -143,8 +143,8 @@ def grouped(
         yield number, values[order[start:end]]
 
 
-def _eliminated(potts: Potts, pairs: NDArray[np.int64], budget: float) -> list[Bucket] | None:
-    """An elimination of one component, or None if it exceeds the budget."""
+def _eliminate(potts: Potts, pairs: NDArray[np.int64], budget: float) -> list[Bucket] | None:
+    """Return an elimination of one component, or None if it exceeds the budget."""
     ends = potts.pairs[pairs]
     core = _core(*_lists(ends))
     if potts.q ** (core + 1) > budget:
@@ -164,8 +164,8 @@ def _lists(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 @njit(cache=True, nogil=True)
 def _core(starts, neighbours):
-    """The largest c such that some subgraph has least degree c: every elimination has a separator
-    of that size."""
+    """Return the degeneracy of a graph, the largest c such that some subgraph has least degree c:
+    every elimination has a separator of that size."""
     n = len(starts) - 1
     degree = starts[1:] - starts[:-1]
     largest = degree.max()

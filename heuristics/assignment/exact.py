@@ -38,7 +38,7 @@ class Cliques(NamedTuple):
 
 
 def clique_partition(neighbours: list[set[int]]) -> Cliques:
-    """Greedily, from the blocks of largest degree on."""
+    """Return a partition into cliques, grown greedily from the blocks of largest degree on."""
     degree = np.array([len(others) for others in neighbours])
     waiting = dict.fromkeys(np.argsort(-degree, kind="stable").tolist())
     members, starts = [], [0]
@@ -64,8 +64,9 @@ def cheapest_labels(
     known: NDArray[np.int64],
     work: int = WORK,
 ) -> tuple[NDArray[np.int64], bool]:
-    """The cheapest labels (b,) met, at most as costly as the known ones, and whether it is proven
-    that there are none cheaper: by a search of about so many steps at most, the same each time.
+    """Return the cheapest labels (b,) met, at most as costly as the known ones, and whether it is
+    proven that there are none cheaper: by a search of about so many steps at most, the same each
+    time.
 
     Parameters
     ----------
@@ -87,7 +88,7 @@ def cheapest_labels(
 
 @njit(cache=True, nogil=True)
 def _reduced(costs, starts, members):
-    """The reduced costs, and the sum of all dual values."""
+    """Return the reduced costs, and the sum of all dual values."""
     k = costs.shape[1]
     reduced = costs.copy()
     constant = 0.0
@@ -137,7 +138,7 @@ def _reduced(costs, starts, members):
 
 @njit(cache=True, nogil=True)
 def _branch(costs, reduced, constant, starts, neighbours, best, tolerance, work):
-    """Write the cheapest labels met into best; whether the search has ended."""
+    """Write the cheapest labels met into best; return whether the search has ended."""
     n, k = costs.shape
     upper = 0.0
     for i in range(n):

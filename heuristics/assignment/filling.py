@@ -1,4 +1,4 @@
-"""Blocks for empty clusters.
+"""Filling of empty clusters.
 
 A block may move to an empty cluster without breaking a cannot-link. Out of cluster a, it changes
 the objective of `Potts` by the difference of its costs less the weights of its pairs within a.
@@ -15,7 +15,8 @@ from heuristics.time_left import TimeLeft, check_time, no_limit
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Labels (n,) with as few of the k clusters empty as single moves to empty clusters allow.
+    """Return labels (n,) with as few of the k clusters empty as single moves to empty clusters
+    allow.
 
     The empty clusters are filled one by one: each by the block, out of a cluster of at least two,
     whose move increases the objective least; and where no such block has it for a candidate, by the
@@ -31,7 +32,8 @@ def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArra
 
 
 def _leaving(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(n,) what the objective has less once a block is alone in a cluster at no cost."""
+    """Return the decrease of the objective, (n,), when a block goes to a cluster of its own that
+    costs nothing."""
     clusters = potts.clusters(labels)
     i, j = potts.pairs.T
     same = clusters[i] == clusters[j]
@@ -58,7 +60,7 @@ def _move_one(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> bo
 
 
 def _move_chain(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> None:
-    """The moves of one block each out of clusters of one, and the last out of a larger one."""
+    """Move one block each along a chain of clusters of one block, whose last is larger."""
     clusters = potts.clusters(labels)
     count = np.bincount(clusters, minlength=k)
     change = potts.costs - _leaving(potts, labels)[:, None]
@@ -117,8 +119,8 @@ def fill_empty_clusters(
 
 @njit(cache=True, nogil=True)
 def _fill(labels, sizes, means, count, empty):
-    """The gain of moving block i out of cluster a is
-    e_i N_a / (N_a - e_i) || c_i - mean_a ||^2."""
+    """Move the block of largest gain, which is e_i N_a / (N_a - e_i) || c_i - mean_a ||^2 for block
+    i of cluster a, into an empty cluster."""
     m, r = means.shape
     k = len(count)
     weight = np.zeros(k)

@@ -32,7 +32,8 @@ class Network(NamedTuple):
 def network(
     n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], capacities: NDArray[np.int64]
 ) -> Network:
-    """The network of arcs between n nodes; parallel ones add up, opposite ones share an edge."""
+    """Return the network of arcs between n nodes; parallel ones add up, opposite ones share an
+    edge."""
     low, high = np.minimum(tails, heads), np.maximum(tails, heads)
     keys, edge = np.unique(low * n + high, return_inverse=True)
     capacity = np.zeros(2 * len(keys), np.int64)

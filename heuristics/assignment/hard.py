@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from heuristics.assignment.components import grouped
+from heuristics.assignment.components import group_values
 from heuristics.assignment.elimination import (
     Bucket,
     Tables,
@@ -80,7 +80,7 @@ class Assignment:
         self._wide: list[WideComponent] = []
         left = BUDGETS * table_budget
         for blocks, inside in _components(len(self._linked), pairs):
-            component = _eliminated(blocks, inside, self._k, min(table_budget, left))
+            component = _eliminate(blocks, inside, self._k, min(table_budget, left))
             if component is None:
                 self._wide.append(WideComponent(blocks, inside, self._k))
             else:
@@ -96,7 +96,7 @@ class Assignment:
             self._last = feasible[self._linked]  # the searches begin from those of the last call
 
     def __call__(self, centres: NDArray[np.float64], left: TimeLeft = no_limit) -> NDArray[np.intp]:
-        """Labels (m,) for centres (k, r), with exactly k clusters.
+        """Return labels (m,) for centres (k, r), with exactly k clusters.
 
         If the cheapest labels leave a cluster empty, the block whose move there reduces the sum of
         squares most is moved, out of a cluster of at least two blocks. This keeps the
@@ -129,8 +129,8 @@ class Assignment:
         return fill_empty_clusters(labels, self._sizes, self._means, self._k, left)
 
     def minimise(self, costs: NDArray[np.float64], left: TimeLeft = no_limit) -> NDArray[np.intp]:
-        """Labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links; clusters may be
-        empty.
+        """Return labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links; clusters
+        may be empty.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Assignment:
         return labels
 
     def _minimise(self, costs: NDArray[np.float64], left: TimeLeft) -> NDArray[np.int64]:
-        """Labels (l,) of the linked blocks for their costs (l, k)."""
+        """Return labels (l,) of the linked blocks for their costs (l, k)."""
         labels = np.full(len(costs), -1, np.int64)
         for group in self._groups:
             check_time(left)
@@ -190,7 +190,7 @@ class _Group(NamedTuple):
     weights: NDArray[np.float64]
 
     def solve(self, costs: NDArray[np.float64], labels: NDArray[np.int64]) -> bool:
-        """Write labels of the blocks; False if there are none."""
+        """Write labels of the blocks; return False if there are none."""
         mine, candidates, match = costs[self.blocks], None, None
         if self.q < costs.shape[1]:
             cheapest = np.argpartition(mine, self.q - 1, axis=1)[:, : self.q]
@@ -222,20 +222,21 @@ class _Group(NamedTuple):
 def _components(
     n: int, pairs: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The blocks and the pairs of each component of a graph in which every block has a pair."""
+    """Yield the blocks and the pairs of each component of a graph in which every block has a
+    pair."""
     if not n:
         return
     component = connected_components(sparse_graph(n, pairs), directed=False)[1]
-    by_block = grouped(np.arange(n), component)
-    by_pair = grouped(np.arange(len(pairs)), component[pairs[:, 0]])
+    by_block = group_values(np.arange(n), component)
+    by_pair = group_values(np.arange(len(pairs)), component[pairs[:, 0]])
     for (_, blocks), (_, inside) in zip(by_block, by_pair, strict=True):
         yield blocks, pairs[inside]
 
 
-def _eliminated(
+def _eliminate(
     blocks: NDArray[np.int64], pairs: NDArray[np.int64], k: int, budget: float
 ) -> _Narrow | None:
-    """The component as tables, or None if they exceed the budget."""
+    """Return the component as tables, or None if they exceed the budget."""
     neighbours: dict[int, set[int]] = {block: set() for block in blocks.tolist()}
     for i, j in pairs.tolist():
         neighbours[i].add(j)
@@ -246,7 +247,7 @@ def _eliminated(
 
 
 def _groups(narrow: list[_Narrow], budget: float) -> Iterator[_Group]:
-    """The components with as many labels together, up to so many entries."""
+    """Yield groups of components with the same number of labels, up to so many entries each."""
     waiting: list[_Narrow] = []
     entries = 0.0
     for component in sorted(narrow, key=lambda part: part.q):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
-from heuristics.assignment.tally import LOOKS, relabel, tallied, threshold
+from heuristics.assignment.tally import LOOKS, least_improvement, next_random, relabel, tally_of
 from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
@@ -27,53 +27,53 @@ TENURE = 8
 LONGEST_CHAIN = 64
 
 
-def improved(
+def improve(
     potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit, by_tabu: bool = True
 ) -> NDArray[np.int64]:
-    """Labels at most as costly, from labels (n,) that keep the hard pairs, by descent and, if
-    wanted, tabu search and descent once more. Repeatable, unless the time cuts in."""
-    descended = _descended(potts, labels, left)
+    """Return labels at most as costly, from labels (n,) that keep the hard pairs, by descent and,
+    if wanted, tabu search and descent once more. Repeatable, unless the time cuts in."""
+    descended = _descend(potts, labels, left)
     if not by_tabu:
         return descended
-    found = _wandered(potts, descended, left)
+    found = _tabu_search(potts, descended, left)
     if np.array_equal(found, descended):
         return found
-    return _descended(potts, found, left)
+    return _descend(potts, found, left)
 
 
-def _descended(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+def _descend(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
     found = labels
-    is_waiting, least = np.ones(potts.n, np.bool_), threshold(potts)
+    is_waiting, least = np.ones(potts.n, np.bool_), least_improvement(potts)
     # A few chains are looked at for each block.
     each = 4 * potts.q + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
     try:
         check_time(left)
-        tally = tallied(potts, labels, left)
+        tally = tally_of(potts, labels, left)
         found, changed = tally.labels, True
         while changed:
             changed = False
             for first, last in chunks(potts.n, each, left):
-                changed |= _descend(first, last, *tally, is_waiting, least)
+                changed |= _descent_pass(first, last, *tally, is_waiting, least)
             check_time(left)
     except OutOfTime:
         pass  # every move counts by itself
     return found
 
 
-def _wandered(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
-    """The best labels met by the tabu search over the objective."""
+def _tabu_search(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+    """Return the best labels that the tabu search over the objective meets."""
     best, until = labels.copy(), np.zeros(potts.n, np.int64)
     looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.q  # of one move
     patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
-    since, moves, excess, least = 0, 0, 0.0, threshold(potts)
+    since, moves, excess, least = 0, 0, 0.0, least_improvement(potts)
     try:
         check_time(left)
-        tally = tallied(potts, labels, left)
+        tally = tally_of(potts, labels, left)
     except OutOfTime:
         return best
     while since < patience and left() > 0.0:
         count = min(patience - since, 1 + LOOKS // looks)
-        since, excess = _wander(*tally, best, until, moves, count, since, excess, least)
+        since, excess = _tabu_over_costs(*tally, best, until, moves, count, since, excess, least)
         moves += count
     return best
 
@@ -90,7 +90,7 @@ def _cheapest_move(i, gamma, broken, labels):
 
 
 @njit(cache=True, nogil=True)
-def _wander(
+def _tabu_over_costs(
     starts,
     neighbour,
     weight,
@@ -126,9 +126,7 @@ def _wander(
         since += 1
         if chosen < 0 or target[chosen] < 0:
             continue
-        state ^= state << np.uint64(13)
-        state ^= state >> np.uint64(7)
-        state ^= state << np.uint64(17)
+        state = next_random(state)
         until[chosen] = move + 1 + n // TENURE + np.int64(state % np.uint64(10))
         excess += change[chosen]
         relabel(
@@ -154,7 +152,7 @@ def _wander(
 
 
 @njit(cache=True, nogil=True)
-def _descend(
+def _descent_pass(
     first,
     last,
     starts,

@@ -24,7 +24,7 @@ IntegerSolver = Literal["auto", "highs", "gurobi"]
 
 @dataclass(frozen=True)
 class AssignmentParameters(Parameters):
-    """Solution of an assignment step."""
+    """Parameters of an assignment step."""
 
     solver: IntegerSolver = parameter(
         "auto",

@@ -72,7 +72,7 @@ class PairGraph:
 
 
 def pair_graph(instance: Instance, contraction: Contraction) -> PairGraph:
-    """The pairs of an instance over its blocks.
+    """Return the pairs of an instance over its blocks.
 
     Parallel soft pairs add up; opposing ones are netted off, and a soft must-link across a hard
     cannot-link is given up, as both are violated in part whatever the labels (`constant`).
@@ -98,7 +98,7 @@ def pair_graph(instance: Instance, contraction: Contraction) -> PairGraph:
 
 
 def adjacency_lists(n: int, pairs: NDArray[np.integer]) -> Neighbours:
-    """The pairs (q, 2) of 0..n-1 as adjacency lists, sorted where the pairs are."""
+    """Return the pairs (q, 2) of 0..n-1 as adjacency lists, sorted where the pairs are."""
     i, j = pairs.T
     tails, heads = np.concatenate([j, i]), np.concatenate([i, j])
     order = np.argsort(tails, kind="stable")
@@ -125,7 +125,9 @@ def _summed(
 
 @dataclass(frozen=True, eq=False)
 class Potts:
-    """minimise  sum_i costs[i, l(i)] + sum_{p = ij} weights[p] [ i and j share a cluster ]
+    """Potts model of an assignment step:
+
+    minimise  sum_i costs[i, l(i)] + sum_{p = ij} weights[p] [ i and j share a cluster ]
 
     over labels l(i) in 0..q-1 of finite cost; the label a of block i stands for the cluster
     candidates[i, a]. A soft must-link of weight w is the pair of weight -w, less the constant w.
@@ -167,7 +169,8 @@ class Potts:
         return self.candidates[np.arange(self.n), labels]
 
     def value(self, labels: NDArray[np.int64]) -> float:
-        """The objective of labels (n,); inf if a hard pair is broken or a label not allowed."""
+        """Return the objective of labels (n,); inf if a hard pair is broken or a label not
+        allowed."""
         cluster = self.clusters(labels)
         same = cluster[self.pairs[:, 0]] == cluster[self.pairs[:, 1]]
         return float(self.costs[np.arange(self.n), labels].sum() + self.weights[same].sum())
@@ -185,7 +188,8 @@ class Potts:
         return matching
 
     def restricted(self, blocks: NDArray[np.int64], pairs: NDArray[np.int64]) -> Potts:
-        """The programme of some blocks and of the pairs of these numbers, which lie within."""
+        """Return the programme of some blocks and of the pairs of these numbers, which lie
+        within."""
         position = np.empty(self.n, np.int64)
         position[blocks] = np.arange(len(blocks))
         candidates = None if self.candidates is None else self.candidates[blocks]

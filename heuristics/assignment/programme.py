@@ -27,7 +27,7 @@ from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 
 
 class ProgrammeSolution(NamedTuple):
-    """What a solver made of a programme.
+    """Solution of a programme by a solver.
 
     labels : (n,) or None
     is_optimal, is_infeasible : what is proven, up to the tolerances of the solver
@@ -41,7 +41,7 @@ class ProgrammeSolution(NamedTuple):
 
 
 def size_of(potts: Potts) -> int:
-    """Rows of the programme at most, without building it."""
+    """Return an upper bound on the rows of the programme, without building it."""
     return potts.n + len(potts.pairs) * potts.q
 
 
@@ -121,7 +121,7 @@ class AssignmentProgramme:
         prices = np.abs(weights[self._paid_for])
         finite = np.isfinite(costs)
         if not finite.all():
-            costs = _priced_out(costs, finite, weights)
+            costs = _price_out(costs, finite, weights)
         # What every label of a block costs at least is left out: the others have more digits so.
         least = costs.min(axis=1)
         objective = np.concatenate([(costs - least[:, None]).reshape(-1), prices])
@@ -142,7 +142,7 @@ class AssignmentProgramme:
         return ProgrammeSolution(labels, is_optimal, False, bound)
 
     def _vector(self, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The solution that stands for labels (n,)."""
+        """Return the solution that stands for labels (n,)."""
         n, q = self._shape
         i, j = self._pairs.T
         x = np.zeros((n, q))
@@ -154,10 +154,10 @@ class AssignmentProgramme:
         return np.concatenate([x.reshape(-1), same[y], z]).astype(np.float64)
 
 
-def _priced_out(
+def _price_out(
     costs: NDArray[np.float64], finite: NDArray[np.bool_], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The costs, each label of infinite cost priced above all that it could save."""
+    """Return the costs, each label of infinite cost priced above all that it could save."""
     low = np.min(costs, axis=1, initial=np.inf, where=finite)
     low[~np.isfinite(low)] = 0.0
     spread = np.max(costs - low[:, None], axis=1, initial=0.0, where=finite)

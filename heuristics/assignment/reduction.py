@@ -1,4 +1,4 @@
-"""A programme with some labels settled, over the blocks that are left."""
+"""Reduction of a programme: dominated labels left out, settled blocks removed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LARGEST_RENAMING = 100_000_000
 
 
 class Reduced(NamedTuple):
-    """What is left of a programme of n blocks.
+    """Programme over the free blocks of one of n blocks.
 
     potts : over the free blocks, each with two allowed labels at least; labels are renumbered so
         that there are no more than some block needs
     blocks : (f,) the free blocks
     original : (f, q') their labels by the new numbers
     labels : (n,) the settled ones, -1 for free blocks
-    constant : what the settled blocks cost; objectives differ by it
+    constant : cost of the settled blocks, by which objectives differ
     """
 
     potts: Potts
@@ -35,24 +35,24 @@ class Reduced(NamedTuple):
     labels: NDArray[np.int64]
     constant: float
 
-    def lifted(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Labels of all blocks from labels (f,) of the free ones."""
+    def lift(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return labels of all blocks from labels (f,) of the free ones."""
         lifted = self.labels.copy()
         lifted[self.blocks] = self.original[np.arange(len(self.blocks)), labels]
         return lifted
 
-    def lowered(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Labels (f,) of the free blocks from labels of all: the cheapest where theirs is not
-        allowed any more."""
+    def lower(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return labels (f,) of the free blocks from labels of all: the cheapest where theirs is
+        not allowed any more."""
         same = self.original == labels[self.blocks, None]
         same &= np.isfinite(self.potts.costs)
         return np.where(same.any(axis=1), same.argmax(axis=1), self.potts.costs.argmin(axis=1))
 
 
 def without_dominated(potts: Potts, left: TimeLeft = no_limit) -> Potts | None:
-    """The programme without labels that another label of the block serves no worse, whatever the
-    labels of the others; None if there is none to be left out. The minimum is the same. Where no
-    time is left, some that are dominated may stay.
+    """Return the programme without labels that another label of the block serves no worse, whatever
+    the labels of the others; None if there is none to be left out. The minimum is the same. Where
+    no time is left, some that are dominated may stay.
 
     Label a of block i is dominated by b if
 
@@ -87,9 +87,9 @@ def without_dominated(potts: Potts, left: TimeLeft = no_limit) -> Potts | None:
     return replace(potts, costs=costs, candidates=candidates)
 
 
-def reduced(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
-    """The programme given labels (n,), -1 for the free blocks, and what hard pairs force from
-    there; None if that is a contradiction: no labels of the others keep the hard pairs."""
+def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
+    """Return the programme given labels (n,), -1 for the free blocks, and those that hard pairs
+    force; None if that is a contradiction: no labels of the others keep the hard pairs."""
     costs, labels = potts.costs.copy(), settled.astype(np.int64)
     starts, block, pair = potts.neighbours
     constant = _settle(starts, block, potts.weights[pair], costs, potts.candidates, labels)
@@ -134,7 +134,7 @@ def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDA
 
 @njit(cache=True, nogil=True)
 def place(candidates, i, cluster):
-    """The label of block i for a cluster, -1 for none."""
+    """Return the label of block i for a cluster, -1 for none."""
     if candidates is None:
         return cluster
     else:  # noqa: RET505 - one of the branches is compiled

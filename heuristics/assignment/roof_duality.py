@@ -104,7 +104,7 @@ def roof_dual(potts: Potts, left: TimeLeft = no_limit) -> RoofDual:
     return RoofDual(labels, is_strong, bound)
 
 
-def satisfying(potts: Potts) -> NDArray[np.int64] | None:
+def find_satisfying(potts: Potts) -> NDArray[np.int64] | None:
     """Labels (n,) that keep the hard pairs of a programme with two labels, both allowed, for each
     block, or None: there are none. The labels are cheap ones where there is a choice, in the order
     of what the choice matters."""

@@ -1,4 +1,4 @@
-"""Labels of an assignment programme, with what each other label of a block would cost."""
+"""Labels of an assignment programme, with the cost of each other label of a block."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
 from heuristics.time_left import TimeLeft, chunks, no_limit
 
-# What the tabu searches look at between two looks at the time, about 0.1 s.
+# Steps of a tabu search between two looks at the time, about 0.1 s.
 LOOKS = 10_000_000
 # A share of the costs.
 MINIMUM_IMPROVEMENT = 1e-12
 
 
 class Tally(NamedTuple):
-    """Adjacency lists and candidates, and what the kernels keep up to date.
+    """Labels, costs of other labels, and the adjacency lists to update them by.
 
-    gamma : (n, q) what label b of block j costs with its soft pairs, given the labels of the others
-    broken : (n, q) how many hard pairs it breaks
+    gamma : (n, q) cost of label b of block j and its soft pairs, given the labels of the others
+    broken : (n, q) number of hard pairs that it breaks
     labels : (n,), -1 for none yet
     """
 
@@ -36,12 +36,12 @@ class Tally(NamedTuple):
 
     @property
     def n_broken(self) -> int:
-        """How many blocks are in a broken hard pair."""
+        """Number of blocks in a broken hard pair."""
         return int((self.broken[np.arange(len(self.labels)), self.labels] > 0).sum())
 
 
-def unlabelled(potts: Potts) -> Tally:
-    """The tally before any block has a label."""
+def empty_tally(potts: Potts) -> Tally:
+    """Return the tally before any block has a label."""
     starts, block, pair = potts.neighbours
     broken = np.zeros(potts.costs.shape, np.int64)
     labels = np.full(potts.n, -1, np.int64)
@@ -50,32 +50,41 @@ def unlabelled(potts: Potts) -> Tally:
     )
 
 
-def tallied(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit) -> Tally:
-    """The tally of a copy of the labels (n,).
+def tally_of(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit) -> Tally:
+    """Return the tally of a copy of the labels (n,).
 
     Raises
     ------
     OutOfTime
         If no time is left on the way.
     """
-    tally = unlabelled(potts)
+    tally = empty_tally(potts)
     for first, last in chunks(potts.n, steps_of_relabelling(potts), left):
         _label(first, last, labels, *tally)
     return tally
 
 
 def steps_of_relabelling(potts: Potts) -> int:
-    """What giving a label to a block takes, on average."""
+    """Return the steps that giving a label to a block takes on average."""
     each = 1 if potts.candidates is None else potts.q
     return 1 + 2 * len(potts.pairs) // max(1, potts.n) * each
 
 
-def threshold(potts: Potts) -> float:
-    """By how much a move has to improve to count: far above the rounding of its change, so that a
+def least_improvement(potts: Potts) -> float:
+    """Return the least improvement that counts: far above the rounding of a change, so that a
     descent ends."""
     finite = np.isfinite(potts.costs)
     soft = np.abs(potts.weights[np.isfinite(potts.weights)]).sum()
     return MINIMUM_IMPROVEMENT * float(np.abs(potts.costs[finite]).max() + soft / potts.n)
+
+
+@njit(cache=True, nogil=True)
+def next_random(state):
+    """Return the next number, of 64 bits, of Marsaglia's xorshift generator."""
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    return state
 
 
 @njit(cache=True, nogil=True)

@@ -14,19 +14,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.building import constructed, mended
+from heuristics.assignment.building import construct, mend
 from heuristics.assignment.components import Structure, Wide
-from heuristics.assignment.improving import improved
+from heuristics.assignment.improving import improve
 from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
-from heuristics.assignment.reduction import reduced, rename_clusters, without_dominated
-from heuristics.assignment.roof_duality import roof_dual, satisfying
+from heuristics.assignment.reduction import reduce_potts, rename_clusters, without_dominated
+from heuristics.assignment.roof_duality import find_satisfying, roof_dual
 from heuristics.time_left import TimeLeft, at_most
 
 
 class PottsSolution(NamedTuple):
-    """What is known of a programme.
+    """Solution of a Potts model.
 
     labels : (n,) that keep the hard pairs, or None
     is_optimal, is_infeasible : what is proven
@@ -56,7 +56,7 @@ def minimise(
     ----------
     structure : of its candidates and pairs
     start : (n,) labels to begin from, which need not keep the hard pairs, or None
-    left : how long there is
+    left : time left
     may_reduce : whether dominance and roof duality may settle blocks; they did what they can if not
     """
     labels = np.argmin(potts.costs, axis=1)
@@ -105,13 +105,13 @@ def _minimise_wide(
     if may_reduce:
         fewer = without_dominated(potts, left)
         if fewer is not None or potts.q == 2 or not np.isfinite(potts.costs).all():
-            rest = reduced(fewer or potts, np.full(potts.n, -1))
+            rest = reduce_potts(fewer or potts, np.full(potts.n, -1))
             if rest is None:
                 return INFEASIBLE
-            begin = None if start is None else rest.lowered(start)
+            begin = None if start is None else rest.lower(start)
             solve = _with_two_labels if rest.potts.q <= 2 else _by_components
             solution = solve(rest.potts, begin, left, parameters)
-            labels = None if solution.labels is None else rest.lifted(solution.labels)
+            labels = None if solution.labels is None else rest.lift(solution.labels)
             return solution._replace(labels=labels, bound=solution.bound + rest.constant)
     return _search(potts, part, start, lowest, left, parameters)
 
@@ -125,17 +125,17 @@ def _with_two_labels(
     """Minimise a programme in which each block has two allowed labels."""
     if not potts.n:
         return PottsSolution(np.empty(0, np.int64), True, False, 0.0)
-    feasible = satisfying(potts)
+    feasible = find_satisfying(potts)
     if feasible is None:
         return INFEASIBLE
     dual = roof_dual(potts, left)
-    rest = reduced(potts, dual.labels)
+    rest = reduce_potts(potts, dual.labels)
     assert rest is not None  # persistent labels keep the hard pairs among them, and extend
     begin = feasible if start is None or potts.value(start) == np.inf else start
-    solution = _by_components(rest.potts, rest.lowered(begin), left, parameters)
+    solution = _by_components(rest.potts, rest.lower(begin), left, parameters)
     assert solution.labels is not None  # `begin` keeps the hard pairs
     bound = max(dual.bound, solution.bound + rest.constant)
-    labels = rest.lifted(solution.labels)
+    labels = rest.lift(solution.labels)
     return PottsSolution(labels, solution.is_optimal, False, bound)
 
 
@@ -180,27 +180,27 @@ def _search(
 def _local(
     potts: Potts, start: NDArray[np.int64] | None, left: TimeLeft
 ) -> NDArray[np.int64] | None:
-    """The best labels of descents from `start`, from labels made block by block, and from the
-    cheapest labels with the broken hard pairs mended."""
+    """Return the best labels of descents from `start`, from labels made block by block, and from
+    the cheapest labels with the broken hard pairs mended."""
     options = []
     if start is not None and potts.value(start) < np.inf:
         options.append(start)
-    built = constructed(potts, left)
+    built = construct(potts, left)
     if built is not None:
         if potts.candidates is None:
             built = rename_clusters(built, potts.costs)
         options.append(built)
-    near = mended(potts, potts.costs.argmin(axis=1), at_most(left, 0.5 * left()))
+    near = mend(potts, potts.costs.argmin(axis=1), at_most(left, 0.5 * left()))
     if near is not None:
         options.append(near)
-    found = [improved(potts, x, left, by_tabu=False) for x in options]
+    found = [improve(potts, x, left, by_tabu=False) for x in options]
     if not found:
         return None
-    return improved(potts, min(found, key=potts.value), left)
+    return improve(potts, min(found, key=potts.value), left)
 
 
 def _value_of_narrow(potts: Potts, structure: Structure, labels: NDArray[np.int64]) -> float:
-    """The objective of the blocks outside of wide components."""
+    """Return the objective of the blocks outside of wide components."""
     clusters = potts.clusters(labels)
     i, j = potts.pairs[structure.narrow_pairs].T
     same = clusters[i] == clusters[j]

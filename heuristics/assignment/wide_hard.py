@@ -1,4 +1,4 @@
-"""A component of hard cannot-links that is too wide for dynamic programming."""
+"""Components of hard cannot-links that are too wide for dynamic programming."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.building import mended
+from heuristics.assignment.building import mend
 from heuristics.assignment.exact import cheapest_labels, clique_partition
-from heuristics.assignment.improving import improved
+from heuristics.assignment.improving import improve
 from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
@@ -56,29 +56,29 @@ class WideComponent:
         if is_optimal:
             return labels, 0.0
         potts = Potts(costs, None, self._potts.pairs, self._potts.weights)
-        labels = self._searched(potts, labels, left)
+        labels = self._search(potts, labels, left)
         began = perf_counter()
-        labels = self._programmed(potts, labels, PROGRAMME_SHARE * min(time_limit, left()), left)
+        labels = self._solve_programme(
+            potts, labels, PROGRAMME_SHARE * min(time_limit, left()), left
+        )
         return labels, perf_counter() - began
 
     def exercise_search(self) -> None:
         """Search for labels of some costs, so that all of it is compiled."""
         b = len(self.blocks)
         potts = Potts(np.eye(b), None, self._potts.pairs, self._potts.weights)
-        self._searched(potts, np.arange(b), no_limit)
+        self._search(potts, np.arange(b), no_limit)
 
-    def _searched(
-        self, potts: Potts, labels: NDArray[np.int64], left: TimeLeft
-    ) -> NDArray[np.int64]:
-        """The better ones of two descents: from these labels, and from the cheapest of each block
-        with the broken pairs mended."""
-        found = improved(potts, labels, left, by_tabu=False)
-        near = mended(potts, potts.costs.argmin(axis=1), left)
+    def _search(self, potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+        """Return the better labels of two descents: from these labels, and from the cheapest of
+        each block with the broken pairs mended."""
+        found = improve(potts, labels, left, by_tabu=False)
+        near = mend(potts, potts.costs.argmin(axis=1), left)
         if near is None:
             return found
-        return min(found, improved(potts, near, left, by_tabu=False), key=potts.value)
+        return min(found, improve(potts, near, left, by_tabu=False), key=potts.value)
 
-    def _programmed(
+    def _solve_programme(
         self, potts: Potts, labels: NDArray[np.int64], seconds: float, left: TimeLeft
     ) -> NDArray[np.int64]:
         size = size_of(potts)

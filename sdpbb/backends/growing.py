@@ -32,15 +32,15 @@ class Basis:
     rows: NDArray[np.int8]
 
     def basic(self) -> NDArray[np.bool_]:
-        """(p,) whether each column is basic."""
+        """Whether each column is basic, (p,)."""
         return self.columns == _BASIC
 
     def added(self, count: int) -> Basis:
-        """With further columns, at their lower bounds."""
+        """Return the basis with further columns, at their lower bounds."""
         return Basis(np.concatenate([self.columns, np.full(count, _LOWER, np.int8)]), self.rows)
 
     def kept(self, keep: NDArray[np.bool_]) -> Basis:
-        """With the columns that are marked only."""
+        """Return the basis of the marked columns only."""
         return Basis(self.columns[keep], self.rows)
 
 

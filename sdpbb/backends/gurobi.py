@@ -97,7 +97,7 @@ class GurobiModel:
 
 
 def _terminating(stop: Callable[[], bool]) -> Callable[[Any, int], None]:
-    """The callback that gives a solve up."""
+    """Return the callback that ends a solve."""
 
     def look(model: Any, where: int) -> None:
         if stop():

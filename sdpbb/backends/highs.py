@@ -79,7 +79,7 @@ class HighsModel:
 
 
 def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
-    """HiGHS with a programme: one thread, no output, and these options."""
+    """Return HiGHS with a programme loaded: one thread, no output, and these options."""
     highs = highspy.Highs()
     always: dict[str, bool | int | float | str] = {
         "output_flag": False,
@@ -136,7 +136,7 @@ def _run(highs: highspy.Highs) -> None:
 
 
 def converted(programme: BinaryProgramme) -> highspy.HighsLp:
-    """The programme as HiGHS takes it."""
+    """Return the programme as HiGHS takes it."""
     rows, columns = programme.matrix.shape
     lp = highspy.HighsLp()
     lp.num_row_, lp.num_col_ = rows, columns
@@ -152,6 +152,6 @@ def converted(programme: BinaryProgramme) -> highspy.HighsLp:
 
 
 def expect_ok(status: highspy.HighsStatus, what: str) -> None:
-    """BackendFailure if HiGHS has refused what it was told."""
+    """Raise BackendFailure if HiGHS has refused a call."""
     if status == highspy.HighsStatus.kError:
         raise BackendFailure(f"HiGHS refused: {what}")

@@ -16,7 +16,7 @@ from sdpbb.errors import BackendFailure, ParameterError
 
 
 class LinearStatus(Enum):
-    """What HiGHS proved before it stopped."""
+    """Status of a linear programme."""
 
     OPTIMAL = "x attains the minimum"
     INFEASIBLE = "no vector in the unit cube satisfies the rows"
@@ -25,7 +25,7 @@ class LinearStatus(Enum):
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """The outcome of a linear programme.
+    """Solution of a linear programme.
 
     Attributes
     ----------

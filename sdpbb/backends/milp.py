@@ -1,4 +1,4 @@
-"""The solvers that can be asked to minimise binary linear programmes."""
+"""Solvers of binary linear programmes."""
 
 from __future__ import annotations
 

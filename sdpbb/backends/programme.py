@@ -1,4 +1,4 @@
-"""Binary linear programmes and their solutions, whoever solves them."""
+"""Binary linear programmes and their solutions, for all solvers."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class BinaryProgramme:
 
 
 class MilpStatus(Enum):
-    """What a solver proved before it stopped."""
+    """Status of a binary programme."""
 
     OPTIMAL = "x attains the minimum"
     INFEASIBLE = "no binary vector satisfies the rows"
@@ -88,7 +88,7 @@ class MilpStatus(Enum):
 
 @dataclass(frozen=True, eq=False)
 class MilpSolution:
-    """The outcome of a binary programme.
+    """Solution of a binary programme.
 
     Attributes
     ----------
@@ -106,8 +106,8 @@ class MilpSolution:
 
 
 def unit(objective: NDArray[np.float64]) -> float:
-    """The power of two that the largest coefficient is about a thousand times as large as: the
-    tolerances of solvers are absolute, so they are handed objectives in these units."""
+    """Return the power of two that the largest coefficient is about a thousand times as large as:
+    the tolerances of solvers are absolute, so they are handed objectives in these units."""
     largest = float(np.abs(objective).max(initial=0.0))
     return 2.0 ** (math.frexp(largest)[1] - 10) if largest > 0.0 else 1.0
 
@@ -119,7 +119,7 @@ def checked_solution(
     values: NDArray[np.float64] | None,
     bound: float,
 ) -> MilpSolution:
-    """The solution a backend returns: its values rounded to 0 and 1, and checked in the rows.
+    """Return the solution of a backend: its values rounded to 0 and 1, and checked in the rows.
 
     Raises
     ------

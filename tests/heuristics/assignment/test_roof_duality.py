@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from heuristics.assignment.flow import augment, network
 from heuristics.assignment.potts import Potts
-from heuristics.assignment.roof_duality import roof_dual, satisfying
+from heuristics.assignment.roof_duality import find_satisfying, roof_dual
 from tests.heuristics.assignment.programmes import random_candidates, random_pairs
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -64,7 +64,7 @@ def test_must_links_alone_are_settled_entirely(seed, m, density):
 @settings(max_examples=200, deadline=None)
 def test_hard_pairs_of_two_labels_are_decided(seed, m, density, k):
     potts = random_potts(seed, m, density, k, ("hard", "hard", "apart"))
-    labels = satisfying(potts)
+    labels = find_satisfying(potts)
     is_feasible = bool(np.isfinite(values(potts)[0]).any())
     assert (labels is not None) == is_feasible
     assert labels is None or np.isfinite(potts.value(labels))

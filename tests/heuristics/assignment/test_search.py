@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heuristics.assignment.building import constructed
-from heuristics.assignment.improving import improved
+from heuristics.assignment.building import construct
+from heuristics.assignment.improving import improve
 from heuristics.assignment.potts import Potts
-from heuristics.assignment.reduction import reduced, without_dominated
+from heuristics.assignment.reduction import reduce_potts, without_dominated
 from tests.heuristics.assignment.programmes import random_candidates, random_pairs
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -33,12 +33,12 @@ def all_values(potts):
 @settings(max_examples=150, deadline=None)
 def test_labels_keep_the_hard_pairs_and_only_get_cheaper(seed, m, density, k, listed):
     potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
-    labels = constructed(potts)
+    labels = construct(potts)
     if labels is None:
         return  # no promise; that it is rare is tested on larger graphs
     value = potts.value(labels)
     assert np.isfinite(value)
-    better = improved(potts, labels)
+    better = improve(potts, labels)
     assert potts.value(better) <= value + 1e-9
     # No single block can be moved at a gain.
     for i in range(m):
@@ -69,7 +69,7 @@ def test_what_is_left_is_the_same_programme(seed, m, density, k, listed):
     grid, values = all_values(potts)
     agrees = ((grid == settled) | (settled < 0)).all(axis=1)
     least = values[agrees].min()
-    left = reduced(potts, settled)
+    left = reduce_potts(potts, settled)
     if left is None:
         assert least == np.inf
         return
@@ -77,8 +77,8 @@ def test_what_is_left_is_the_same_programme(seed, m, density, k, listed):
     best = inner[np.argmin(inner_values)]
     assert inner_values.min() + left.constant == pytest.approx(least)
     if np.isfinite(least):
-        assert potts.value(left.lifted(best)) == pytest.approx(least)
-        assert np.array_equal(left.lowered(left.lifted(best)), best)
+        assert potts.value(left.lift(best)) == pytest.approx(least)
+        assert np.array_equal(left.lower(left.lift(best)), best)
 
 
 @pytest.mark.parametrize(("n", "k", "degree"), [(600, 3, 100), (800, 5, 100), (600, 30, 100)])
@@ -95,13 +95,13 @@ def test_planted_labels_are_found(n, k, degree, informed):
     if informed:
         costs[np.arange(n), planted] -= 3.0
     potts = Potts(costs, None, pairs, np.full(len(pairs), np.inf))
-    labels = constructed(potts)
+    labels = construct(potts)
     assert labels is not None
-    assert np.isfinite(potts.value(improved(potts, labels)))
+    assert np.isfinite(potts.value(improve(potts, labels)))
 
 
 def test_the_search_is_repeatable():
     rng = np.random.default_rng(3)
     potts = random_potts(rng, 200, 0.03, 6, False)
-    runs = [improved(potts, constructed(potts)) for _ in range(2)]
+    runs = [improve(potts, construct(potts)) for _ in range(2)]
     assert np.array_equal(*runs)
