@@ -118,7 +118,7 @@ class BestOf(Heuristic):
                     pool.submit(position, _run, task, seed, clock.left)
                 for completion in pool.wait(POLL_SECONDS):
                     if completion.lost:
-                        raise BackendFailure("best-of: worker processes die of a run")
+                        raise BackendFailure("best-of: a run ended its worker process twice")
                     outcomes[completion.key] = completion.value
                 if clock.is_over and clock.reason is Stop.INTERRUPTED:
                     break
