@@ -127,7 +127,7 @@ def test_a_clique_with_as_many_labels_is_a_matter_of_a_moment(monkeypatch):
     """Eight blocks that exclude each other and three more, over eight clusters: the tables of an
     elimination would have 8^8 entries, and no integer programme is needed."""
     monkeypatch.setattr(wide_hard, "AssignmentProgramme", None)
-    monkeypatch.setattr(wide_hard, "improved", None)
+    monkeypatch.setattr(wide_hard, "improve", None)
     clique = [2, 4, 5, 6, 7, 8, 9, 11]
     pairs = [(i, j) for i in clique for j in clique if i < j]
     pairs += [(1, 2), (1, 4), (1, 11), (0, 6), (7, 10), (9, 10)]
