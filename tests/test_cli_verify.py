@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.semidefinite import scatter_bound
 from sdpbb.cli import ExitCode
 from sdpbb.cli.exit_codes import VERIFY_EXIT_CODES
 from sdpbb.problem import Instance

@@ -23,15 +23,12 @@ from sdpbb.bounds.bound import (
 )
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.cuts import FAMILIES, Cuts
-from sdpbb.checker.enumeration import enumeration_bound
 from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
+from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.lagrangian import lagrangian_bound, proves_infeasible
-from sdpbb.checker.pricing import MAX_NODES
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
-from sdpbb.checker.semidefinite import scatter_bound, semidefinite_bound
 from sdpbb.problem import Contraction
 
 # What is proven by rounded dual values is a little less than by those of a run: that goes on until
@@ -238,13 +235,8 @@ class CertifiedRun(Generic[Warm]):
         prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
         with suppress(Rejected):
-            if isinstance(prices, Lagrangian) and proves_infeasible(
-                self._contracted,
-                self._contraction.k,
-                adjacency,
-                prices,
-                MAX_NODES // 2,
-                self._rules,
+            if isinstance(prices, Lagrangian) and prices.proves_infeasible(
+                self._contracted, self._contraction.k, adjacency, self._rules, SHARE
             ):
                 self._state.best = progress.bound
                 return progress
@@ -286,14 +278,7 @@ class CertifiedRun(Generic[Warm]):
         contracted, k, rules = self._contracted, self._contraction.k, self._rules
         adjacency = self._contraction.adjacency
         with suppress(Rejected), np.errstate(all="ignore"):
-            if isinstance(evidence, Lagrangian):
-                nodes = int(share * MAX_NODES)
-                bound = lagrangian_bound(contracted, k, adjacency, evidence, nodes, rules)
-            elif isinstance(evidence, Enumerated):
-                bound = enumeration_bound(contracted, k, adjacency, evidence, share, rules)
-            else:
-                bound = semidefinite_bound(contracted, k, adjacency, evidence)
-            return _rounded_down(bound)
+            return _rounded_down(evidence.bound(contracted, k, adjacency, rules, share))
         return 0.0
 
     def provisional(self) -> BoundProof:

@@ -1,4 +1,4 @@
-"""A proof as the document and the arrays of a file."""
+"""Writer of a proof: the document and the arrays of a certificate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.certified import BoundProof, FixingProof
+from sdpbb.bounds.certified import FixingProof
 from sdpbb.certificates.pruning import proves, values
 from sdpbb.certificates.recorder import Proof, ProofNode
 from sdpbb.certificates.replay import infeasibility, propagated
 from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian
+from sdpbb.checker.evidence import Evidence, Lagrangian, Scatter
 
 
 class Arrays:
@@ -24,7 +24,7 @@ class Arrays:
         self._position: dict[int, int] = {}
 
     def add(self, array: NDArray[Any]) -> int:
-        """The position of an array."""
+        """Add an array; return its position."""
         if id(array) not in self._position:
             self._position[id(array)] = len(self.stored)
             self.stored.append(array)
@@ -68,7 +68,8 @@ class NodeTable:
     def _walked(
         self, node: ProofNode, blocks: Blocks, steps: list[dict[str, Any]]
     ) -> tuple[Blocks, dict[str, Any] | None]:
-        """Write the steps of a node; the blocks after them, and the end if it is not a split."""
+        """Write the steps of a node; return the blocks after them, and the end if it is not a
+        split."""
         blocks, more, reason = self._propagated(blocks)
         steps += more
         for step in node.steps:
@@ -83,7 +84,7 @@ class NodeTable:
                 assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
                 if step.bound == math.inf:
                     return blocks, {"infeasible": self._prices(step.evidence)}
-                steps.append({"bound": step.bound, "evidence": self._evidence(step)})
+                steps.append({"bound": step.bound, "evidence": self._evidence(step.evidence)})
                 return blocks, {"open": True}
         if reason is not None or node.is_infeasible:
             return blocks, {"infeasible": reason or infeasibility(blocks)}
@@ -99,14 +100,13 @@ class NodeTable:
         return blocks, [{"merge": self._arrays.add(_int32(rows))} for rows in rounds], reason
 
     def _fixing(self, step: FixingProof, blocks: Blocks) -> tuple[dict[str, Any], Blocks]:
-        """The pairs of a step, and the blocks after it. They need not hold for more than the
-        target."""
+        """Return the step that fixes pairs, below the target, and the blocks after it."""
         excluded = far = None
         if len(step.excluded):
             assert step.evidence is not None
             excluded = {
                 "pairs": self._arrays.add(_int32(step.excluded)),
-                "evidence": self._dual_values(step.evidence),
+                "evidence": self._evidence(step.evidence),
             }
         if len(step.far):
             far = self._arrays.add(_int32(step.far))
@@ -118,35 +118,17 @@ class NodeTable:
         }
         return {"fix": fix}, blocks.separated(np.concatenate([step.excluded, step.far]))
 
-    def _evidence(self, step: BoundProof) -> dict[str, Any]:
-        return {"kind": "scatter"} if step.evidence is None else self._dual_values(step.evidence)
-
     def _prices(self, evidence: Evidence | None) -> dict[str, Any]:
         assert isinstance(evidence, Lagrangian)
-        prices = self._arrays.add(evidence.prices)
-        return {"kind": "prices", "prices": prices, "least": evidence.least}
+        return {**self._evidence(evidence), "kind": "prices"}
 
-    def _dual_values(self, evidence: Evidence) -> dict[str, Any]:
-        add = self._arrays.add
-        if isinstance(evidence, Lagrangian):
-            return {"kind": "lagrangian", "prices": add(evidence.prices), "least": evidence.least}
-        if isinstance(evidence, Enumerated):
-            return {
-                "kind": "enumerated",
-                "below": evidence.below,
-                "prices": add(evidence.prices),
-                "least": evidence.least,
-                "share_prices": add(evidence.share_prices),
-                "triples": add(evidence.triples),
-                "penalties": add(evidence.penalties),
-            }
-        return {
-            "kind": "semidefinite",
-            "unit": evidence.unit,
-            "N": add(evidence.N),
-            **{name: add(array) for name, array in evidence.cuts.arrays.items()},
-            "multipliers": add(evidence.multipliers),
-        }
+    def _evidence(self, evidence: Evidence | None) -> dict[str, Any]:
+        """Return evidence as an object of the document; None is the scatter inside blocks."""
+        stated = Scatter() if evidence is None else evidence
+        written: dict[str, Any] = {"kind": stated.KIND}
+        for name, value in stated.values().items():
+            written[name] = self._arrays.add(value) if isinstance(value, np.ndarray) else value
+        return written
 
 
 def _int32(rows: NDArray[np.integer]) -> NDArray[np.int32]:

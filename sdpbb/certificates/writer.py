@@ -11,9 +11,8 @@ from sdpbb.certificates.document import Arrays, NodeTable
 from sdpbb.certificates.recorder import Proof
 from sdpbb.checker import container, digests
 from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.costs import is_optimal
 from sdpbb.checker.geometry import Geometry
-from sdpbb.checker.verdict import FEASIBLE, OPTIMAL
+from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import CheckedConstraints
 from sdpbb.result import Result

@@ -12,8 +12,8 @@ _COPY = "certificate_checker"
 
 
 def _package() -> str:
-    """The name of the package that this file belongs to; of a folder that was started by its path,
-    one is made."""
+    """Return the name of the package that this file belongs to; make one for a folder that was
+    started by its path."""
     if __package__:
         return __package__
     folder = Path(__file__).resolve().parent

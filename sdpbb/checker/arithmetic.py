@@ -1,4 +1,4 @@
-"""Rounding errors, bounded a priori.
+"""Floating-point arithmetic with rigorous bounds on its rounding errors.
 
 Assumed of the machine: IEEE 754 double precision, rounding to nearest; +, -, *, / and the square
 root correctly rounded; sums and matrix products that add up the products (fused or not) in some

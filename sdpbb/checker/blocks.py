@@ -1,4 +1,4 @@
-"""What is decided in a node: points that share a cluster, blocks that do not."""
+"""Blocks of a node: points that are in one cluster, and cannot-links between blocks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Blocks:
         cannot_link: NDArray[np.int64],
         rules: Rules = (),
     ) -> Blocks:
-        """Those of pairs of points, each (p, 2) in 0..n-1, and of rules on clusters of n points."""
+        """The blocks of pairs (p, 2) of points 0..n-1, and of rules on clusters of n points."""
         forest = _Forest(n)
         for i, j in must_link.tolist():
             forest.join(i, j)
@@ -90,7 +90,7 @@ class Blocks:
 
     @cached_property
     def contradiction(self) -> str | None:
-        """Why there is plainly no such clustering, or None."""
+        """Reason why there is plainly no such clustering, or None."""
         if self.adjacency.diagonal().any():
             return "two points that share a block are cannot-linked"
         if self.k == 1 and self.adjacency.any():
@@ -124,15 +124,15 @@ class Blocks:
         return component_of if count > 1 else None
 
     def linked(self, pairs: NDArray[np.int64]) -> Blocks:
-        """Those in which each of the pairs (p, 2) of points shares a cluster besides."""
+        """The blocks after each of the pairs (p, 2) of points is put into one cluster."""
         return self.changed(pairs, np.empty((0, 2), np.int64))
 
     def separated(self, pairs: NDArray[np.int64]) -> Blocks:
-        """Those in which none of the pairs (p, 2) of points shares a cluster besides."""
+        """The blocks after each of the pairs (p, 2) of points is cannot-linked."""
         return self.changed(np.empty((0, 2), np.int64), pairs)
 
     def changed(self, together: NDArray[np.int64], apart: NDArray[np.int64]) -> Blocks:
-        """Both at once."""
+        """The blocks after pairs (p, 2) are linked and others (q, 2) cannot-linked."""
         adjacency = self.adjacency
         if len(apart):
             rows, columns = self.block_of[apart].T
@@ -144,9 +144,9 @@ class Blocks:
         return Blocks(self.k, self.block_of, adjacency, self.rules)._grouped(forest)._closed()
 
     def merged(self, rows: NDArray[np.int64]) -> Blocks:
-        """Those left by rows (t, k + 1) of points i, j and k - 1 others, applied one after the
-        other: the blocks of the others are cannot-linked to each other and to those of i and j, so
-        that they take up k - 1 clusters, and i and j share the last one.
+        """The blocks after merges, rows (t, k + 1) of points i, j and k - 1 others, applied one
+        after the other: the blocks of the others are cannot-linked to each other and to those of i
+        and j, so that they take up k - 1 clusters, and i and j share the last one.
 
         Raises
         ------
@@ -191,7 +191,8 @@ class Blocks:
         return Blocks(self.k, self.block_of, adjacency, self.rules)
 
     def _joined(self) -> Blocks:
-        """Those that follow for k = 1 and k = 2; this very object if none do."""
+        """The blocks after the merges that follow for k = 1 and k = 2; this very object if none
+        do."""
         forest = _Forest(self.m)
         if self.k == 1:
             for block in range(1, self.m):
@@ -206,7 +207,7 @@ class Blocks:
         return self._grouped(forest)
 
     def _grouped(self, forest: _Forest) -> Blocks:
-        """Those whose blocks are the trees of a forest of these."""
+        """The blocks after those in one tree of a forest are merged."""
         group_of, count = _numbered(forest.roots())
         if count == self.m:
             return self

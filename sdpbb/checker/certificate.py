@@ -1,4 +1,4 @@
-"""What a certificate says, as values: its structure is checked here, and nothing is proven yet."""
+"""A certificate as values: its structure is checked here, nothing is proven yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from . import fields
 from .container import Arrays, StoredArray, unpack
 from .document import Reader
 from .fields import References
-from .nodes import Node
+from .nodes import ProofTreeNode
 from .rejection import Rejected
 from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
@@ -42,11 +42,11 @@ class Certificate:
     labels: StoredArray | None
     cost: float | None
     lower_bound: float | None
-    nodes: tuple[Node, ...]
+    nodes: tuple[ProofTreeNode, ...]
 
     @classmethod
     def read(cls, data: bytes) -> Certificate:
-        """Of the bytes of a file.
+        """Read a certificate from the bytes of a file.
 
         Raises
         ------
@@ -57,7 +57,7 @@ class Certificate:
 
     @classmethod
     def of(cls, document: dict[str, Any], arrays: Arrays) -> Certificate:
-        """Of what `container.unpack` returns.
+        """Read a certificate from what `container.unpack` returns.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Whether a graph can be coloured with k colours, by an exact search."""
+"""Exact graph colouring: whether k colours suffice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_colourable(adjacency: NDArray[np.bool_], k: int, steps: int = STEPS) -> b
     neighbours = [_bits(row) for row in adjacency]
     budget = _Budget(steps)
     return all(
-        _Search(neighbours, component, k, budget).succeeds()
+        _ColourSearch(neighbours, component, k, budget).succeeds()
         for component in _components(neighbours, _core(neighbours, k))
     )
 
@@ -50,7 +50,7 @@ class _Budget:
 
 
 def _bits(row: NDArray[np.bool_]) -> int:
-    """Sets of vertices are integers: bit v stands for vertex v."""
+    """A set of vertices as an integer: bit v stands for vertex v."""
     return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
 
 
@@ -92,7 +92,7 @@ def _components(neighbours: list[int], vertices: int) -> list[int]:
 
 
 def _clique(neighbours: list[int], vertices: int) -> list[int]:
-    """The largest of some greedy ones: in any colouring, its vertices have different colours."""
+    """The largest of some greedy cliques: in any colouring, its vertices have different colours."""
     best: list[int] = []
     by_degree = sorted(_members(vertices), key=lambda v: -(neighbours[v] & vertices).bit_count())
     for start in by_degree[:_CLIQUE_STARTS]:
@@ -105,9 +105,10 @@ def _clique(neighbours: list[int], vertices: int) -> list[int]:
     return best
 
 
-class _Search:
-    """Depth first: the vertex with the fewest colours left is next, and of the colours that no
-    vertex has yet, only the first is tried, since they differ by name alone (DSATUR, Brelaz 1979).
+class _ColourSearch:
+    """Depth-first search for a colouring: the vertex with the fewest colours left is next, and of
+    the colours that no vertex has yet, only the first is tried, since they differ by name alone
+    (DSATUR, Brelaz 1979).
     """
 
     def __init__(self, neighbours: list[int], vertices: int, k: int, budget: _Budget) -> None:

@@ -1,4 +1,4 @@
-"""The program that stands alone: it needs Python, NumPy and this folder, and nothing else."""
+"""Command line of the checker as a program of its own, which needs Python and NumPy only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a certificate: a JSON document and the arrays it refers to.
+"""File format of certificates: a JSON document and the arrays that it refers to.
 
     sdpbb-certificate 2\\n
     <decimal length of the document in bytes>\\n
@@ -90,7 +90,7 @@ class Arrays(Sequence[NDArray[Any]]):
 
 
 def pack(document: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
-    """The bytes of a file; "arrays" of the document is filled in here.
+    """Return the bytes of a file; "arrays" of the document is filled in here.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def pack(document: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
-    """The document, without "arrays", and the arrays of a file.
+    """Return the document of a file, without "arrays", and its arrays.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
 
 
 def _other_format(head: bytes) -> str:
-    """Why a file with these first bytes is none that can be read."""
+    """Reason why a file with these first bytes cannot be read."""
     other = re.match(rb"sdpbb-certificate (\d{1,9})\n", head)
     if other is None:
         return f"the file does not begin with {MAGIC.decode().strip()!r}"

@@ -1,4 +1,4 @@
-"""SHA-256 digests of an instance: by them a certificate says which one it is about."""
+"""SHA-256 digests of an instance, by which a certificate names the one it is about."""
 
 from __future__ import annotations
 

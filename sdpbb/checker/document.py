@@ -1,4 +1,4 @@
-"""From the nodes of a document to values: whatever is not as it should be is refused."""
+"""Reader of the nodes of a document; whatever is not as it should be is refused."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from . import fields
 from .container import StoredArray
-from .cuts import FAMILIES
-from .fields import References
+from .evidence import KINDS, Evidence, Lagrangian, Semidefinite, Source
+from .fields import ArrayKey, NumberKey, References
 from .nodes import (
     APART,
     CLIQUE,
@@ -18,29 +18,23 @@ from .nodes import (
     PRICES,
     TOGETHER,
     Bound,
-    EnumeratedSource,
     Fix,
     Infeasible,
-    LagrangianSource,
     Merge,
-    Node,
     Open,
+    ProofTreeNode,
     Refuted,
-    ScatterSource,
-    SemidefiniteSource,
-    Source,
     Split,
 )
 from .rejection import Rejected, at
 
-_REALS = ("<f8", "<f4")
 # A number of a node is below this, whatever it is compared with.
 _MOST_NODES = 2**31
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Makes values of parts of a document on n points and k clusters."""
+    """Reads parts of a document on n points and k clusters."""
 
     n: int
     k: int
@@ -54,12 +48,12 @@ class Reader:
             raise Rejected(f"labels: of {labels.shape[0]} points; expected {self.n}")
         return labels
 
-    def nodes(self, value: Any) -> tuple[Node, ...]:
+    def nodes(self, value: Any) -> tuple[ProofTreeNode, ...]:
         if not fields.items(value, "nodes"):
             raise Rejected("nodes: none; expected at least the root")
         return tuple(self._node(entry, f"node {number}") for number, entry in enumerate(value))
 
-    def _node(self, value: Any, place: str) -> Node:
+    def _node(self, value: Any, place: str) -> ProofTreeNode:
         with at(place):
             steps, end = fields.entries(value, "steps", "end")
             fields.items(steps, "steps")
@@ -68,7 +62,7 @@ class Reader:
             with at(f"{place}, step {number}"):
                 read.append(self._step(step))
         with at(f"{place}, end"):
-            return Node(tuple(read), self._end(end))
+            return ProofTreeNode(tuple(read), self._end(end))
 
     def _step(self, value: Any) -> Merge | Bound | Fix:
         if not isinstance(value, dict):
@@ -101,10 +95,10 @@ class Reader:
             fields.whole(node, "refuted", 0, _MOST_NODES),
         )
 
-    def _excluded(self, value: Any) -> tuple[StoredArray, SemidefiniteSource]:
+    def _excluded(self, value: Any) -> tuple[StoredArray, Source]:
         pairs, evidence = fields.entries(value, "pairs", "evidence")
         source = self._source(evidence)
-        if not isinstance(source, SemidefiniteSource):
+        if source.kind is not Semidefinite:
             raise Rejected("excluded: expected semidefinite evidence")
         return self._pairs(pairs, "excluded"), source
 
@@ -115,55 +109,26 @@ class Reader:
         return fields.whole(value, "a point", 0, self.n)
 
     def _source(self, value: Any) -> Source:
-        kind = value.get("kind") if isinstance(value, dict) else None
-        if kind == "scatter":
-            fields.entries(value, "kind")
-            return ScatterSource()
-        take = self.references.take
-        if kind == "lagrangian":
-            _, prices, least = fields.entries(value, "kind", "prices", "least")
-            return self._lagrangian(prices, least)
-        if kind == "enumerated":
-            return self._enumerated(value)
-        if kind != "semidefinite":
-            raise Rejected(
-                "evidence: expected the kind semidefinite, lagrangian, enumerated or scatter"
-            )
-        # Keys that older files do not have yet may be missing together.
-        keys = [
-            key
-            for family in FAMILIES
-            if not family.IS_OPTIONAL or any(key.name in value for key in family.KEYS)
-            for key in family.KEYS
-        ]
-        names = ("kind", "unit", "N", *(key.name for key in keys), "multipliers")
-        _, unit, N, *cuts, multipliers = fields.entries(value, *names)
-        return SemidefiniteSource(
-            fields.number(unit, "unit"),
-            take(N, "N", _REALS),
-            {
-                key.name: take(entry, key.name, key.dtypes, key.columns_for(self.k))
-                for key, entry in zip(keys, cuts, strict=True)
-            },
-            take(multipliers, "multipliers", _REALS),
+        said = value.get("kind") if isinstance(value, dict) else None
+        for kind in KINDS:
+            if said == kind.KIND:
+                return self._evidence(kind, value)
+        names = [kind.KIND for kind in KINDS]
+        raise Rejected(f"evidence: expected the kind {', '.join(names[:-1])} or {names[-1]}")
+
+    def _evidence(self, kind: type[Evidence], value: dict[str, Any]) -> Source:
+        keys = kind.keys(value)
+        _, *found = fields.entries(value, "kind", *(key.name for key in keys))
+        return Source(
+            kind,
             self.k,
+            {key.name: self._value(key, entry) for key, entry in zip(keys, found, strict=True)},
         )
 
-    def _enumerated(self, value: Any) -> EnumeratedSource:
-        names = ("below", "prices", "least", "share_prices", "triples", "penalties")
-        _, below, prices, least, *shares = fields.entries(value, "kind", *names)
-        take = self.references.take
-        types, widths = (("<f8",), ("<i4",), ("<f8",)), (None, 3, None)
-        return EnumeratedSource(
-            fields.number(below, "below"),
-            take(prices, "prices", ("<f8",)),
-            fields.number(least, "least"),
-            *map(take, shares, names[3:], types, widths),
-        )
-
-    def _lagrangian(self, prices: Any, least: Any) -> LagrangianSource:
-        taken = self.references.take(prices, "prices", ("<f8",))
-        return LagrangianSource(taken, fields.number(least, "least"))
+    def _value(self, key: NumberKey | ArrayKey, value: Any) -> float | StoredArray:
+        if isinstance(key, NumberKey):
+            return fields.number(value, key.name)
+        return self.references.take(value, key.name, key.dtypes, key.columns_for(self.k))
 
     def _end(self, value: Any) -> Open | Split | Infeasible:
         if not isinstance(value, dict):
@@ -188,8 +153,7 @@ class Reader:
             fields.entries(reason, "kind")
             return Infeasible(CONFLICT)
         if said == PRICES:
-            _, prices, least = fields.entries(reason, "kind", "prices", "least")
-            return Infeasible(PRICES, source=self._lagrangian(prices, least))
+            return Infeasible(PRICES, source=self._evidence(Lagrangian, reason))
         kind, points = fields.entries(reason, "kind", "points")
         fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING, PRICES)
         members = tuple(self._point(point) for point in fields.items(points, "points"))

@@ -1,6 +1,6 @@
 """Pairs of blocks that share a cluster in no clustering that costs less than a given number.
 
-A clustering with matrix Z costs at least bound + <N, Z> (see `semidefinite.DualBound`), and
+A clustering with matrix Z costs at least bound + <N, Z> (`evidence.semidefinite.DualBound`), and
 <N, Z> is the sum over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
 part is negative, as cannot-linked blocks share no cluster. If the clustering costs less than
 cutoff, then with budget = cutoff - bound every cluster has
@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic import TINY, gamma, sum_down, up
-from .evidence import Semidefinite
+from .evidence.semidefinite import Semidefinite, dual_bound
 from .geometry import Contracted
 from .rejection import Rejected
-from .semidefinite import dual_bound
 
 Matrix = NDArray[np.float64]
 Pairs = NDArray[np.bool_]
@@ -36,8 +35,8 @@ _LARGEST = 2.0**250
 def excluded_pairs(
     contracted: Contracted, k: int, adjacency: Pairs, evidence: Semidefinite, below: float
 ) -> Pairs:
-    """(m, m) symmetric, False on the diagonal: pairs of blocks that share a cluster in no
-    clustering of the points into exactly k clusters that keeps the blocks together and adjacent
+    """Return pairs of blocks, (m, m) symmetric and False on the diagonal, that share a cluster in
+    no clustering of the points into exactly k clusters that keeps the blocks together and adjacent
     ones apart and costs less than `below`. Adjacent pairs are among them.
 
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
@@ -59,8 +58,8 @@ def excluded_pairs(
 
 
 def far_pairs(contracted: Contracted, below: float) -> Pairs:
-    """(m, m) symmetric: pairs of blocks that share a cluster in no clustering of the points that
-    keeps the blocks together and costs less than `below`, by their distance alone.
+    """Return pairs of blocks, (m, m) symmetric, that share a cluster in no clustering of the points
+    that keeps the blocks together and costs less than `below`, by their distance alone.
 
     A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
     |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of different

@@ -1,4 +1,4 @@
-"""Values of a JSON document, refused unless they are of the type and range they should be."""
+"""Readers of the values of a JSON document: `Rejected` for a value of another type or range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .rejection import Rejected
 
 
 def entries(value: Any, *names: str) -> tuple[Any, ...]:
-    """The values of an object with exactly these keys, in this order."""
+    """Return the values of an object with exactly these keys, in this order."""
     if not isinstance(value, dict):
         raise Rejected(f"{shown(value)}; expected an object with {', '.join(names)}")
     missing = [name for name in names if name not in value]
@@ -27,7 +27,7 @@ def entries(value: Any, *names: str) -> tuple[Any, ...]:
 
 
 def items(value: Any, what: str, length: int | None = None) -> list[Any]:
-    """A list, of so many values."""
+    """Return a list, of so many values if a length is given."""
     if not isinstance(value, list) or length not in (None, len(value)):
         count = "" if length is None else f" of {length}"
         raise Rejected(f"{what}: {shown(value)}; expected a list{count}")
@@ -35,7 +35,7 @@ def items(value: Any, what: str, length: int | None = None) -> list[Any]:
 
 
 def whole(value: Any, what: str, least: int, below: int | None = None) -> int:
-    """An integer in least..below - 1; true and false are none."""
+    """Return an integer in least..below - 1; true and false are none."""
     if type(value) is not int or value < least or (below is not None and value >= below):
         limits = f">= {least}" if below is None else f"in {least}..{below - 1}"
         raise Rejected(f"{what}: {shown(value)}; expected a whole number {limits}")
@@ -43,7 +43,7 @@ def whole(value: Any, what: str, least: int, below: int | None = None) -> int:
 
 
 def number(value: Any, what: str, least: float = -math.inf, below: float = math.inf) -> float:
-    """A finite number, at least `least` and below `below`."""
+    """Return a finite number, at least `least` and below `below`."""
     if type(value) is int and abs(value) < 2**53:
         value = float(value)
     if type(value) is not float or not least <= value < below or math.isinf(value):
@@ -58,26 +58,32 @@ def number_or_none(value: Any, what: str) -> float | None:
 
 
 def word(value: Any, what: str, *allowed: str) -> str:
-    """One of some words."""
+    """Return one of the allowed words."""
     if type(value) is not str or value not in allowed:
         raise Rejected(f"{what}: {shown(value)}; expected {' or '.join(allowed)}")
     return value
 
 
 def digest(value: Any, what: str) -> str:
-    """A SHA-256 digest in hexadecimal digits."""
+    """Return a SHA-256 digest in hexadecimal digits."""
     if type(value) is not str or len(value) != 64 or set(value) - set("0123456789abcdef"):
         raise Rejected(f"{what}: {shown(value)}; expected 64 hexadecimal digits")
     return value
 
 
 def shown(value: Any) -> str:
-    """A value, as a message quotes it."""
+    """Return a value as a message quotes it."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # of a number of thousands of digits, of lists in lists
         return "a value that is too long to be shown"
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+class NumberKey(NamedTuple):
+    """A finite number of an object of a document: its key."""
+
+    name: str
 
 
 class ArrayKey(NamedTuple):
@@ -110,8 +116,8 @@ class References:
     def take(
         self, value: Any, what: str, dtypes: tuple[str, ...], columns: int | None = None
     ) -> StoredArray:
-        """The array that a reference is to: of one of the dtypes, and of one dimension or, if
-        columns says so, of two.
+        """Return the array that a reference is to: of one of the dtypes, and of one dimension or,
+        if columns are given, of two.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Points, blocks of points, and what the rounding of their coordinates can do to a sum of squares.
+"""Points and blocks of points, with bounds on what rounding does to their sum of squares.
 
 The sum of squares of a clustering is ||(I - Pi) X||_F^2, with Pi the projector that replaces each
 point by the mean of its cluster: its root is a seminorm of X, so
@@ -176,8 +176,8 @@ class Geometry:
         return Contracted(n, sizes, means, scatter, error, component_of)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
-        """At least the sum of squares of labels (n,), and nearly equal to it; exactly 0 where the
-        points of each cluster coincide."""
+        """An upper bound on the sum of squares of labels (n,), nearly equal to it; exactly 0 where
+        the points of each cluster coincide."""
         members = _members(labels, len(self.points))
         return sum_up(_squares_at_most(self.points[cluster]) for cluster in members)
 
@@ -199,7 +199,7 @@ def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
 
 
 def _squares_at_most(x: NDArray[np.float64]) -> float:
-    """At least the sum of squares of points x (s, d) around their mean.
+    """An upper bound on the sum of squares of points x (s, d) around their mean.
 
     With x_i - x_0 = y_i + r_i exactly, y_i the rounded difference, its root is at most that of y
     plus ||r||_F, and around the mean no sum of squares of y is larger than around another vector.

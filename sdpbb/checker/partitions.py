@@ -1,4 +1,4 @@
-"""Proves that no partition of the blocks into k clusters of a list costs less than is stated.
+"""Proof that no partition of the blocks into k clusters of a list costs less than is stated.
 
 Costs are rounded down, and the limit up, to whole multiples of a unit: from there on nothing is
 rounded. For any prices p of the blocks and penalties v_S >= 0 of sets S of three blocks, of which a
@@ -34,8 +34,9 @@ _BITS, _LARGEST = 50, 2.0**60
 
 
 def cluster_costs(contracted: Contracted, members: Marks) -> Reals:
-    """(t,) at most the costs of clusters (t, m), for the points x^ of `Contracted`: the scatter of
-    the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs, divided by the points."""
+    """Lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`: the
+    scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs, divided by the
+    points."""
     e, c, m = contracted.sizes, contracted.means, contracted.m
     squares = np.zeros((m, m))
     for x in c.T:
@@ -57,8 +58,8 @@ def require_no_partition(
     penalties: Reals,
     max_nodes: int,
 ) -> None:
-    """`Rejected` where k of the clusters (t, m) hold each block once and cost less than `below` >
-    0, or nearly so; or where that is not found out in so many nodes.
+    """Raise `Rejected` where k of the clusters (t, m) hold each block once and cost less than
+    `below` > 0, or nearly so; or where that is not found out in so many nodes.
 
     prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
     """
@@ -81,12 +82,14 @@ def require_no_partition(
     if budget >= _LARGEST:  # more than any sum of g that int64 holds
         raise Rejected("the prices of a partition prove nothing")
     kept = np.flatnonzero(reduced - least < budget)
-    _Search(members[kept], reduced[kept] - least, units[kept], budget, limit).run(k, max_nodes)
+    _PartitionSearch(members[kept], reduced[kept] - least, units[kept], budget, limit).run(
+        k, max_nodes
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _Node:
-    """Some clusters are chosen, and cost and spend something.
+class _PartitionNode:
+    """A node of the search: clusters chosen, their cost, and what they spend of the limit.
 
     candidates : (c,) those that hold none of their blocks
     open : (m,) the blocks that they do not hold
@@ -100,8 +103,8 @@ class _Node:
     paid: int
 
 
-class _Search:
-    """Of clusters (t, m) with g, (t,), and costs, (t,)."""
+class _PartitionSearch:
+    """Search for a partition into clusters (t, m) with their g (t,) and costs (t,)."""
 
     def __init__(
         self,
@@ -118,14 +121,14 @@ class _Search:
 
     def run(self, k: int, max_nodes: int) -> None:
         t, m = self._members.shape
-        stack = [_Node(np.arange(t), np.ones(m, bool), k, 0, 0)]
+        stack = [_PartitionNode(np.arange(t), np.ones(m, bool), k, 0, 0)]
         while stack:
             max_nodes -= 1
             if max_nodes < 0:
                 raise Rejected("could not prove the partitions within the nodes of a search")
             stack += self._children(stack.pop())
 
-    def _children(self, node: _Node) -> list[_Node]:
+    def _children(self, node: _PartitionNode) -> list[_PartitionNode]:
         if not node.open.any() or not node.missing:
             if node.paid < self._limit and not node.open.any() and not node.missing:
                 raise Rejected("a partition of the blocks costs less than is stated")
@@ -138,7 +141,7 @@ class _Search:
         holders = left[self._members[left, int(counts.argmin())]]
         free = self._weights[holders] @ self._weights[left].T == 0.0
         return [
-            _Node(
+            _PartitionNode(
                 left[row],
                 node.open & ~self._members[chosen],
                 node.missing - 1,
@@ -148,7 +151,7 @@ class _Search:
             for chosen, row in zip(holders, free, strict=True)
         ]
 
-    def _left(self, node: _Node) -> Integers:
+    def _left(self, node: _PartitionNode) -> Integers:
         """The candidates that a partition below the limit can have; none if there is none."""
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
         least = n_open if node.missing == 1 else 1

@@ -1,4 +1,4 @@
-"""Proves that no cluster is worth less, at given prices, than is stated; and finds all that are
+"""Proof that no cluster is worth less, at given prices, than is stated; and finds all that are
 worth less than another number.
 
 With block sizes e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
@@ -55,7 +55,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import down, up
 from .geometry import Contracted
-from .pricing_problem import Marks, PricingProblem, in_order
+from .pricing_problem import CheckedPricing, Marks, in_order
 from .pricing_search import search, sets_below
 from .rejection import Rejected
 from .rules import BlockRules, selected
@@ -107,7 +107,7 @@ def proven_least(
         return least
     exponent = -(math.frexp(total)[1] // 2)
     raised = np.nextafter(profits[kept], np.inf)
-    problem = PricingProblem.of(
+    problem = CheckedPricing.of(
         contracted.sizes[kept],
         contracted.means[kept],
         np.maximum(np.ldexp(raised, 2 * exponent), _LEAST_PROFIT),
@@ -161,7 +161,7 @@ def clusters_below(
     total = math.fsum(np.abs(raised[kept])) + len(kept) * slack
     exponent = -(math.frexp(total)[1] // 2)
     scaled = np.ldexp(raised[kept], 2 * exponent)
-    problem = PricingProblem.of(
+    problem = CheckedPricing.of(
         contracted.sizes[kept],
         contracted.means[kept],
         np.where(scaled > 0.0, np.maximum(scaled, _LEAST_PROFIT), scaled),

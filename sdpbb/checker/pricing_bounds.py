@@ -47,7 +47,7 @@ from .rules import broken_by, broken_with
 
 # Times that a node is bounded before it is split.
 _ROUNDS = 3
-# Of leaving a block out; far below all profits.
+# The least loss by leaving a block out; far below all profits.
 _LEAST_LOSS = 1e-270
 # What a sum of reals is rounded to is off by more if they cancel: a block with more than this share
 # of the weight is not tried to be left out.
@@ -55,7 +55,7 @@ _SHARE = 0.75
 
 
 class Nodes(NamedTuple):
-    """Of s nodes over the c blocks of a scope, (s, c) each.
+    """Search nodes as arrays, a row for each of s nodes and a column for each of c blocks.
 
     chosen, open : blocks in X, blocks that may be
     watched : not in X, but near enough to matter for the rules (out) and (swap)
@@ -70,7 +70,7 @@ class Nodes(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Of s nodes; see the module.
+    """Bounds of s nodes; see the module.
 
     value : (s,) lower bound, rounding accounted for
     weight : (s,) W

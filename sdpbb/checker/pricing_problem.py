@@ -1,4 +1,4 @@
-"""The blocks of a search for a cluster of low value, and which can be in one together."""
+"""Pricing problem of the checker: blocks, and which of them can share a cluster of low value."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Marks = NDArray[np.bool_]
 Integers = NDArray[np.intp]
 
 SLACK = 16.0 * UNIT_ROUNDOFF
-"""Of a few operations, relative: what is rounded up is multiplied by 1 + SLACK."""
+"""Relative error of a few operations: what is rounded up is multiplied by 1 + SLACK."""
 
 FAR = 1e4
 """A squared distance at which two blocks cannot be near a third."""
 
 
 @dataclass(frozen=True, eq=False)
-class PricingProblem:
+class CheckedPricing:
     """Blocks of sizes e, means c and profits a > -slack, of which sets X of low value are looked
     for (`pricing`), in units in which the a + slack add up to less than 3.
 
@@ -60,8 +60,9 @@ class PricingProblem:
         exponent: int,
         slack: float = 0.0,
         rules: BlockRules = (),
-    ) -> PricingProblem:
-        """With the means (m, d) multiplied by 2^exponent; profits and slack by its square."""
+    ) -> CheckedPricing:
+        """The problem with the means (m, d) multiplied by 2^exponent, profits and slack by its
+        square."""
         d = means.shape[1]
         reach = np.sqrt((profits + slack) / sizes) * (1.0 + SLACK)
         squares = np.zeros((len(sizes), len(sizes)))
@@ -86,17 +87,17 @@ class PricingProblem:
 
     @property
     def terms(self) -> Reals:
-        """(m,) what no term of a sum over blocks is larger than for its block: |a| + slack."""
+        """(m,) |a| + slack: bounds on the terms of a sum over blocks."""
         return np.abs(self.profits) + self.slack
 
     def largest_sum(self) -> float:
         """About the largest sum of profits of a block and of what is near it."""
         return float((self.profits + self.near @ self.profits).max())
 
-    def select(self, blocks: Integers) -> PricingProblem:
-        """Of some blocks only, in their order."""
+    def select(self, blocks: Integers) -> CheckedPricing:
+        """The problem of some blocks only, in their order."""
         pairs = np.ix_(blocks, blocks)
-        return PricingProblem(
+        return CheckedPricing(
             self.sizes[blocks],
             self.profits[blocks],
             self.slack,
@@ -110,9 +111,10 @@ class PricingProblem:
         )
 
 
-def in_order(problem: PricingProblem) -> tuple[PricingProblem, Integers]:
-    """The same, and the block at each place: first that which can share a set with the fewest, then
-    of the others that which can with the fewest of them, and so on."""
+def in_order(problem: CheckedPricing) -> tuple[CheckedPricing, Integers]:
+    """Return the problem in another order, and the block at each place: first the one which can
+    share a set with the fewest, then of the others the one which can with the fewest of them, and
+    so on."""
     degree = problem.together.sum(axis=1)
     order = []
     for _ in range(problem.m):

@@ -1,5 +1,5 @@
-"""Rules on clusters in the search for a cluster of low value: what they rule out, and what a limit
-takes off from the profits of a node.
+"""Rules on clusters in the search for a cluster of low value: sets that they rule out, and the
+reduction of profits by a limit.
 
 In a node whose sets X hold the chosen blocks and some of the open ones, let R be what is left of a
 limit beside the chosen ones, and w_j >= 0 what an open block j adds to what they spend; what pairs
@@ -21,8 +21,8 @@ from .rules import BlockLimit, BlockRules, broken, limits
 
 
 def surely_kept(rules: BlockRules, sets: Marks, linked: Reals) -> Marks:
-    """(s, c) whether each subset of a set (s, c), less the blocks that are linked (c, c) to a
-    block, and that block keep the rules together."""
+    """Return (s, c) whether each subset of a set (s, c), less the blocks that are linked (c, c) to
+    a block, and that block keep the rules together."""
 
     def may_exceed(limit: BlockLimit) -> Marks:
         spent = limit.spent(sets)[:, None] + limit.added(sets) - (sets * limit.linear) @ linked
@@ -34,8 +34,8 @@ def surely_kept(rules: BlockRules, sets: Marks, linked: Reals) -> Marks:
 def reduced_profits(
     rules: BlockRules, profits: Reals, chosen: Marks, still: Marks, values: Reals
 ) -> tuple[Reals, Reals]:
-    """(s, c) the profits of open blocks, less what limits take off, and (s,) the sum of u R. Any u
-    will do; they are chosen by the limits in turn.
+    """Return the profits (s, c) of open blocks less what limits take off, and the sums (s,) of u R.
+    Any u will do; they are chosen by the limits in turn.
 
     profits : (c,)
     chosen, still : (s, c) blocks chosen and open

@@ -1,4 +1,4 @@
-"""The blocks that some nodes of the search for a cluster of low value are about."""
+"""Scope of nodes of the search for a cluster of low value: the blocks that matter to them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pricing_problem import Integers, Marks, PricingProblem, Reals
+from .pricing_problem import CheckedPricing, Integers, Marks, Reals
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The blocks that some nodes are about, c of all m, those of a clique side by side.
+    """The c of all m blocks that matter to some nodes, those of a clique side by side.
 
     blocks : (c,) their numbers
     problem : of them only
@@ -22,7 +22,7 @@ class Scope:
     """
 
     blocks: Integers
-    problem: PricingProblem
+    problem: CheckedPricing
     clique: Integers
     starts: Integers
     linked: Reals
@@ -31,8 +31,8 @@ class Scope:
     has_links: Marks
 
     @classmethod
-    def of(cls, problem: PricingProblem, blocks: Integers, clique: Integers | None = None) -> Scope:
-        """Of blocks with cliques (c,), or cliques that are looked for."""
+    def of(cls, problem: CheckedPricing, blocks: Integers, clique: Integers | None = None) -> Scope:
+        """The scope of blocks with cliques (c,); without any given, cliques are looked for."""
         chosen = problem.select(blocks)
         if clique is None:
             apart = ~chosen.together
@@ -56,8 +56,8 @@ class Scope:
             some(chosen.linked),
         )
 
-    def select(self, columns: Integers, whole: PricingProblem) -> Scope:
-        """Of some of its blocks, by their position."""
+    def select(self, columns: Integers, whole: CheckedPricing) -> Scope:
+        """The scope of some of its blocks, by their position."""
         return Scope.of(whole, self.blocks[columns], self.clique[columns])
 
 

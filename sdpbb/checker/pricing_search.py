@@ -1,5 +1,5 @@
-"""The search for a cluster of low value: all sets of blocks, by branch and bound over many nodes at
-once; see `pricing` and `pricing_bounds`."""
+"""Search for clusters of low value: all sets of blocks, by branch and bound over many nodes at once
+(see `pricing` and `pricing_bounds`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from .pricing_bounds import Bounds, Nodes, bounded, fixed, taken
-from .pricing_problem import SLACK, Integers, Marks, PricingProblem
+from .pricing_problem import SLACK, CheckedPricing, Integers, Marks
 from .pricing_scope import Scope, some
 from .rejection import Rejected
 
@@ -17,7 +17,7 @@ from .rejection import Rejected
 _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 
 
-def search(problem: PricingProblem, target: float, max_nodes: int) -> bool:
+def search(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
     """Whether no non-empty set X of blocks without a cannot-linked pair has f(X) < target <= 0,
     where the slack of the problem is 0. False where one has, or has a value so close to the target
     that rounding does not say.
@@ -30,7 +30,7 @@ def search(problem: PricingProblem, target: float, max_nodes: int) -> bool:
     return next(_sets_below(problem, target, max_nodes), None) is None
 
 
-def sets_below(problem: PricingProblem, target: float, max_nodes: int, max_sets: int) -> Marks:
+def sets_below(problem: CheckedPricing, target: float, max_nodes: int, max_sets: int) -> Marks:
     """(t, m) all non-empty sets X of blocks without a cannot-linked pair that have f(X) < target,
     where no set has f(X) < target - the slack of the problem; and some that are close to it.
 
@@ -48,8 +48,8 @@ def sets_below(problem: PricingProblem, target: float, max_nodes: int, max_sets:
     return np.concatenate(found)
 
 
-def _sets_below(problem: PricingProblem, target: float, max_nodes: int) -> Iterator[Marks]:
-    """Some of them at a time, (s, m), s >= 1."""
+def _sets_below(problem: CheckedPricing, target: float, max_nodes: int) -> Iterator[Marks]:
+    """Yields the sets of `sets_below`, some at a time, (s, m), s >= 1."""
     left = max_nodes
     for start in range(0, problem.m, _GROUP):
         stack = [_roots(problem, np.arange(start, min(start + _GROUP, problem.m)))]
@@ -77,8 +77,8 @@ def _sets_below(problem: PricingProblem, target: float, max_nodes: int) -> Itera
                 stack.append((scope, taken(nodes, rows)))
 
 
-def _roots(problem: PricingProblem, first: Integers) -> tuple[Scope, Nodes]:
-    """For each of some blocks, the sets of which it is the first."""
+def _roots(problem: CheckedPricing, first: Integers) -> tuple[Scope, Nodes]:
+    """Nodes for each of some blocks: the sets of which it is the first."""
     relevant = np.asarray(problem.near[first].any(axis=0))
     relevant[first] = True
     scope = Scope.of(problem, np.flatnonzero(relevant))
@@ -92,7 +92,7 @@ def _roots(problem: PricingProblem, first: Integers) -> tuple[Scope, Nodes]:
 
 
 def _in_reach(scope: Scope, nodes: Nodes, block: Integers) -> Nodes:
-    """With the distances that follow of y from that of a block of X for each node (s,)."""
+    """The nodes with the distances of y that follow from a block of X, one for each node (s,)."""
     problem = scope.problem
     distance, reach = np.sqrt(problem.squares[block]), problem.reach[block]
     error = problem.error
@@ -101,8 +101,8 @@ def _in_reach(scope: Scope, nodes: Nodes, block: Integers) -> Nodes:
     return nodes._replace(low=np.maximum(nodes.low, nearest), high=np.minimum(nodes.high, farthest))
 
 
-def _batch(problem: PricingProblem, stack: list[tuple[Scope, Nodes]]) -> tuple[Scope, Nodes]:
-    """The last nodes of the stack, taken from it, of one scope."""
+def _batch(problem: CheckedPricing, stack: list[tuple[Scope, Nodes]]) -> tuple[Scope, Nodes]:
+    """Take the last nodes of one scope from the stack."""
     scope, nodes = stack.pop()
     parts, count = [nodes], len(nodes.chosen)
     while stack and count < _BATCH and stack[-1][0] is scope:
@@ -120,8 +120,8 @@ def _batch(problem: PricingProblem, stack: list[tuple[Scope, Nodes]]) -> tuple[S
 
 
 def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
-    """Two of each node: without an open block, and with it. It is one of the clique whose bound is
-    the farthest from what it can add at z."""
+    """Two children of each node: without an open block, and with it. It is one of the clique whose
+    bound is the farthest from what it can add at z."""
     problem, rows = scope.problem, np.arange(len(nodes.chosen))
     here = problem.sizes * bounds.nearest - bounds.profits
     first = np.where(bounds.is_first, bounds.slope * here, 0.0)

@@ -1,4 +1,4 @@
-"""Files of points and of constraints, for the program that stands alone."""
+"""Readers of files of points and of constraints, for the checker as a program of its own."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_points(path: str) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Stated:
-    """What a file of constraints states.
+    """Constraints of a file.
 
     must_link, cannot_link : (p, 2) pairs of points
     rules : on clusters, besides
@@ -167,7 +167,8 @@ def _whole(fields: list[str]) -> list[int]:
 
 
 def _is_index(field: str) -> bool:
-    """Whether it may be the number of a point: Python makes no numbers of thousands of digits."""
+    """Whether a field may be the number of a point: Python makes no numbers of thousands of
+    digits."""
     return field.isdecimal() and len(field) <= _MAX_DIGITS
 
 

@@ -1,4 +1,4 @@
-"""How a check ends that fails."""
+"""The error of a check that fails."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 
 class Rejected(Exception):
-    """A certificate proves not what it claims; one line says why."""
+    """A certificate does not prove what it claims; one line says why."""
 
 
 @contextlib.contextmanager
 def at(place: str) -> Iterator[None]:
-    """Say where in a certificate it is that a `Rejected` is about."""
+    """Add the place in a certificate to a `Rejected` of the block."""
     try:
         yield
     except Rejected as error:

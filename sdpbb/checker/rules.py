@@ -1,4 +1,4 @@
-"""Rules on clusters: what every cluster has to keep, besides cannot-links.
+"""Rules that every cluster has to keep, besides cannot-links.
 
 A rule is a `Limit` on what a cluster holds, or `Either`: at least one of several lists of rules is
 kept. Weights and counts are never negative, so that whatever part of a cluster is looked at keeps
@@ -22,7 +22,7 @@ LARGEST_FOR_PAIRS = 64
 this is a matter of what is stated there, and it is the same wherever the node is looked at."""
 
 LARGEST_SUM = 2**52
-"""What a limit may be, and what all points and pairs may come to: floats hold it exactly."""
+"""Largest value of a limit, and of all points and pairs together: floats hold it exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,11 @@ class Limit:
 
     @property
     def total(self) -> int:
-        """What all points together come to."""
+        """The sum over all points and pairs."""
         return sum(self.weights.tolist()) + len(self.pairs)
 
     def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
-        """The same of the blocks block_of (n,) 0..m-1 that the points are in."""
+        """The limit on clusters of the blocks block_of (n,) 0..m-1 that the points are in."""
         m = int(block_of.max()) + 1
         weights = self.weights.astype(np.float64)
         linear = np.asarray(np.bincount(block_of, weights=weights, minlength=m), np.float64)
@@ -106,19 +106,19 @@ class BlockLimit:
     most: float
 
     def select(self, blocks: NDArray[np.intp]) -> BlockLimit:
-        """Of some blocks only, in their order."""
+        """The limit on some blocks only, in their order."""
         pairs = None if self.pairs is None else self.pairs[np.ix_(blocks, blocks)]
         return BlockLimit(self.linear[blocks], pairs, self.most)
 
     def spent(self, chosen: Marks) -> Reals:
-        """(s,) what sets (s, m) spend."""
+        """(s,) the sums of sets (s, m)."""
         spent = chosen @ self.linear
         if self.pairs is not None:
             spent = spent + 0.5 * ((chosen @ self.pairs) * chosen).sum(axis=1)
         return np.asarray(spent)
 
     def added(self, chosen: Marks) -> Reals:
-        """(s, m) what a block adds to that of a set which it is not in."""
+        """(s, m) what each block adds to the sums of sets (s, m) that it is not in."""
         added = np.broadcast_to(self.linear, chosen.shape)
         return added if self.pairs is None else added + chosen @ self.pairs
 
@@ -144,7 +144,7 @@ def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
 
 
 def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
-    """Of some blocks only, in their order."""
+    """The rules on some blocks only, in their order."""
     return tuple(
         rule.select(blocks)
         if isinstance(rule, BlockLimit)
@@ -154,7 +154,7 @@ def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
 
 
 def limits(rules: BlockRules) -> Iterator[BlockLimit]:
-    """Those that every cluster keeps."""
+    """The limits among rules: every cluster keeps these."""
     return (rule for rule in rules if isinstance(rule, BlockLimit))
 
 

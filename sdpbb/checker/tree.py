@@ -1,4 +1,4 @@
-"""The tree of a certificate: every step is proven, and what they amount to in the end."""
+"""Proof of the tree of a certificate: every step, and the bound that follows from them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from .blocks import Blocks
 from .certificate import Certificate
 from .colouring import is_colourable
 from .container import StoredArray
-from .enumeration import enumeration_bound
+from .evidence import Lagrangian, Semidefinite
 from .exclusion import excluded_pairs, far_pairs
 from .geometry import Contracted, Geometry
-from .lagrangian import lagrangian_bound, proves_infeasible
 from .nodes import (
     APART,
     CLIQUE,
@@ -25,18 +24,13 @@ from .nodes import (
     PRICES,
     TOGETHER,
     Bound,
-    EnumeratedSource,
     Fix,
     Infeasible,
-    LagrangianSource,
     Merge,
-    Node,
-    ScatterSource,
-    Source,
+    ProofTreeNode,
     Split,
 )
 from .rejection import Rejected, at
-from .semidefinite import scatter_bound, semidefinite_bound
 
 # How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
 # another kind, and says what the file proves, not less.
@@ -45,8 +39,8 @@ STATED_WITHIN = 1e-9
 _KEPT = 4
 
 
-class _Kept:
-    """Blocks in little memory: in a deep tree, a state waits for each node on the way."""
+class _CompressedBlocks:
+    """Compressed blocks of a pending node: in a deep tree, many wait."""
 
     def __init__(self, blocks: Blocks) -> None:
         self._k, self._m, self._rules = blocks.k, blocks.m, blocks.rules
@@ -61,11 +55,11 @@ class _Kept:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _ProofTask:
     """A node to be checked; it begins with the blocks, and points i and j linked as link says."""
 
     node: int
-    kept: _Kept
+    kept: _CompressedBlocks
     i: int = 0
     j: int = 0
     link: str | None = None
@@ -78,8 +72,8 @@ class _Task:
 
 
 def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> float:
-    """A number that no clustering of the root costs less than, after proving all that it follows
-    from; infinity if there is none.
+    """Return a number that no clustering of the root costs less than, after proving all that it
+    follows from; infinity if there is no clustering.
 
     Raises
     ------
@@ -87,13 +81,13 @@ def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> fl
         Naming the node and the step that does not prove what it states.
     """
     walk = _Walk(certificate, geometry)
-    tasks = [_Task(0, _Kept(root))]
+    tasks = [_ProofTask(0, _CompressedBlocks(root))]
     while tasks:
         tasks += walk.checked(tasks.pop())
     return _values(certificate.nodes)[0]
 
 
-def _values(nodes: tuple[Node, ...]) -> list[float]:
+def _values(nodes: tuple[ProofTreeNode, ...]) -> list[float]:
     """The value of each node; children have higher numbers."""
     values = [0.0] * len(nodes)
     for number in reversed(range(len(nodes))):
@@ -126,17 +120,18 @@ def _require_refuted(step: Fix, values: list[float]) -> None:
 
 
 class _Walk:
-    """Checks nodes, one by one, and keeps nothing of them but some contractions."""
+    """Checks nodes one by one; keeps nothing of them but some contractions."""
 
     def __init__(self, certificate: Certificate, geometry: Geometry) -> None:
         self._certificate = certificate
         self._geometry = geometry
         self._contractions: list[tuple[Blocks, Contracted]] = []
 
-    def checked(self, task: _Task) -> list[_Task]:
-        """What a node refers to, after proving its steps and its end."""
+    def checked(self, task: _ProofTask) -> list[_ProofTask]:
+        """Prove the steps and the end of a node; return the tasks of the nodes that it refers
+        to."""
         node, blocks = self._certificate.nodes[task.node], task.state()
-        tasks: list[_Task] = []
+        tasks: list[_ProofTask] = []
         for number, step in enumerate(node.steps):
             with at(f"node {task.node}, step {number}"):
                 _require_consistent(blocks)
@@ -158,32 +153,18 @@ class _Walk:
                 i, j = node.end.i, node.end.j
                 if not blocks.are_undecided(i, j):
                     raise Rejected(f"splits points {i} and {j}, which are linked already")
-                kept = _Kept(blocks)
-                tasks.append(_Task(node.end.apart, kept, i, j, APART))
-                tasks.append(_Task(node.end.together, kept, i, j, TOGETHER))
+                kept = _CompressedBlocks(blocks)
+                tasks.append(_ProofTask(node.end.apart, kept, i, j, APART))
+                tasks.append(_ProofTask(node.end.together, kept, i, j, TOGETHER))
         return tasks
 
     def _check_bound(self, step: Bound, blocks: Blocks) -> None:
-        proven = self._proven(step.source, blocks)
+        evidence = step.source.load(blocks.m)
+        contracted, rules = self._contracted(blocks), blocks.block_rules
+        proven = evidence.bound(contracted, blocks.k, blocks.adjacency, rules)
         slack = STATED_WITHIN * abs(proven)
         if not proven - slack <= step.stated <= proven:
             raise Rejected(f"states a bound of {step.stated!r}, proves {proven!r}")
-
-    def _proven(self, source: Source, blocks: Blocks) -> float:
-        contracted, m = self._contracted(blocks), blocks.m
-        if isinstance(source, ScatterSource):
-            return scatter_bound(contracted)
-        if isinstance(source, LagrangianSource):
-            evidence = source.load(m)
-            return lagrangian_bound(
-                contracted, blocks.k, blocks.adjacency, evidence, rules=blocks.block_rules
-            )
-        if isinstance(source, EnumeratedSource):
-            enumerated, rules = source.load(m), blocks.block_rules
-            return enumeration_bound(
-                contracted, blocks.k, blocks.adjacency, enumerated, rules=rules
-            )
-        return semidefinite_bound(contracted, blocks.k, blocks.adjacency, source.load(m))
 
     def _check_infeasible(self, end: Infeasible, blocks: Blocks) -> None:
         if end.kind != PRICES:
@@ -192,8 +173,9 @@ class _Walk:
         _require_consistent(blocks)
         assert end.source is not None
         evidence, rules = end.source.load(blocks.m), blocks.block_rules
+        assert isinstance(evidence, Lagrangian)
         contracted = self._contracted(blocks)
-        if not proves_infeasible(contracted, blocks.k, blocks.adjacency, evidence, rules=rules):
+        if not evidence.proves_infeasible(contracted, blocks.k, blocks.adjacency, rules):
             raise Rejected("the prices of all blocks are not above what the clusters may hold")
 
     def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:
@@ -204,6 +186,7 @@ class _Walk:
             stored, source = step.excluded
             _require_rows(stored, blocks.m * (blocks.m - 1) // 2, "excluded")
             evidence = source.load(blocks.m)
+            assert isinstance(evidence, Semidefinite)
             proven = excluded_pairs(
                 self._contracted(blocks), blocks.k, blocks.adjacency, evidence, step.below
             )
@@ -250,7 +233,7 @@ def _have_same_components(one: Blocks, other: Blocks) -> bool:
 
 
 def _require_rows(stored: StoredArray, most: int, what: str) -> None:
-    """No more rows than there can be different ones of use; nothing is taken from the file yet."""
+    """Raise `Rejected` for more rows than can be of use; nothing is taken from the file yet."""
     if stored.shape[0] > most:
         raise Rejected(f"{what}: {stored.shape[0]} rows; expected at most {most}")
 
@@ -259,13 +242,15 @@ def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _refuting(step: Fix, blocks: Blocks) -> list[_Task]:
-    """The nodes that have to refute the opposite of what a step says of pairs."""
+def _refuting(step: Fix, blocks: Blocks) -> list[_ProofTask]:
+    """The tasks of the nodes that have to refute the opposite of what a step says of pairs."""
     if not step.refuted:
         return []
-    kept = _Kept(blocks)
+    kept = _CompressedBlocks(blocks)
     return [
-        _Task(entry.node, kept, entry.i, entry.j, APART if entry.link == TOGETHER else TOGETHER)
+        _ProofTask(
+            entry.node, kept, entry.i, entry.j, APART if entry.link == TOGETHER else TOGETHER
+        )
         for entry in step.refuted
     ]
 

@@ -1,4 +1,4 @@
-"""What a certificate has proven."""
+"""The verdict on a certificate, and the comparison of costs and bounds behind it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ STATUSES = (OPTIMAL, FEASIBLE, INFEASIBLE, UNKNOWN)
 
 _THREE_DIGITS = Context(prec=3, rounding=ROUND_CEILING)
 _LEAST_PERCENT = Decimal("0.00000001")
+
+# How far the stated cost of the labels may be from the one that is computed here, relatively.
+COST_WITHIN = 1e-9
+# Gaps below this are not told from 0, and what their own computation may lose.
+PRECISION = 1e-12
+_EPS = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -114,3 +120,24 @@ def _percent_up(share: Decimal) -> str:
 def _count(number: int, name: str) -> str:
     plural = "leaves" if name == "leaf" else f"{name}s"
     return f"{number} {name if number == 1 else plural}"
+
+
+def is_cost(stated: float, upper: float) -> bool:
+    """Whether a stated cost may stand for the computed one: within 1e-9 of it, relatively."""
+    return abs(stated - upper) <= COST_WITHIN * upper
+
+
+def is_optimal(upper: float, lower: float, tolerance: float) -> bool:
+    """Whether a clustering that costs at most `upper` may be called optimal, where none costs less
+    than `lower`: the gap is at most `tolerance`. A cost of 0 is: points coincide then."""
+    return upper - lower <= (max(tolerance, PRECISION) + PRECISION) * upper
+
+
+def relative_gap(upper: float, lower: float) -> float:
+    """(upper - lower) / upper, rounded up and at most 1; 0 where nothing is between the two, and
+    nowhere else."""
+    if upper <= lower:
+        return 0.0
+    # The difference and the quotient each round by half a unit at most.
+    gap = math.nextafter((upper - lower) / upper * (1.0 + _EPS), math.inf)
+    return min(gap, 1.0)

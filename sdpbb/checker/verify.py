@@ -1,4 +1,4 @@
-"""Checking a certificate against the instance that it is about."""
+"""Check of a certificate against the instance that it is about."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from . import digests
 from .blocks import Blocks
 from .certificate import Certificate
-from .costs import is_cost, is_optimal, relative_gap
 from .geometry import Geometry
 from .nodes import Bound, Fix, Split
 from .rejection import Rejected, at
 from .rules import Limit, Rules, broken_by
 from .tree import tree_value
-from .verdict import OPTIMAL, Verdict
+from .verdict import OPTIMAL, Verdict, is_cost, is_optimal, relative_gap
 
 
 def verify(

@@ -16,12 +16,10 @@ from sdpbb.checker.cuts.cliques import Cliques
 from sdpbb.checker.cuts.complements import Complements
 from sdpbb.checker.cuts.pentagons import Pentagons
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.checker.enumeration import enumeration_bound
 from sdpbb.checker.evidence import Enumerated, Lagrangian, Semidefinite
+from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.lagrangian import lagrangian_bound
-from sdpbb.checker.semidefinite import scatter_bound, semidefinite_bound
 from sdpbb.checker.verdict import Verdict
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
@@ -98,7 +96,7 @@ class Builder:
         )
         evidence = some_evidence(blocks)
         stored = self.stored(evidence)
-        stated = semidefinite_bound(contracted, blocks.k, blocks.adjacency, evidence)
+        stated = evidence.bound(contracted, blocks.k, blocks.adjacency)
         node["steps"].append({"bound": stated, "evidence": stored})
         node["steps"].append(self.prices(blocks, contracted))
         node["steps"].append(self.enumerated(blocks, contracted))
@@ -135,7 +133,7 @@ class Builder:
         prices = np.full(blocks.m, 0.125)
         evidence = Lagrangian(prices, -0.125 * blocks.m)
         return {
-            "bound": lagrangian_bound(contracted, blocks.k, blocks.adjacency, evidence),
+            "bound": evidence.bound(contracted, blocks.k, blocks.adjacency),
             "evidence": {
                 "kind": "lagrangian",
                 "prices": self.ref(prices),
@@ -151,7 +149,7 @@ class Builder:
         prices, penalties = np.full(m, 0.125 * below), np.full(some, 0.0625 * below)
         evidence = Enumerated(below, prices, -below * m, prices.copy(), triples, penalties)
         return {
-            "bound": enumeration_bound(contracted, blocks.k, blocks.adjacency, evidence),
+            "bound": evidence.bound(contracted, blocks.k, blocks.adjacency),
             "evidence": {
                 "kind": "enumerated",
                 "below": below,

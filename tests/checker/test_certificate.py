@@ -1,12 +1,16 @@
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from sdpbb.checker import cuts
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.container import pack, unpack
-from sdpbb.checker.nodes import Bound, Fix, Open, ScatterSource, SemidefiniteSource, Split
+from sdpbb.checker.cuts.complements import Complements
+from sdpbb.checker.evidence import Scatter, Semidefinite
+from sdpbb.checker.fields import ArrayKey
+from sdpbb.checker.nodes import Bound, Fix, Open, Split
 from sdpbb.checker.rejection import Rejected
 from sdpbb.problem import Instance
 from tests.checker.building import built
@@ -28,7 +32,7 @@ def test_values_are_those_of_the_document():
     assert certificate.labels.load().tolist() == SOUND.arrays[LABELS].tolist()
     bound, prices, clusters, fixed, refuted = certificate.nodes[0].steps[:5]
     assert isinstance(bound, Bound)
-    assert isinstance(bound.source, SemidefiniteSource)
+    assert bound.source.kind is Semidefinite
     evidence = bound.source.load(5)
     assert evidence.N.dtype == np.float32
     assert evidence.cuts.arrays["cliques"].shape == (1, 4)
@@ -42,7 +46,7 @@ def test_values_are_those_of_the_document():
     kinds = {type(node.end) for node in certificate.nodes}
     assert {Open, Split} <= kinds
     leaf = next(node for node in certificate.nodes if isinstance(node.end, Open) and node.steps)
-    assert isinstance(leaf.steps[-1].source, ScatterSource)
+    assert leaf.steps[-1].source.kind is Scatter
 
 
 def without(name):
@@ -204,25 +208,49 @@ def test_messages_hold_no_huge_numbers():
 def test_evidence_of_another_size_is_refused_before_it_is_loaded():
     certificate = read(SOUND.document)
     bound, prices, clusters = certificate.nodes[0].steps[:3]
-    unreadable = replace(bound.source.N, compressed=memoryview(b""))
-    source = replace(bound.source, N=unreadable)
+    unreadable = {"compressed": memoryview(b"")}
+    source = with_array(bound.source, "N", **unreadable)
     with pytest.raises(Rejected, match=r"N should be 10 numbers, not of shape \(15,\)"):
         source.load(4)
     with pytest.raises(Rejected, match="5 prices; expected one for each of 4 blocks"):
         prices.source.load(4)
     with pytest.raises(Rejected, match="prices of 5 and 5; expected one for each of 4 blocks"):
         clusters.source.load(4)
-    fewer = replace(clusters.source.penalties, shape=(0,), compressed=memoryview(b""))
     with pytest.raises(Rejected, match="1 triples, 0 penalties; expected as many, at most 2000"):
-        replace(clusters.source, penalties=fewer).load(5)
-    fewer = replace(bound.source.multipliers, shape=(0,), compressed=memoryview(b""))
+        with_array(clusters.source, "penalties", shape=(0,), **unreadable).load(5)
     with pytest.raises(Rejected, match=r"3 cuts, but multipliers of shape \(0,\)"):
-        replace(bound.source, multipliers=fewer).load(5)
-    many = replace(
-        bound.source.cuts["cliques"], shape=(64 * 100_025 // 4, 4), compressed=memoryview(b"")
-    )
+        with_array(bound.source, "multipliers", shape=(0,), **unreadable).load(5)
+    many = with_array(bound.source, "cliques", shape=(64 * 100_025 // 4, 4), **unreadable)
     with pytest.raises(Rejected, match="the cuts have more than 6401600 entries"):
-        replace(bound.source, cuts={**bound.source.cuts, "cliques": many}).load(5)
+        many.load(5)
+
+
+def with_array(source, name, **changes):
+    """A source with one of its arrays changed."""
+    return replace(source, values={**source.values, name: replace(source.values[name], **changes)})
+
+
+@dataclass(frozen=True, eq=False)
+class Later(Complements):
+    """A family that was added after the file was written."""
+
+    KEYS = (ArrayKey("later", ("<i4",), 3),)
+    IS_OPTIONAL = True
+
+
+def test_a_file_older_than_a_family_has_none_of_its_cuts(monkeypatch):
+    evidence = read(SOUND.document).nodes[0].steps[0].source.load(5)
+    monkeypatch.setattr(cuts, "FAMILIES", (*cuts.FAMILIES, Later))
+    older = read(SOUND.document).nodes[0].steps[0].source.load(5)
+    assert [len(family) for family in older.cuts.families] == [1, 1, 0, 1, 0]
+    assert list(older.cuts.arrays) == list(evidence.cuts.arrays)
+    document = copy.deepcopy(SOUND.document)
+    later = document["nodes"][0]["steps"][0]["evidence"]
+    later["later"] = later["complements"]
+    assert len(read(document).nodes[0].steps[0].source.load(5).cuts.families[-1]) == 0
+    monkeypatch.undo()
+    with pytest.raises(Rejected, match="unknown key 'later'"):
+        read(document)
 
 
 def test_every_array_is_referred_to():

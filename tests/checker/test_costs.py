@@ -3,7 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.costs import is_cost, is_optimal, relative_gap
+from sdpbb.checker.verdict import is_cost, is_optimal, relative_gap
 
 
 def test_what_may_be_called_optimal():

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdpbb.checker.enumeration import enumeration_bound
 from sdpbb.checker.evidence import Enumerated
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.partitions import cluster_costs, require_no_partition
@@ -102,10 +101,10 @@ def test_no_clustering_is_below_the_bound(data):
     )
     if true is not None and factor > 1.0:
         with pytest.raises(Rejected, match="partition"):
-            enumeration_bound(contracted, k, adjacency, evidence)
+            evidence.bound(contracted, k, adjacency)
         return
     try:
-        bound = enumeration_bound(contracted, k, adjacency, evidence)
+        bound = evidence.bound(contracted, k, adjacency)
     except Rejected:
         # What is true is proven, as all searches are small, unless prices are above all reason.
         assert np.abs(shares).sum() + evidence.penalties.sum() > 500.0 * evidence.below
@@ -128,20 +127,20 @@ def evidence_of(below: float) -> Enumerated:
 
 def test_a_bound_that_is_the_cost():
     contracted, free = square()
-    assert enumeration_bound(contracted, 2, free, evidence_of(1.0 - 1e-9)) == 1.0 - 1e-9
+    assert evidence_of(1.0 - 1e-9).bound(contracted, 2, free) == 1.0 - 1e-9
     with pytest.raises(Rejected, match="a partition of the blocks costs less than is stated"):
-        enumeration_bound(contracted, 2, free, evidence_of(1.0 + 1e-9))
+        evidence_of(1.0 + 1e-9).bound(contracted, 2, free)
     # Nothing costs less for three clusters than a pair by itself, and there is none for k > m.
     with pytest.raises(Rejected, match="a partition of the blocks costs less"):
-        enumeration_bound(contracted, 3, free, evidence_of(0.6))
+        evidence_of(0.6).bound(contracted, 3, free)
     with pytest.raises(Rejected, match="5 clusters of 4 blocks"):
-        enumeration_bound(contracted, 5, free, evidence_of(0.6))
+        evidence_of(0.6).bound(contracted, 5, free)
 
 
 def test_a_least_value_that_is_wrong():
     contracted, free = square()
     with pytest.raises(Rejected, match="a cluster is worth less than"):
-        enumeration_bound(contracted, 2, free, replace(evidence_of(0.9), least=-0.4))
+        replace(evidence_of(0.9), least=-0.4).bound(contracted, 2, free)
 
 
 def test_a_search_for_a_partition_ends():
@@ -181,4 +180,4 @@ TRIPLE = np.array([[0, 1, 2]], np.int32)
 def test_evidence_that_makes_no_sense(changes, why):
     contracted, free = square()
     with pytest.raises(Rejected, match=why), np.errstate(all="ignore"):
-        enumeration_bound(contracted, 2, free, replace(evidence_of(0.9), **changes))
+        replace(evidence_of(0.9), **changes).bound(contracted, 2, free)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
 from sdpbb.bounds.sdp.safe_bound import safe_bound
+from sdpbb.checker.evidence.semidefinite import dual_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.semidefinite import dual_bound
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.duals import evidence_of, random_evidence, solved, zero_evidence
 from tests.checker.exact import Costs, Problem, random_problem

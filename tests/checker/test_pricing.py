@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sdpbb.checker import pricing_bounds, pricing_search
 from sdpbb.checker.geometry import Contracted
 from sdpbb.checker.pricing import proven_least
-from sdpbb.checker.pricing_problem import PricingProblem
+from sdpbb.checker.pricing_problem import CheckedPricing
 from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values, least_value
 
@@ -200,13 +200,13 @@ def test_rounded_profits_are_not_less_than_the_differences(monkeypatch):
     """0.1 - 2^-60 is rounded down to below it for some scatter: what is searched for is above."""
     rng = np.random.default_rng(0)
     seen = []
-    of = PricingProblem.of.__func__
+    of = CheckedPricing.of.__func__
 
     def recording(cls, sizes, means, profits, linked, exponent, slack=0.0, rules=()):
         seen.append((profits, exponent))
         return of(cls, sizes, means, profits, linked, exponent, slack, rules)
 
-    monkeypatch.setattr(PricingProblem, "of", classmethod(recording))
+    monkeypatch.setattr(CheckedPricing, "of", classmethod(recording))
     prices, scatter = rng.random(50), rng.random(50) * 1e-3
     contracted = Contracted(100, np.full(50, 2.0), np.arange(50.0)[:, None] * 9, scatter, 0.0)
     proven_least(contracted, np.zeros((50, 50), bool), prices, -1.0)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from sdpbb.checker import pricing_search
 from sdpbb.checker.evidence import Lagrangian
 from sdpbb.checker.geometry import Contracted
-from sdpbb.checker.lagrangian import proves_infeasible
 from sdpbb.checker.pricing import proven_least
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockLimit
@@ -113,9 +112,7 @@ def test_prices_refute_only_what_has_no_clustering(seed):
     least = least if rng.random() < 0.7 else least * 0.9
     exists = cheapest(values, m, k) is not None
     try:
-        refuted = proves_infeasible(
-            contracted, k, adjacency, Lagrangian(prices, least), rules=rules
-        )
+        refuted = Lagrangian(prices, least).proves_infeasible(contracted, k, adjacency, rules)
     except Rejected:
         return
     if refuted:

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.checker.evidence import Semidefinite
+from sdpbb.checker.evidence.scatter import scatter_bound
+from sdpbb.checker.evidence.semidefinite import dual_bound
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.semidefinite import dual_bound, scatter_bound, semidefinite_bound
 from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.duals import (
     cuts_of,
@@ -27,7 +28,7 @@ offsets = st.sampled_from([0.0, 0.0, 1e3])  # in units of the scale
 
 
 def bound_of(problem: Problem, evidence: Semidefinite) -> float:
-    return semidefinite_bound(problem.contracted, problem.k, problem.adjacency, evidence)
+    return evidence.bound(problem.contracted, problem.k, problem.adjacency)
 
 
 def two_clusters(rng: np.random.Generator, n: int, pairs: int) -> Instance:
@@ -99,7 +100,7 @@ def test_a_cluster_for_each_block_is_proven_without_dual_values(seed, scale, off
     contracted = problem.contracted
     m = contracted.m
     nothing = np.zeros((m, m), dtype=bool)
-    bound = semidefinite_bound(contracted, m, nothing, zero_evidence(m, m))
+    bound = zero_evidence(m, m).bound(contracted, m, nothing)
     inside = sum(map(Fraction, contracted.scatter.tolist()))
     root = Fraction(np.nextafter(np.sqrt(float(inside)), np.inf)) + Fraction(contracted.error)
     assert Fraction(bound) <= root**2
@@ -132,7 +133,7 @@ def test_large_dual_values_that_cancel_do_not_lift_the_bound(seed):
         N[0, 4] = -1.5 * T
         t = np.concatenate([np.full(3, T), small, np.full(3, T)])
         evidence = Semidefinite(1.0, N[np.triu_indices(5)], cuts, t)
-        assert Fraction(semidefinite_bound(contracted, 2, adjacency, evidence)) <= optimum
+        assert Fraction(evidence.bound(contracted, 2, adjacency)) <= optimum
 
 
 @pytest.mark.parametrize("n_must", [0, 20])
@@ -162,10 +163,10 @@ def _assert_as_tight(instance: Instance) -> None:
     expected = safe_bound(relaxation, dual).value
     assert expected > 0.05 * contraction.total
     contracted = Geometry.of(instance.points).contracted(contraction.block_of)
-    bound = semidefinite_bound(contracted, instance.k, contraction.adjacency, evidence)
+    bound = evidence.bound(contracted, instance.k, contraction.adjacency)
     assert abs(bound - expected) <= 1e-11 * contraction.total
     single = replace(evidence, N=evidence.N.astype(np.float32))
-    bound = semidefinite_bound(contracted, instance.k, contraction.adjacency, single)
+    bound = single.bound(contracted, instance.k, contraction.adjacency)
     assert abs(bound - expected) <= 1e-4 * contraction.total
 
 
@@ -190,9 +191,9 @@ def test_the_scatter_inside_blocks_is_a_bound(seed, scale):
 def test_points_that_coincide():
     contracted = Geometry.of(np.ones((4, 2))).contracted(np.arange(4))
     none = np.zeros((4, 4), dtype=bool)
-    assert semidefinite_bound(contracted, 2, none, zero_evidence(4, 2)) == 0.0
+    assert zero_evidence(4, 2).bound(contracted, 2, none) == 0.0
     N = np.ones(10)
-    assert semidefinite_bound(contracted, 2, none, replace(zero_evidence(4, 2), N=N)) == 0.0
+    assert replace(zero_evidence(4, 2), N=N).bound(contracted, 2, none) == 0.0
 
 
 F8 = np.float64
@@ -231,15 +232,15 @@ def test_evidence_that_makes_no_sense_is_rejected(changes, why):
     adjacency[0, 3] = adjacency[3, 0] = True
     cuts = cuts_of(2, cliques=np.array([[0, 1, 2]], np.int32))
     evidence = Semidefinite(1.0, np.ones(10), cuts, np.ones(1))
-    semidefinite_bound(contracted, 2, adjacency, evidence)
+    evidence.bound(contracted, 2, adjacency)
     with pytest.raises(Rejected, match=why):
-        semidefinite_bound(contracted, 2, adjacency, replace(evidence, **changes))
+        replace(evidence, **changes).bound(contracted, 2, adjacency)
 
 
 def test_more_clusters_than_blocks_are_rejected():
     contracted = Geometry.of(np.ones((4, 2))).contracted(np.array([0, 0, 1, 1]))
     for k in (0, 3):
         with pytest.raises(Rejected, match=f"{k} clusters of 2 blocks"):
-            semidefinite_bound(contracted, k, np.zeros((2, 2), bool), zero_evidence(2, k))
+            zero_evidence(2, k).bound(contracted, k, np.zeros((2, 2), bool))
     with pytest.raises(Rejected, match="cannot-links of"):
-        semidefinite_bound(contracted, 1, np.zeros((3, 3), bool), zero_evidence(2, 1))
+        zero_evidence(2, 1).bound(contracted, 1, np.zeros((3, 3), bool))

@@ -1,4 +1,4 @@
-"""Dual values as they are kept in a certificate."""
+"""Dual values of the relaxation as evidence of a certificate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sdpbb.checker.cuts.family import BlockLists
 from sdpbb.checker.cuts.pentagons import Pentagons
 from sdpbb.checker.evidence import Semidefinite
 
-# Entries of N below this part of the largest are left out.
+# Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12
 
 
 def semidefinite_evidence(
     relaxation: Relaxation, dual: DualPoint, precision: DTypeLike = np.float32
 ) -> Semidefinite:
-    """A dual point in the precision asked for: any N >= 0 and any multipliers >= 0 prove something,
-    and where the bound has converged their rounding moves it to second order only.
+    """Return a dual point as evidence, in the precision asked for: any N >= 0 and multipliers >= 0
+    prove something, and where the bound has converged their rounding moves it to second order only.
 
     The checker writes pentagons for the cannot-links of the node. Where those are more than there
     were when a cut was found, its chords are estimated by less, and the difference goes to N.
@@ -52,8 +52,8 @@ def semidefinite_evidence(
 def _estimated_less(
     relaxation: Relaxation, dual: DualPoint, cuts: Cuts
 ) -> NDArray[np.float64] | float:
-    """(m, m) by how much the pentagons of a dual point, with their multipliers, are more than those
-    of a certificate: >= 0 off the cannot-links, as upper estimates are sums of entries of Z."""
+    """The excess (m, m) of the pentagons of a dual point, with their multipliers, over those of a
+    certificate: >= 0 off the cannot-links, as upper estimates are sums of entries of Z."""
     place = checker_cuts.FAMILIES.index(Pentagons)
     pentagons = cuts.families[place]
     if not len(pentagons):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic import sum_down
+from ..fields import ArrayKey
 from ..rejection import Rejected
 from .cliques import Cliques
 from .complements import Complements
@@ -104,15 +105,27 @@ class Cuts:
             first += len(family)
 
 
+def cut_keys(present: Collection[str]) -> list[ArrayKey]:
+    """The arrays of cuts in a file that has the keys `present`, in their order: families that older
+    files do not know may be missing."""
+    return [
+        key
+        for kind in FAMILIES
+        if not kind.IS_OPTIONAL or any(key.name in present for key in kind.KEYS)
+        for key in kind.KEYS
+    ]
+
+
 def count_cuts(shapes: Mapping[str, tuple[int, ...]], m: int) -> int:
     """The number of cuts of m blocks in arrays of these shapes; `Rejected` where these would take
     much memory."""
-    require_moderate(m, shapes.values())
-    return sum(
-        kind.count([shapes[key.name] for key in kind.KEYS])
+    found = [
+        (kind, [shapes[key.name] for key in kind.KEYS])
         for kind in FAMILIES
         if kind.KEYS[0].name in shapes
-    )
+    ]
+    require_moderate(m, itertools.chain.from_iterable(these for _, these in found))
+    return sum(kind.count(these) for kind, these in found)
 
 
 def require_moderate(m: int, shapes: Iterable[tuple[int, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""The lower bound of a node from any dual values of its semidefinite relaxation.
+"""Dual values of the semidefinite relaxation, and the lower bound that any of them prove.
 
 Of a clustering of m blocks with sizes e (n points in all), means c and scatter w inside, let
 Z_ij = 1/|C| where i and j share the cluster C of |C| points, and else 0. Then
@@ -34,40 +34,78 @@ eigenvector.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
-from .evidence import Semidefinite
-from .geometry import Contracted
-from .rejection import Rejected
-from .spectrum import sum_of_smallest
+from ..arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
+from ..cuts import Cuts, count_cuts, cut_keys
+from ..fields import ArrayKey, NumberKey
+from ..geometry import Contracted
+from ..rejection import Rejected
+from ..rules import BlockRules
+from ..spectrum import sum_of_smallest
+from .kind import Evidence, Shapes
 
 Matrix = NDArray[np.float64]
+Floats = NDArray[np.float32] | NDArray[np.float64]
 
 # Dual values beyond this, in units of the largest squared coordinate, prove nothing.
 _LARGEST = 2.0**200
 
 
-def scatter_bound(contracted: Contracted) -> float:
-    """At most the sum of squares of every clustering that keeps the blocks together: what is inside
-    the blocks."""
-    return contracted.for_points(sum_down(contracted.scatter.tolist()))
+@dataclass(frozen=True, eq=False)
+class Semidefinite(Evidence):
+    """Dual values of the semidefinite relaxation of a node of m blocks.
 
-
-def semidefinite_bound(
-    contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
-) -> float:
-    """A number proven to be at most the sum of squares of every clustering of the points into
-    exactly k clusters that keeps the blocks together and adjacent ones apart.
-
-    adjacency : (m, m) symmetric, the cannot-linked pairs of blocks
-
-    Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
+    unit : a power of two; N and multipliers are in this unit of squared length of the data
+    N : (m (m + 1) / 2,) the upper triangle row by row, diagonal included, of a symmetric matrix;
+        >= 0 but for cannot-linked pairs, float32 or float64
+    cuts, multipliers : and their multipliers >= 0, (number of cuts,), float32 or float64
     """
-    return contracted.for_points(dual_bound(contracted, k, adjacency, evidence).bound)
+
+    unit: float
+    N: Floats
+    cuts: Cuts
+    multipliers: Floats
+
+    KIND: ClassVar = "semidefinite"
+
+    @classmethod
+    def keys(cls, present: Collection[str]) -> tuple[NumberKey | ArrayKey, ...]:
+        cuts, reals = cut_keys(present), ("<f8", "<f4")
+        return (NumberKey("unit"), ArrayKey("N", reals), *cuts, ArrayKey("multipliers", reals))
+
+    @classmethod
+    def check_shapes(cls, shapes: Shapes, m: int) -> None:
+        entries = m * (m + 1) // 2
+        if shapes["N"] != (entries,):
+            raise Rejected(f"N should be {entries} numbers, not of shape {shapes['N']}")
+        number = count_cuts(shapes, m)
+        if shapes["multipliers"] != (number,):
+            raise Rejected(f"{number} cuts, but multipliers of shape {shapes['multipliers']}")
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any], k: int) -> Semidefinite:
+        cuts = Cuts.of_arrays(k, values)
+        return cls(values["unit"], values["N"], cuts, values["multipliers"])
+
+    def values(self) -> dict[str, float | NDArray[Any]]:
+        ends = {"multipliers": self.multipliers}
+        return {"unit": self.unit, "N": self.N, **self.cuts.arrays, **ends}
+
+    def bound(
+        self,
+        contracted: Contracted,
+        k: int,
+        adjacency: NDArray[np.bool_],
+        rules: BlockRules = (),
+        share: float = 1.0,
+    ) -> float:
+        return contracted.for_points(dual_bound(contracted, k, adjacency, self).bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +121,7 @@ class DualBound:
 def dual_bound(
     contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
 ) -> DualBound:
-    """The bound for x^, and what comes on top of it; see the module and `semidefinite_bound`."""
+    """The bound for x^, and the dual values N of which every clustering costs its part on top."""
     m, e, across = contracted.m, contracted.sizes, contracted.across
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")

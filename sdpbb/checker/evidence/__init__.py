@@ -1,0 +1,34 @@
+"""Evidence for the bounds of a certificate: a file for each kind, with its values and its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..container import StoredArray
+from .enumerated import Enumerated
+from .kind import Evidence
+from .lagrangian import Lagrangian
+from .scatter import Scatter
+from .semidefinite import Semidefinite
+
+KINDS: tuple[type[Evidence], ...] = (Semidefinite, Lagrangian, Enumerated, Scatter)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Evidence for k clusters whose arrays are still in the file."""
+
+    kind: type[Evidence]
+    k: int
+    values: Mapping[str, float | StoredArray]
+
+    def load(self, m: int) -> Evidence:
+        """The evidence, on m blocks; `Rejected`, before anything is taken from the file, if its
+        arrays are of other shapes."""
+        arrays = {
+            name: value for name, value in self.values.items() if isinstance(value, StoredArray)
+        }
+        self.kind.check_shapes({name: array.shape for name, array in arrays.items()}, m)
+        loaded = {name: array.load() for name, array in arrays.items()}
+        return self.kind.of_values({**self.values, **loaded}, self.k)

@@ -1,0 +1,101 @@
+"""Prices of the blocks of a node, and the lower bound that they prove.
+
+Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of `Contracted`,
+so that a clustering costs
+
+    sum of c(X) = sum of prices + sum of (c(X) - prices(X)) >= sum of prices + k least.
+
+That no cluster is worth less than `least`, but for a margin for rounding, is found out by a search
+(`pricing`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import sum_down
+from ..fields import ArrayKey, NumberKey
+from ..geometry import Contracted
+from ..pricing import MAX_NODES, proven_least
+from ..rejection import Rejected
+from ..rules import BlockRules
+from .kind import Evidence, Shapes
+
+# Prices beyond this prove nothing that is of use, and their sums may overflow.
+_LARGEST = 1e250
+
+
+@dataclass(frozen=True, eq=False)
+class Lagrangian(Evidence):
+    """Prices of the m blocks of a node, and what every cluster is worth at them at least.
+
+    prices : (m,) of any sign, in squared units of the data
+    least : no cluster X of blocks without a cannot-linked pair has c(X) - prices(X) < least
+    """
+
+    prices: NDArray[np.float64]
+    least: float
+
+    KIND: ClassVar = "lagrangian"
+    KEYS: ClassVar = (ArrayKey("prices", ("<f8",)), NumberKey("least"))
+
+    @classmethod
+    def check_shapes(cls, shapes: Shapes, m: int) -> None:
+        if shapes["prices"] != (m,):
+            raise Rejected(f"{shapes['prices'][0]} prices; expected one for each of {m} blocks")
+
+    def bound(
+        self,
+        contracted: Contracted,
+        k: int,
+        adjacency: NDArray[np.bool_],
+        rules: BlockRules = (),
+        share: float = 1.0,
+    ) -> float:
+        prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
+        nodes = int(share * MAX_NODES)
+        proven = proven_least(contracted, adjacency, prices, least, nodes, rules)
+        return contracted.for_points(sum_down([*prices.tolist(), *[proven] * k]))
+
+    def proves_infeasible(
+        self,
+        contracted: Contracted,
+        k: int,
+        adjacency: NDArray[np.bool_],
+        rules: BlockRules = (),
+        share: float = 1.0,
+    ) -> bool:
+        """Whether there is no clustering at all: where all points are in one place every clustering
+        costs 0, so that there is none if the bound of some prices is above 0. No k clusters hold
+        all blocks then, as each holds so much of the prices at most (Farkas).
+
+        Parameters, and `Rejected`, as for `bound`.
+        """
+        m = contracted.m
+        one_place = Contracted(contracted.n, contracted.sizes, np.zeros((m, 1)), np.zeros(m), 0.0)
+        return self.bound(one_place, k, adjacency, rules, share) > 0.0
+
+
+def checked_prices(
+    contracted: Contracted,
+    k: int,
+    adjacency: NDArray[np.bool_],
+    prices: NDArray[np.float64],
+    value: float,
+) -> tuple[NDArray[np.float64], float]:
+    """Prices of the blocks, and a value; `Rejected` if they do not fit or are no numbers."""
+    m = contracted.m
+    prices, value = np.asarray(prices), float(value)
+    if adjacency.shape != (m, m):
+        raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
+    if not 1 <= k <= m:
+        raise Rejected(f"{k} clusters of {m} blocks")
+    if prices.shape != (m,) or prices.dtype != np.float64:
+        raise Rejected(f"prices should be {m} float64, not {prices.dtype} of shape {prices.shape}")
+    if not (np.abs([*prices, value]) <= _LARGEST).all():  # false for nan
+        raise Rejected(f"a price, or a value, is not a number of at most {_LARGEST:g}")
+    return prices, value

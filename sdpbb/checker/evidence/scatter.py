@@ -1,0 +1,41 @@
+"""The bound of the scatter inside blocks, which needs no values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import sum_down
+from ..geometry import Contracted
+from ..rules import BlockRules
+from .kind import Evidence, Shapes
+
+
+@dataclass(frozen=True)
+class Scatter(Evidence):
+    """The sum of squares inside the blocks, which every clustering that keeps them costs."""
+
+    KIND: ClassVar = "scatter"
+
+    @classmethod
+    def check_shapes(cls, shapes: Shapes, m: int) -> None:
+        """Accept it: there are no arrays."""
+
+    def bound(
+        self,
+        contracted: Contracted,
+        k: int,
+        adjacency: NDArray[np.bool_],
+        rules: BlockRules = (),
+        share: float = 1.0,
+    ) -> float:
+        return scatter_bound(contracted)
+
+
+def scatter_bound(contracted: Contracted) -> float:
+    """At most the sum of squares of every clustering that keeps the blocks together: what is inside
+    the blocks."""
+    return contracted.for_points(sum_down(contracted.scatter.tolist()))
