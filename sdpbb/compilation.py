@@ -1,4 +1,4 @@
-"""Compiling the kernels, or loading them from the cache on disk, before the clock matters."""
+"""Compile kernels, or load them from the cache on disk, before timing starts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,14 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heuristics.multi_start import exercise, exercise_wide_components
-from sdpbb.bounds.colgen.bounding import ColgenBounding
-from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.partitioning import cheapest_partition
-from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
-from sdpbb.bounds.sdp import kernels
-from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.bounds.sdp.cuts import SeparationParameters
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.bounds.registry import METHODS, method_class
 from sdpbb.problem import Contraction, Instance, contract
 
 
 def prepare_kernels(
-    on_compile: Callable[[], None], bounding: str = "sdp", begins_with_columns: bool = True
+    on_compile: Callable[[], None], bounding: str = "sdp", needs_all: bool = True
 ) -> None:
     """Make every kernel that a bounding needs ready in this process; calls on_compile first if that
     needs compiling.
@@ -30,68 +21,38 @@ def prepare_kernels(
     Numba keeps compiled kernels in its cache on disk, so they are compiled once per machine and
     version, and loaded in a fraction of a second afterwards.
 
-    begins_with_columns : whether the hybrid bounding is expected to need those of column generation
-        from the beginning. If not, they are loaded when they are needed, but compiled at once. The
-        bounding by columns alone always does
+    needs_all : whether all kernels are expected to be needed. If not, those that the bounding does
+        not begin with are loaded when they are needed, but compiled at once
     """
-    begins_with_columns = begins_with_columns or bounding == "colgen"
-    may_need_columns = bounding != "sdp"
-    are_columns_cached = may_need_columns and _are_columns_cached()
-    is_cached = _is_cached()
-    if not is_cached or (may_need_columns and not are_columns_cached):
+    parts = METHODS[bounding].kernels
+    are_cached = [method_class(part).are_kernels_cached() for part in parts]
+    is_cached = method_class("sdp").are_kernels_cached()  # what holds for it holds for heuristics
+    if not (is_cached and all(are_cached)):
         on_compile()
-    if bounding != "colgen":
-        _exercise_relaxation()
-    if may_need_columns and (begins_with_columns or not are_columns_cached):
-        _exercise_columns()
+    for part, is_part_cached in zip(parts, are_cached, strict=True):
+        if needs_all or part == parts[0] or not is_part_cached:
+            _exercise(part)
     _exercise_heuristics()
     if not is_cached:
         exercise_wide_components(_small())
 
 
-@cache
-def _is_cached() -> bool:
-    """Compiles or loads the smallest kernel: what held for it holds for all."""
-    none = np.empty((0, 3), np.int32)
-    kernels.spread(np.empty(0, np.int64), none, 1, 1, 1)
-    return _hits(kernels.spread)
-
-
-@cache
-def _are_columns_cached() -> bool:
-    """The same of those of column generation."""
-    none = np.empty(0, np.int64)
-    reduced_costs(np.zeros(1, np.int64), none, none, none, np.empty((0, 3), np.int64), none)
-    return _hits(reduced_costs)
-
-
-def _hits(kernel: Callable[..., object]) -> bool:
-    # With NUMBA_DISABLE_JIT there is nothing to compile: kernels are plain functions.
-    stats = getattr(kernel, "stats", None)
-    return stats is None or not stats.cache_misses
-
-
-# What follows calls every kernel with the types that the engine calls it with.
+# Kernels are called with the types that the engine calls them with.
 
 
 def _small() -> Contraction:
-    contraction = contract(Instance(_points(), 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
+    points = np.random.default_rng(0).normal(size=(16, 3))
+    contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
     assert isinstance(contraction, Contraction)
     return contraction
 
 
-def _points() -> NDArray[np.float64]:
-    return np.random.default_rng(0).normal(size=(16, 3))
-
-
 @cache
-def _exercise_relaxation() -> None:
+def _exercise(bounding: str) -> None:
     contraction = _small()
-    parameters = SdpParameters(separation=SeparationParameters(pentagons=PentagonCuts(after=0)))
-    run = SdpBounding(parameters).start(contraction, None)
-    run.advance(np.inf)
-    run.fixings(contraction.total)
-    exercise(contraction, run.affinity())
+    affinity = method_class(bounding).exercise(contraction)
+    if affinity is not None:
+        exercise(contraction, affinity)
 
 
 @cache
@@ -99,26 +60,18 @@ def _exercise_heuristics() -> None:
     exercise(_small())
 
 
-@cache
-def _exercise_columns() -> None:
-    contraction = _small()
-    run = ColgenBounding().start(contraction, None)
-    while not run.advance(contraction.total).stalled:
-        pass
-    columns = Columns.of(contraction, np.tri(16, dtype=bool) & ~np.tri(16, k=-3, dtype=bool))
-    cheapest_partition(contraction, columns, contraction.total)
-
-
 def load_kernels() -> None:
-    """What another process does before its first task: import the engine and make kernels ready."""
+    """Import the engine and make the kernels of the semidefinite bound ready."""
     prepare_kernels(lambda: None)
 
 
 def load_all_kernels() -> None:
-    """The same for column generation too."""
-    prepare_kernels(lambda: None, "hybrid")
+    """Import the engine and make the kernels of all bounding methods ready."""
+    for bounding in METHODS:
+        prepare_kernels(lambda: None, bounding)
 
 
 def warm_up(bounding: str) -> Callable[[], None]:
-    """What another process that bounds in this way does before its first task."""
-    return load_kernels if bounding == "sdp" else load_all_kernels
+    """Return the function, of this module, that another process calls before its first task."""
+    needs_more = METHODS[bounding].kernels != METHODS["sdp"].kernels
+    return load_all_kernels if needs_more else load_kernels

@@ -1,17 +1,16 @@
-"""What of a run fits the memory, found out before anything large is allocated."""
+"""Memory plan of a run: a bounding and workers that fit, chosen before anything is allocated."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from sdpbb.bounds.colgen.bounding import ColgenBounding, is_easy_to_price
-from sdpbb.bounds.hybrid import HybridBounding
-from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.bound import BoundingMethod
+from sdpbb.bounds.registry import Bounding, bounding_method
 from sdpbb.executors.memory import free_mebibytes, resident_mebibytes
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction
-from sdpbb.search.workforce import MOST_BLOCKS
 
 # What a worker process occupies before its first task; and of a node's bounding, the share that
 # this process holds besides while its state is sent to and fro.
@@ -35,53 +34,39 @@ class MemoryPlan:
     is_without_bound: bool = False
 
 
-def bounding_of(parameters: SolverParameters) -> SdpBounding | ColgenBounding | HybridBounding:
-    """What bounds the nodes of a run."""
-    if parameters.bounding == "colgen":
-        return ColgenBounding(parameters.colgen, parameters.sdp)
-    if parameters.bounding == "hybrid":
-        return HybridBounding(parameters.sdp, parameters.colgen, parameters.hybrid)
-    return SdpBounding(parameters.sdp)
-
-
 def memory_plan(
     parameters: SolverParameters, contraction: Contraction, is_resumed: bool
 ) -> MemoryPlan:
-    """Choose what fits: fewer workers before another bounding, columns alone where pricing is easy,
-    and no bound but the scatter inside blocks if nothing else does.
+    """Choose what fits: fewer workers before another bounding, a lighter bounding where there is
+    one that is good for the contraction, and no bound but the scatter inside blocks if nothing else
+    does.
 
     is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
     """
     available = free_mebibytes()
     if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
-    needed = _needed(bounding_of(parameters), contraction)
+    asked = bounding_method(parameters.bounding, parameters)
     candidates = [parameters]
-    easy = is_easy_to_price(contraction, parameters.colgen.centre)
-    if parameters.bounding == "hybrid" and easy and not is_resumed:
-        candidates.append(replace(parameters, bounding="colgen"))
+    lighter = None if is_resumed else asked.lighter(contraction)
+    if lighter is not None:
+        candidates.append(replace(parameters, bounding=cast(Bounding, lighter)))
+    needed = _needed(asked, contraction)
     for candidate in candidates:
-        taken = _needed(bounding_of(candidate), contraction)
+        bounding = bounding_method(candidate.bounding, candidate)
+        taken = _needed(bounding, contraction)
         if taken <= max(available, LITTLE):
-            fitting = _with_workers(candidate, contraction, int(available / taken))
-            return MemoryPlan(fitting, needed, available)
+            is_here = contraction.n_blocks <= bounding.most_blocks_here
+            if not is_here and candidate.dask is None:  # local workers, no more than fit
+                most = max(1, int(available / taken))
+                candidate = replace(candidate, workers=min(candidate.workers, most))
+            return MemoryPlan(candidate, needed, available)
     return MemoryPlan(parameters, needed, available, is_without_bound=True)
 
 
-def _with_workers(
-    parameters: SolverParameters, contraction: Contraction, most: int
-) -> SolverParameters:
-    """No more local workers than fit, where that matters; one in any case."""
-    if contraction.n_blocks <= MOST_BLOCKS or parameters.dask is not None:
-        return parameters
-    return replace(parameters, workers=min(parameters.workers, max(1, most)))
-
-
-def _needed(
-    bounding: SdpBounding | ColgenBounding | HybridBounding, contraction: Contraction
-) -> float:
+def _needed(bounding: BoundingMethod[Any], contraction: Contraction) -> float:
     """MiB that a node takes: in this process, or in another one besides."""
     own = bounding.mebibytes(contraction)
-    if contraction.n_blocks <= MOST_BLOCKS:
+    if contraction.n_blocks <= bounding.most_blocks_here:
         return own
     return WORKER + (1.0 + SENT) * own

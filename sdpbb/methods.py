@@ -16,7 +16,7 @@ from heuristics.method import Heuristic, Soft
 from heuristics.multi_start import MultiStart, exercise_wide_components
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
-from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import load_kernels
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
@@ -25,7 +25,6 @@ from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.search.evaluations import GRACE, LOOK
-from sdpbb.search.workforce import MOST_BLOCKS
 
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
@@ -124,7 +123,7 @@ class _Step:
 
 def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> _Step:
     """Evaluate the bound once more, within so many seconds if that can be foreseen."""
-    end, bounding = time.perf_counter() + seconds, SdpBounding()
+    end, bounding = time.perf_counter() + seconds, bounding_method("sdp")
     is_first = state is None
     run = bounding.start(contraction, None) if is_first else bounding.resume(contraction, state)
     progress = run.advance(cost, lambda: end - time.perf_counter())
@@ -134,13 +133,14 @@ def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> 
 
 def _pool(contraction: Contraction) -> TaskPool:
     """Return a pool of this process, or of another one that can be left behind in a long step."""
-    needed, free = SdpBounding().mebibytes(contraction), free_mebibytes()
+    bounding = bounding_method("sdp")
+    needed, free = bounding.mebibytes(contraction), free_mebibytes()
     if needed > free:
         raise ParameterError(
             f"start = 'sdp': takes about {needed:.0f} MiB for {contraction.n_blocks} blocks, "
             f"{free:.0f} MiB are free; expected 'k-means++'"
         )
-    if contraction.n_blocks > MOST_BLOCKS:
+    if contraction.n_blocks > bounding.most_blocks_here:
         return TaskPool(LocalProcesses(1, load_kernels))
     return TaskPool(SerialExecutor())
 

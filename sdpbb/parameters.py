@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
 
 from heuristics.parameters import HeuristicSchedule
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.registry import METHODS, Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.declaration import Parameters, parameter, wrong
 from sdpbb.search.parameters import SearchParameters
 
-Bounding = Literal["sdp", "colgen", "hybrid"]
-BOUNDINGS: tuple[str, ...] = get_args(Bounding)
+BOUNDINGS = tuple(METHODS)
 LEAST_CERTIFIED_GAP = 1e-9
 """Bounds that others can check lose more to rounding than others."""
 

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sdpbb.bounds.registry import METHODS
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.files import output_problem, shown_path
 from sdpbb.locks import only_writer
@@ -45,10 +46,11 @@ def check_compatibility(
             "soft constraints: only hard ones can be solved exactly; give them as must-links and "
             "cannot-links, or use a heuristic that weighs them (pccc)"
         )
-    if instance.has_constraints_beyond_pairs and parameters.bounding == "sdp":
+    fit = [repr(name) for name, entry in METHODS.items() if entry.keeps_cluster_constraints]
+    if instance.has_constraints_beyond_pairs and repr(parameters.bounding) not in fit:
         raise ParameterError(
-            "bounding = 'sdp': expected 'colgen' or 'hybrid', as there are constraints on clusters "
-            "that are more than cannot-links"
+            f"bounding = {parameters.bounding!r}: expected {' or '.join(fit)}, as there are "
+            "constraints on clusters that are more than cannot-links"
         )
     custom = [c for c in instance.cluster_constraints if not is_built_in(c)]
     if custom and checkpoint is not None:

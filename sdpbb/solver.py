@@ -24,6 +24,7 @@ from sdpbb import conclusion
 from sdpbb.archive import read_header
 from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.certified import CertifiedBounding
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates import certificate_bytes
 from sdpbb.certificates.recorder import Proof, ProofRecorder
 from sdpbb.checkpoint import KIND, CheckpointWriter, FilePath, SavedRun, read_checkpoint
@@ -37,7 +38,7 @@ from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
 from sdpbb.files import new_file_problem, output_problem, replacement, shown_path
 from sdpbb.interruption import interruptible
-from sdpbb.memory_plan import MemoryPlan, bounding_of, memory_plan
+from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import cluster_rules
@@ -68,7 +69,7 @@ from sdpbb.search.reporting import Reporter, Watches
 from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
-from sdpbb.search.workforce import MOST_BLOCKS, MOST_CONIC, Workforce
+from sdpbb.search.workforce import Workforce
 
 # Seconds between two measurements of the memory.
 MEMORY_SECONDS = 0.25
@@ -348,7 +349,9 @@ def _solved(
     if plan.parameters != parameters or plan.is_without_bound:
         observer(_memory_short(plan, n_blocks))
         parameters = writer.parameters = plan.parameters
-    bounding: BoundingMethod[Any] = bounding_of(parameters)
+    bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
+    # Without a bound, no step takes long.
+    has_long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
     if parameters.certify:
         bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
     context = EvaluationContext(
@@ -360,8 +363,7 @@ def _solved(
         seed=parameters.seed,
         is_without_bound=plan.is_without_bound,
     )
-    # Without a bound, no step takes long.
-    workforce = _workforce(parameters, cluster, 0 if plan.is_without_bound else n_blocks)
+    workforce = _workforce(parameters, cluster, has_long_steps)
     reporter = Reporter(observer, limits)
     evaluations = Evaluations(context, limits, workforce, reporter)
     watches = [recorder, reporter, writer] if parameters.certify else [reporter, writer]
@@ -424,7 +426,7 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
 
 
 def _workforce(
-    parameters: SolverParameters, cluster: DaskCluster | None, n_blocks: int
+    parameters: SolverParameters, cluster: DaskCluster | None, has_long_steps: bool
 ) -> Workforce:
     """Return the processes that evaluate nodes. Local ones are started when they are needed."""
     here = TaskPool(SerialExecutor())
@@ -436,7 +438,6 @@ def _workforce(
         return TaskPool(LocalProcesses(parameters.workers, prepare))
 
     several = cluster is not None or parameters.workers > 1
-    has_long_steps = n_blocks > (MOST_BLOCKS if parameters.sdp.solver == "admm" else MOST_CONIC)
     return Workforce(here, others, several, has_long_steps)
 
 

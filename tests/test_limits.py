@@ -11,11 +11,12 @@ import numpy as np
 import psutil
 import pytest
 
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli import ExitCode, main
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
-from sdpbb.memory_plan import SENT, WORKER, bounding_of, memory_plan
+from sdpbb.memory_plan import SENT, WORKER, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
@@ -34,6 +35,7 @@ from tests.trees import (
     Endless,
     Hungry,
     Swelling,
+    bound_by,
     go_over_at_once,
 )
 
@@ -127,7 +129,7 @@ def test_memory_is_measured_once_a_second():
 def test_a_node_that_finds_no_memory_ends_the_run(workers, monkeypatch, tmp_path):
     path = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.memory_plan.SdpBounding", Hungry)
+        bound_by(patch, Hungry)
         result = solve(SMALL, replace(HASTY, workers=workers), checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
     assert result.statistics.root_lower_bound <= result.lower_bound <= SMALL_OPTIMUM
@@ -165,7 +167,7 @@ def test_one_worker_repeats_itself():
 def long_steps(monkeypatch, request):
     """Instances of any size count as large, so that their steps are those of another process."""
     monkeypatch.undo()  # the choice of processes is the run's own
-    monkeypatch.setattr("sdpbb.solver.MOST_BLOCKS", 1)
+    monkeypatch.setattr("sdpbb.bounds.bound.BoundingMethod.most_blocks_here", 1)
     return monkeypatch
 
 
@@ -173,7 +175,7 @@ def long_steps(monkeypatch, request):
 def test_a_step_that_never_ends_is_left_at_the_time_limit(long_steps, workers, tmp_path):
     path = tmp_path / "run"
     with long_steps.context() as patch:
-        patch.setattr("sdpbb.memory_plan.SdpBounding", Endless)
+        bound_by(patch, Endless)
         asked = replace(HASTY, workers=workers, time_limit=3.0)
         result = solve(SMALL, asked, checkpoint=path)
     assert_stopped(result, SMALL, Termination.TIME_LIMIT)
@@ -182,7 +184,7 @@ def test_a_step_that_never_ends_is_left_at_the_time_limit(long_steps, workers, t
 
 
 def test_a_step_that_never_ends_is_left_at_an_interrupt_and_told_of_until_then(long_steps):
-    long_steps.setattr("sdpbb.memory_plan.SdpBounding", Endless)
+    bound_by(long_steps, Endless)
     long_steps.setattr("sdpbb.search.reporting.SILENCE", 0.05)
     interrupt, told = threading.Event(), []
 
@@ -198,7 +200,7 @@ def test_a_step_that_never_ends_is_left_at_an_interrupt_and_told_of_until_then(l
 
 
 def test_a_step_that_takes_ever_more_memory_is_ended(long_steps):
-    long_steps.setattr("sdpbb.memory_plan.SdpBounding", Swelling)
+    bound_by(long_steps, Swelling)
     limit = resident_mebibytes() + 1000.0
     result = solve(SMALL, replace(HASTY, memory_limit=limit))
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
@@ -287,7 +289,9 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
             plan = memory_plan(parameters, contraction, is_resumed=False)
             if plan.is_without_bound:
                 continue
-            taken = WORKER + (1.0 + SENT) * bounding_of(plan.parameters).mebibytes(contraction)
+            taken = WORKER + (1.0 + SENT) * bounding_method(
+                plan.parameters.bounding, plan.parameters
+            ).mebibytes(contraction)
             assert plan.parameters.workers * taken <= free
         assert plan.parameters == parameters
         # What has begun with one bounding goes on with it, or with none.
@@ -299,7 +303,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
 def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
     contraction = contract(Instance(np.random.default_rng(0).normal(size=(700, 2)), 200))
     hybrid, columns = (
-        WORKER + (1.0 + SENT) * bounding_of(SolverParameters(bounding=name)).mebibytes(contraction)
+        WORKER + (1.0 + SENT) * bounding_method(name).mebibytes(contraction)
         for name in ("hybrid", "colgen")
     )
     monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
@@ -311,8 +315,7 @@ def test_a_checkpoint_of_columns_alone_is_of_columns_alone(monkeypatch, tmp_path
     """What memory has decided is what a resumed run goes on with."""
     instance, path = Instance(np.random.default_rng(0).normal(size=(60, 2)), 20), tmp_path / "run"
     hybrid, columns = (
-        bounding_of(SolverParameters(bounding=name)).mebibytes(contract(instance))
-        for name in ("hybrid", "colgen")
+        bounding_method(name).mebibytes(contract(instance)) for name in ("hybrid", "colgen")
     )
     monkeypatch.setattr("sdpbb.memory_plan.LITTLE", 0.0)
     monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)

@@ -38,6 +38,7 @@ from tests.trees import (
     SMALL,
     SMALL_OPTIMUM,
     Broken,
+    bound_by,
     go_over_at_once,
 )
 
@@ -205,7 +206,7 @@ def test_a_checkpoint_is_not_overwritten_by_a_new_run(path):
 
 def test_a_failure_of_a_solver_leaves_a_checkpoint(path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sdpbb.memory_plan.SdpBounding", Broken)
+        bound_by(patch, Broken)
         with pytest.raises(BackendFailure, match="no licence"):
             solve(SMALL, HASTY, checkpoint=path)
     assert read_checkpoint(path).search.statistics.n_nodes == 5  # the last state, not the last due

@@ -44,6 +44,7 @@ from tests.trees import (
     SMALLER,
     SMALLER_OPTIMUM,
     Deadly,
+    bound_by,
     go_over_at_once,
 )
 
@@ -216,7 +217,7 @@ def test_workers_begin_while_this_process_goes_on(monkeypatch):
 
 @pytest.mark.alone
 def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, capsys):
-    monkeypatch.setattr("sdpbb.memory_plan.SdpBounding", Deadly)
+    bound_by(monkeypatch, Deadly)
     events = []
     table = ProgressTable(sys.stdout, "")
     result = solve(

@@ -107,6 +107,11 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         self.sdp = SdpBounding(sdp)
         self.colgen = colgen or ColgenParameters()
         self.hybrid = hybrid or HybridParameters()
+        self.most_blocks_here = self.sdp.most_blocks_here
+
+    def lighter(self, contraction: Contraction) -> str | None:
+        """Return the bounding by columns alone where pricing is easy."""
+        return "colgen" if is_easy_to_price(contraction, self.colgen.centre) else None
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Memory that bounding a node takes at its peak, in MiB, about: that of both kinds."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import warm_up
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
@@ -28,7 +28,6 @@ from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.search.evaluations import GRACE
 from sdpbb.search.events import Observer, ignore
-from sdpbb.search.workforce import MOST_BLOCKS
 from sdpbb.solver import solve
 
 # Seconds between two looks at interrupts while workers are waited for.
@@ -173,8 +172,9 @@ class _Run:
         contraction = contract(catalogue.instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
         # Such steps can only be left in processes that can be ended.
-        self._has_long_steps = contraction.n_blocks > MOST_BLOCKS
-        self._fits = SdpBounding().mebibytes(contraction) <= free_mebibytes()
+        probing = bounding_method("sdp")
+        self._has_long_steps = contraction.n_blocks > probing.most_blocks_here
+        self._fits = probing.mebibytes(contraction) <= free_mebibytes()
         self._free: dict[int, Probe] = {}
         self._solved: dict[int, Solved] = {}
         self._left: list[int] = []

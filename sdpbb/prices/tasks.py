@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.registry import bounding_method
 from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import PriceProof
@@ -87,7 +87,7 @@ def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> 
     # The upper bound is a float, too.
     wanted = ProvenBound(upper * (1.0 + PRECISION))
     with threadpool_limits(1):
-        run = SdpBounding().start(contraction, None)
+        run = bounding_method("sdp").start(contraction, None)
         for _ in range(PROBE_STEPS):
             progress = run.advance(wanted.value, lambda: deadline - time.perf_counter())
             if progress.bound >= wanted:

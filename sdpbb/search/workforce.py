@@ -10,12 +10,9 @@ from sdpbb.executors.pool import Completion, TaskPool
 # started after the first number of seconds, on cores that are idle; the last, which competes with
 # this process, after the second, or when so many nodes are finished and there is work for two.
 ALONE, ALONE_LAST, ALONE_NODES = 0.4, 2.0, 3
-# Steps of a bound on more blocks than this, or seen to take longer than so many seconds, are the
-# work of another process, which can be left behind in the middle of one: no step of LAPACK's and
-# no integer programme can be left otherwise. A step on 500 blocks takes a sixth of a second.
-MOST_BLOCKS, LONGEST_STEP = 600, 1.0
-# The same of the rounds of a conic solver: one takes 2 seconds for 40 blocks.
-MOST_CONIC = 30
+# Steps that were seen to take longer than so many seconds are the work of another process, which
+# can be left behind in the middle of one.
+LONGEST_STEP = 1.0
 
 
 class Workforce:

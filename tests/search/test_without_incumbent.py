@@ -113,8 +113,8 @@ class SeeingRun(BlindRun):
 
 
 def use(monkeypatch, bounding):
-    monkeypatch.setattr("sdpbb.memory_plan.bounding_of", lambda parameters: bounding)
-    monkeypatch.setattr("sdpbb.solver.bounding_of", lambda parameters: bounding)
+    for room in ("memory_plan", "solver"):
+        monkeypatch.setattr(f"sdpbb.{room}.bounding_method", lambda name, parameters: bounding)
 
 
 class EvenSpread(ClusterConstraint):

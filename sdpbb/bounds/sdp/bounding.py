@@ -10,18 +10,25 @@ from numpy.typing import NDArray
 
 from sdpbb.backends.conic import require
 from sdpbb.bounds.bound import BoundingMethod, matrices_mebibytes
+from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
+from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.cache_folder import was_cached
 from sdpbb.problem import Contraction
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
 # its bound.
 MATRICES = 14
+# Rounds of a conic solver on more blocks are the work of another process: one takes 2 seconds for
+# 40 blocks.
+MOST_CONIC = 30
 
 
 class SdpBounding(BoundingMethod[SdpWarmStart]):
@@ -37,11 +44,25 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         self._run: type[AdmmRun] | type[ConicRun] = AdmmRun
         if self.parameters.solver != "admm":
             require(self.parameters.solver)
-            self._run = ConicRun
+            self._run, self.most_blocks_here = ConicRun, MOST_CONIC
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Memory that bounding a node takes at its peak, in MiB, about."""
         return matrices_mebibytes(MATRICES, contraction.n_blocks)
+
+    @staticmethod
+    def are_kernels_cached() -> bool:
+        none = np.empty((0, 3), np.int32)
+        kernels.spread(np.empty(0, np.int64), none, 1, 1, 1)
+        return was_cached(kernels.spread)
+
+    @staticmethod
+    def exercise(contraction: Contraction) -> NDArray[np.float64]:
+        families = SeparationParameters(pentagons=PentagonCuts(after=0))
+        run = AdmmRun(contraction, SdpParameters(separation=families))
+        run.advance(np.inf)
+        run.fixings(contraction.total)
+        return run.affinity()
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
         """Dual values in single precision, then in double precision; other evidence as it is."""

@@ -1,0 +1,75 @@
+"""Bounding methods by name. Light: a method is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.bound import BoundingMethod
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A bounding method: where it is, and what is known of it before it is imported.
+
+    summary : what bounds come from
+    parameters : the fields of the parameters of a run that its constructor takes, in order
+    kernels : the methods whose compiled loops it calls, those that it begins with first
+    keeps_cluster_constraints : whether it takes constraints on clusters that are more than
+        cannot-links
+    """
+
+    module: str
+    class_name: str
+    summary: str
+    parameters: tuple[str, ...]
+    kernels: tuple[str, ...]
+    keeps_cluster_constraints: bool = True
+
+
+Bounding = Literal["sdp", "colgen", "hybrid"]
+"""The names of the methods."""
+
+METHODS: Mapping[str, Entry] = {
+    "sdp": Entry(
+        "sdpbb.bounds.sdp.bounding",
+        "SdpBounding",
+        "the semidefinite relaxation",
+        parameters=("sdp",),
+        kernels=("sdp",),
+        keeps_cluster_constraints=False,
+    ),
+    "colgen": Entry(
+        "sdpbb.bounds.colgen.bounding",
+        "ColgenBounding",
+        "column generation, for many small clusters",
+        parameters=("colgen", "sdp"),
+        kernels=("colgen",),
+    ),
+    "hybrid": Entry(
+        "sdpbb.bounds.hybrid",
+        "HybridBounding",
+        "both, each where it is the better one",
+        parameters=("sdp", "colgen", "hybrid"),
+        kernels=("sdp", "colgen"),
+    ),
+}
+
+
+def method_class(name: str) -> type[BoundingMethod[Any]]:
+    """Return the class of a method."""
+    entry = METHODS[name]
+    found: type[BoundingMethod[Any]] = getattr(import_module(entry.module), entry.class_name)
+    return found
+
+
+def bounding_method(name: str, parameters: Any = None) -> BoundingMethod[Any]:
+    """Return a method.
+
+    parameters : of a run (`SolverParameters`), from which it takes its own; None for the defaults
+    """
+    fields = () if parameters is None else METHODS[name].parameters
+    return method_class(name)(*(getattr(parameters, field) for field in fields))
