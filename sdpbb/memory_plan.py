@@ -12,8 +12,8 @@ from sdpbb.executors.memory import free_mebibytes, resident_mebibytes
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction
 
-# What a worker process occupies before its first task; and of a node's bounding, the share that
-# this process holds besides while its state is sent to and fro.
+# MiB of a worker process before its first task; and the share of a node's bounding that this
+# process holds besides while its state is sent to and fro.
 WORKER, SENT = 250.0, 0.35
 # MiB that are not planned for: the limit is looked at while the run lasts.
 LITTLE = 128.0
@@ -21,7 +21,7 @@ LITTLE = 128.0
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a run does in the memory that it has.
+    """Bounding and workers of a run that fit the memory.
 
     parameters : as asked for, but with a bounding and a number of workers that fit
     needed, available : MiB that bounding a node as asked for would take, and that there are
@@ -65,7 +65,7 @@ def memory_plan(
 
 
 def _needed(bounding: BoundingMethod[Any], contraction: Contraction) -> float:
-    """MiB that a node takes: in this process, or in another one besides."""
+    """Return the MiB that a node takes: in this process, or in another one besides."""
     own = bounding.mebibytes(contraction)
     if contraction.n_blocks <= bounding.most_blocks_here:
         return own

@@ -1,4 +1,4 @@
-"""Nested values in one file, without pickle: what a run leaves behind to be continued from.
+"""Archives: nested values in one file, without pickle. Checkpoints are archives.
 
     write_archive(path, "checkpoint", value)
     value = read_archive(path, "checkpoint")
@@ -10,9 +10,8 @@ array that is in several places of a value (itself, not its equal) is stored onc
 after reading.
 
     stored.py                the registry of dataclasses and enums
-    file.py                  the file: its head, its checksums, and all that can be wrong with it
-    items.py                 how values are a JSON document and a list of arrays
-    encoder.py, decoder.py   to them, and back
+    file.py                  the file: header, document, arrays and checksums
+    encoder.py, decoder.py   values as a JSON document and a list of arrays, and back
 """
 
 from sdpbb.archive.file import ArchiveHeader, read_archive, read_header, write_archive

@@ -1,4 +1,4 @@
-"""Values put together again; see `sdpbb.archive.items`."""
+"""Decoder of archives: nested values from a document and arrays; see `sdpbb.archive.encoder`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.items import is_plain, shown
+from sdpbb.archive.encoder import is_plain, shown
 from sdpbb.archive.stored import TYPES, fields, has_own_state
 from sdpbb.errors import ArchiveError
 
@@ -22,7 +22,7 @@ _LENGTHS = range(2**63)
 
 
 class Decoder:
-    """Puts a value together again.
+    """A value from a document and arrays.
 
     Use: `Decoder(document)`, `blank_arrays`, which the caller fills, `value`. Nothing is called but
     the registered types, by the names of their fields, or their `__setstate__`, and no more memory
@@ -53,7 +53,7 @@ class Decoder:
                 )
 
     def blank_arrays(self, n_bytes: int) -> Iterator[NDArray]:
-        """The arrays, their contents to be filled in, one after the other; n_bytes altogether."""
+        """Yield the arrays, of n_bytes altogether, for their contents to be filled in."""
         sizes = []
         for dtype, shape, order in self._described:
             counts = all(type(length) is int and length in _LENGTHS for length in shape)
@@ -69,7 +69,7 @@ class Decoder:
                 raise _malformed() from None
 
     def value(self, arrays: list[NDArray]) -> Any:
-        """The value, with the given arrays in it."""
+        """Return the value, with the given arrays in it."""
         self._arrays = arrays
         self._values: list[Any] = []
         makers: dict[str, Callable[..., Any]] = {
@@ -131,7 +131,7 @@ class Decoder:
 
 @contextmanager
 def _validation(name: str) -> Iterator[None]:
-    """Turn whatever validation makes of values that it was never meant for into one error."""
+    """Context manager: any error of a constructor becomes an ArchiveError that names the type."""
     try:
         yield
     except MemoryError:

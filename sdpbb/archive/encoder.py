@@ -1,4 +1,24 @@
-"""Values taken apart; see `sdpbb.archive.items`."""
+"""Encoder of archives: nested values as a JSON document and a list of arrays.
+
+The document is
+
+    {"types":  {name of a dataclass: [its fields]},
+     "arrays": [[dtype, shape, order], ...],
+     "items":  [item, ...],
+     "value":  slot}
+
+A slot is null, true, false, an integer of 64 bits, a finite float, a string, or [i] for item i. An
+item is a list that begins with a word:
+
+    "tuple", slot ...           "array", position in "arrays"
+    "list", slot ...            "scalar", dtype, its bytes in hexadecimal
+    "dict", key, slot ...       "int", hexadecimal
+    "enum", type, member        "float", its bytes (big-endian) in hexadecimal
+    "object", type, slot ...    in the order of the type's fields
+    "state", type, slot         what its __getstate__ returned
+
+and refers only to items before it, so that reading needs no recursion and nothing holds itself.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +31,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.items import INLINE, is_plain, order_of, shown
 from sdpbb.archive.stored import TYPES, fields, has_own_state
+
+# Types of numbers that are the same on all machines, as a long double is not.
+_CODES = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+_DTYPES = frozenset(np.dtype(order + code).str for order in "<>" for code in _CODES)
+INLINE = range(-(2**63), 2**63)
 
 
 class Encoder:
-    """Takes a value apart.
+    """A value as a document and a list of arrays.
 
     Raises
     ------
@@ -121,3 +145,27 @@ def _unsupported(value: Any, expected: str) -> TypeError:
         f"an archive cannot hold {shown(repr(value))}, a {kind.__module__}.{kind.__qualname__}; "
         f"expected {expected}"
     )
+
+
+def is_plain(dtype: Any) -> bool:
+    """Return whether dtype is the string (`np.dtype.str`) of a type of arrays that archives
+    hold."""
+    return type(dtype) is str and dtype in _DTYPES
+
+
+def order_of(array: NDArray) -> str:
+    """Return the order that an array is stored in."""
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+
+
+def contiguous_bytes(array: NDArray) -> memoryview:
+    """Return the bytes of an array in its order: a view if it is contiguous, else a copy."""
+    straight = array.T if order_of(array) == "F" else array
+    return np.ascontiguousarray(straight).reshape(-1).view(np.uint8).data
+
+
+def shown(text: str) -> str:
+    """Return text on one line, and of bounded length."""
+    line = " ".join(text.split())
+    line = line if line.isprintable() else ascii(line)
+    return line if len(line) <= 200 else f"{line[:197]}..."

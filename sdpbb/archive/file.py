@@ -1,8 +1,8 @@
-"""The file around the values: its head, its checksums, and all that can be wrong with it.
+"""Archive files: header, document, arrays and checksums.
 
     sdpbb-archive 1                                    the format's version
     {"kind": ..., "sdpbb": ..., "document": ..., "arrays": ...}
-    document                                           see `sdpbb.archive.items`
+    document                                           see `sdpbb.archive.encoder`
     CRC-32 of everything so far, 4 bytes
     arrays                                             one after the other, uncompressed
     CRC-32 of everything but itself and the other, 4 bytes
@@ -31,8 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from sdpbb.archive.decoder import Decoder
-from sdpbb.archive.encoder import Encoder
-from sdpbb.archive.items import contiguous_bytes
+from sdpbb.archive.encoder import Encoder, contiguous_bytes
 from sdpbb.errors import ArchiveError
 from sdpbb.files import name_problem, replacement, shown_path
 from sdpbb.version import installed_version
@@ -49,7 +48,7 @@ _HEAD = {"kind": str, "sdpbb": str, "document": int, "arrays": int}
 
 @dataclass(frozen=True)
 class ArchiveHeader:
-    """What an archive says of itself.
+    """Header of an archive.
 
     kind : what it is, as its writer called it
     version : of the sdpbb that wrote it
@@ -97,7 +96,7 @@ def read_archive(
     kind: str,
     accept: Callable[[ArchiveHeader], None] | None = None,
 ) -> Any:
-    """The value in an archive of a kind.
+    """Return the value in an archive of a kind.
 
     accept : is called with the header before anything is made of the contents, and raises an error
         if the version is not to its liking (the file's name is put before that of an ArchiveError).
@@ -138,7 +137,7 @@ def read_archive(
 
 
 def read_header(path: FilePath, kind: str) -> ArchiveHeader:
-    """The header of an archive of a kind; of the rest only the length is checked.
+    """Return the header of an archive of a kind; of the rest only the length is checked.
 
     Raises
     ------
@@ -151,7 +150,7 @@ def read_header(path: FilePath, kind: str) -> ArchiveHeader:
 
 @contextmanager
 def _opened(path: FilePath, kind: str) -> Iterator[BufferedReader]:
-    """The file, and its name before the message of every ArchiveError of the block."""
+    """Context manager: the open file; its name is put before the message of every ArchiveError."""
     if problem := name_problem(path):
         raise ArchiveError(problem)
     name, expected = shown_path(path), f"expected an sdpbb {kind}"
@@ -174,7 +173,7 @@ def _opened(path: FilePath, kind: str) -> Iterator[BufferedReader]:
 
 
 def _read_head(file: BufferedReader, kind: str) -> tuple[ArchiveHeader, bytes, int, int]:
-    """The header, the document, the checksum of all so far, and the length of the arrays."""
+    """Return the header, the document, the checksum of all so far, and the length of the arrays."""
     size = os.fstat(file.fileno()).st_size
     if size == 0:
         raise ArchiveError(f"the file is empty; expected an sdpbb {kind}")

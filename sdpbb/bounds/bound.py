@@ -39,15 +39,15 @@ class ProvenBound:
             raise ValueError("a bound that is not a number proves nothing")
 
     def bare(self) -> ProvenBound:
-        """The same bound without its evidence, as nodes and states keep it."""
+        """Return the same bound without its evidence, as nodes and states keep it."""
         return self if self.evidence is None else ProvenBound(self.value)
 
 
 def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
-    """Memory of so many matrices over the blocks in double precision, and of what grows with the
-    blocks besides (cuts, columns), in MiB. Peaks measured at 1,000 and 2,000 blocks: 153 and 470 of
-    the semidefinite bound, 160 of the hybrid one at 1,000; 44, 75 and at 3,000 blocks 119 of
-    columns."""
+    """Return the memory of so many matrices over the blocks in double precision, and of what grows
+    with the blocks besides (cuts, columns), in MiB. Peaks measured at 1,000 and 2,000 blocks: 153
+    and 470 of the semidefinite bound, 160 of the hybrid one at 1,000; 44, 75 and at 3,000 blocks
+    119 of columns."""
     return 20.0 + 0.04 * n_blocks + n_matrices * 8.0 * n_blocks**2 / 2**20
 
 
@@ -79,7 +79,7 @@ SecondsLeft = Callable[[], float]
 
 
 def endless() -> float:
-    """The seconds left where time is not limited."""
+    """Return the seconds left where time is not limited."""
     return math.inf
 
 
@@ -96,19 +96,19 @@ class BoundRun(Protocol[Warm_co]):
         far as that can be foreseen."""
 
     def affinity(self) -> NDArray[np.float64]:
-        """(m, m) the relaxation's approximate solution Z, about 1/|C| for two blocks that share a
-        cluster C and 0 otherwise, Z @ sizes = 1. It steers heuristics and branching."""
+        """Return the relaxation's approximate solution Z (m, m), about 1/|C| for two blocks that
+        share a cluster C and 0 otherwise, Z @ sizes = 1. It steers heuristics and branching."""
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """Labels (m,) of the blocks of the cheapest clustering that bounding itself has met, if
-        any: exactly the clusters 0..k-1, all constraints kept."""
+        """Return labels (m,) of the blocks of the cheapest clustering that bounding itself has met,
+        if any: exactly the clusters 0..k-1, all constraints kept."""
 
     def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
-        """Pairs of blocks, (p, 2) and (q, 2), that share a cluster, or do not, in every clustering
-        of the node that costs less than the cutoff."""
+        """Return pairs of blocks, (p, 2) and (q, 2), that share a cluster, or do not, in every
+        clustering of the node that costs less than the cutoff."""
 
     def warm_start(self) -> Warm_co:
-        """The warm start of a child of the node; picklable."""
+        """Return the warm start of a child of the node; picklable."""
 
     @property
     def state(self) -> Any:
@@ -144,7 +144,7 @@ class BoundingMethod(ABC, Generic[WarmStart]):
 
     @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:
-        """Memory that bounding a node takes at its peak, in MiB, about."""
+        """Return the memory that bounding a node takes at its peak, in MiB, about."""
 
     def lighter(self, contraction: Contraction) -> str | None:
         """Return the name of a method for where this one does not fit the memory, if there is one
@@ -164,10 +164,10 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         return None
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Evidence of one of the method's bounds as the checker reads it: the shortest first, and
-        longer ones that may prove more."""
+        """Yield evidence of one of the method's bounds as the checker reads it: the shortest first,
+        and longer ones that may prove more."""
         yield evidence
 
     def is_quickly_checked(self, evidence: Any) -> bool:
-        """Whether checking the evidence takes no search."""
+        """Return whether checking the evidence takes no search."""
         return False

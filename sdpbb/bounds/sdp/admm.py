@@ -104,7 +104,7 @@ class Admm:
         self._refresh()
 
     def iterate(self) -> None:
-        """One iteration."""
+        """Do one iteration."""
         p, state = self.parameters, self.state
         residual = max(state.primal_residual, state.dual_residual)
         M = self._M

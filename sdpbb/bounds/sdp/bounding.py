@@ -47,7 +47,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
             self._run, self.most_blocks_here = ConicRun, MOST_CONIC
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Memory that bounding a node takes at its peak, in MiB, about."""
+        """Return the memory that bounding a node takes at its peak, in MiB, about."""
         return matrices_mebibytes(MATRICES, contraction.n_blocks)
 
     @staticmethod
@@ -65,7 +65,8 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         return run.affinity()
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Dual values in single precision, then in double precision; other evidence as it is."""
+        """Yield dual values in single precision, then in double precision; other evidence as it
+        is."""
         if not isinstance(evidence, DualPoint):
             yield evidence
             return

@@ -151,7 +151,7 @@ class ConicRun(RelaxationRun):
                 return
 
     def _next_cuts(self, Z: NDArray[np.float64], dual: DualPoint) -> bool:
-        """Drop the cuts that are not needed and add violated ones; whether there are any."""
+        """Drop the cuts that are not needed and add violated ones; return whether there are any."""
         relaxation, conic = self.relaxation, self.parameters.conic
         diagonal = np.maximum(np.diag(Z), 0.0)
         small = ZERO * np.minimum(diagonal[:, None], diagonal)
@@ -171,7 +171,7 @@ class ConicRun(RelaxationRun):
 def solve_relaxation(
     relaxation: Relaxation, cuts: CutSet, solver: ConicSolver
 ) -> tuple[ConicSolution, DualPoint]:
-    """Solve a relaxation with these cuts by a conic solver: what it says, and its dual values.
+    """Solve a relaxation with these cuts by a conic solver; return its solution and dual values.
 
     Both are in units of the relaxation: by the solver's word (which proves nothing) the bound is
     total - scale * value.
@@ -198,7 +198,7 @@ def solve_relaxation(
 def violated_cuts(
     relaxation: Relaxation, Z: NDArray[np.float64], parameters: SeparationParameters
 ) -> CutSet:
-    """The most violated cuts at Z; those of costly families where there are no others."""
+    """Return the most violated cuts at Z; those of costly families where there are no others."""
     roots = 1.0 / relaxation.inverse_roots
     Y = roots[:, None] * Z * roots
     cuts = separate(relaxation, Y, (each for each in parameters.families if not each.is_costly))
@@ -208,7 +208,7 @@ def violated_cuts(
 
 
 def _sum(first: DualPoint, second: DualPoint) -> DualPoint:
-    """The sum of two dual points, each cut once."""
+    """Return the sum of two dual points, each cut once."""
     both = np.concatenate([first.multipliers, second.multipliers])
     m = len(first.N)
     return DualPoint(first.N + second.N, first.cuts + second.cuts, both).merged(np.arange(m), m)

@@ -32,7 +32,7 @@ LEAST_GAIN = 0.1
 def pairs_apart(
     relaxation: Relaxation, dual: DualPoint, bound: ProvenBound, cutoff: float
 ) -> NDArray[np.intp]:
-    """The pairs of blocks that share a cluster in no clustering that costs less than cutoff.
+    """Return the pairs of blocks that share a cluster in no clustering that costs less than cutoff.
 
     dual, bound : dual values and `safe_bound` of them, for this relaxation
 
@@ -74,7 +74,7 @@ def pairs_together(
     cutoff: float,
     candidates: Pairs,
 ) -> Pairs:
-    """The candidates that share a cluster in every clustering that costs less than cutoff.
+    """Return the candidates that share a cluster in every clustering that costs less than cutoff.
 
     state : of the method on this relaxation
     candidates : (c, 2) pairs of blocks that are not cannot-linked
@@ -131,7 +131,7 @@ def _proven_together(
 
 
 def _between(start: DualPoint, end: DualPoint, step: float) -> DualPoint:
-    """Dual values of the same cuts, a part of the way from one point to another."""
+    """Return dual values of the same cuts, a part of the way from one point to another."""
     return DualPoint(
         start.N + step * (end.N - start.N),
         start.cuts,
@@ -140,9 +140,9 @@ def _between(start: DualPoint, end: DualPoint, step: float) -> DualPoint:
 
 
 def tied_pairs(relaxation: Relaxation, Z: NDArray[np.float64]) -> Pairs:
-    """Candidates for `pairs_together`, the most promising ones first: each block that shares almost
-    all of its cluster with a larger one (i, j), by what it would cost to move one of the two to
-    the best other cluster. Z : (m, m) affinity of the method's iterate."""
+    """Return candidates for `pairs_together`, the most promising first: each block that shares
+    almost all of its cluster with a larger one (i, j), by what it would cost to move one of the two
+    to the best other cluster. Z : (m, m) affinity of the method's iterate."""
     e, diagonal = relaxation.sizes, np.diag(Z)
     head = np.full(len(e), -1)
     for i in np.argsort(-e, kind="stable"):
@@ -156,8 +156,8 @@ def tied_pairs(relaxation: Relaxation, Z: NDArray[np.float64]) -> Pairs:
 
 
 def _moving_costs(relaxation: Relaxation, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(m,) about what it costs to move each block alone to another cluster; the clusters are the
-    rows of Z: of 1/Z_hh points, around the mean with the weights e_j Z_hj."""
+    """Return (m,) estimates of the cost of moving each block alone to another cluster; the clusters
+    are the rows of Z: of 1/Z_hh points, around the mean with the weights e_j Z_hj."""
     e, r = relaxation.sizes, relaxation.inverse_roots
     gram = r[:, None] * relaxation.K * r
     diagonal = np.maximum(np.diag(Z), 1e-3 / relaxation.n)
@@ -175,7 +175,7 @@ def _moving_costs(relaxation: Relaxation, Z: NDArray[np.float64]) -> NDArray[np.
 
 
 def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
-    """The pairs of blocks, (p, 2) with i < j, whose distance alone keeps them apart in every
+    """Return the pairs of blocks, (p, 2) with i < j, whose distance alone keeps them apart in every
     clustering that costs less than cutoff.
 
     A cluster that holds i and j costs at least as much as the two of them, and so a clustering at

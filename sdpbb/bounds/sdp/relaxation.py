@@ -51,7 +51,7 @@ class Relaxation:
 
     @classmethod
     def of(cls, contraction: Contraction) -> Relaxation:
-        """The relaxation of a contracted instance."""
+        """Return the relaxation of a contracted instance."""
         e = contraction.sizes
         unit = _typical_length(contraction)
         factor = np.sqrt(e)[:, None] * contraction.means / unit
@@ -71,7 +71,7 @@ class Relaxation:
 
     @property
     def m(self) -> int:
-        """The number of blocks."""
+        """Number of blocks."""
         return len(self.sizes)
 
     @cached_property
@@ -120,15 +120,15 @@ class Relaxation:
         return np.asarray(M - product - product.T)
 
     def to_affinity(self, Y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Z = D^-1/2 Y D^-1/2."""
+        """Return Z = D^-1/2 Y D^-1/2."""
         r = self.inverse_roots
         return r[:, None] * Y * r
 
 
 def _typical_length(contraction: Contraction) -> float:
-    """The length in which K has Frobenius norm 1 once outliers are pulled in. One of them would
-    otherwise leave the rest of the data no digits to be seen by; and as it moves the mean as well,
-    lengths are taken from the median."""
+    """Return the length in which K has Frobenius norm 1 once outliers are pulled in. One of them
+    would otherwise leave the rest of the data no digits to be seen by; and as it moves the mean as
+    well, lengths are taken from the median."""
     centred = contraction.means - np.median(contraction.means, axis=0)
     rows = np.sqrt(contraction.sizes)[:, None] * centred
     longest = float(np.abs(rows).max(initial=0.0))

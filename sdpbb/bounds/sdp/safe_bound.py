@@ -32,7 +32,8 @@ class DualPoint:
     multipliers: NDArray[np.float64]
 
     def merged(self, block_of: NDArray[np.intp], m: int) -> DualPoint:
-        """The dual point of a child of m blocks in which block i is part of block block_of[i].
+        """Return the dual point of a child of m blocks in which block i is part of block
+        block_of[i].
 
         With E the merging, Z_old = E' Z_new E, so <N, Z_old> = <E N E', Z_new>: entries add up.
         Its bound for the child is at least the bound for the parent. Cuts that have become equal
@@ -48,12 +49,12 @@ class DualPoint:
         return DualPoint(E @ self.N @ E.T, cuts.select(first[has_terms]), multipliers[has_terms])
 
     def scaled(self, factor: float) -> DualPoint:
-        """The same dual values in units that are 1/factor of the present ones."""
+        """Return the same dual values in units that are 1/factor of the present ones."""
         return DualPoint(self.N * factor, self.cuts, self.multipliers * factor)
 
 
 def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
-    """The value of the dual function at a dual point, less a margin for rounding.
+    """Return the value of the dual function at a dual point, less a margin for rounding.
 
     For N >= 0 (free on cannot-links), multipliers t >= 0 of valid inequalities <B_c, Y> >= b_c and
     S = -K - N - sum_c t_c B_c,
@@ -98,13 +99,13 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
 
 
 def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
-    """(m, m) the N that `safe_bound` uses: symmetric, and >= 0 off the cannot-links."""
+    """Return the N (m, m) that `safe_bound` uses: symmetric, and >= 0 off the cannot-links."""
     N = np.where(relaxation.forbidden, dual.N, np.maximum(dual.N, 0.0))
     return 0.5 * (N + N.T)
 
 
 def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """The `count` smallest eigenvalues of a symmetric matrix, by LAPACK."""
+    """Return the `count` smallest eigenvalues of a symmetric matrix, by LAPACK."""
     if count == 0:
         return np.empty(0)
     return eigh(
@@ -120,7 +121,7 @@ def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float
 def _restricted(
     S: NDArray[np.float64], u: NDArray[np.float64], Su: NDArray[np.float64], uSu: float
 ) -> NDArray[np.float64]:
-    """P S P for P = I - u u', with the eigenvalue of u moved above all others."""
+    """Return P S P for P = I - u u', with the eigenvalue of u moved above all others."""
     shift = float(np.linalg.norm(S))  # no eigenvalue of S is above its Frobenius norm
     a = Su - (0.5 * (uSu + shift)) * u
     outer = np.outer(u, a)
@@ -132,7 +133,7 @@ def _restricted(
 def cut_sums(
     cuts: CutSet, t: NDArray[np.float64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(m, m) sum_c t_c B_c in the coordinates of Z, and the same of absolute values."""
+    """Return sum_c t_c B_c (m, m) in the coordinates of Z, and the same of absolute values."""
     weight = cuts.coefficient * t[cuts.owner]
     off = cuts.row != cuts.column
     weight[off] *= 0.5

@@ -13,8 +13,8 @@ from sdpbb.bounds.sdp.parameters import SpectrumParameters
 
 
 def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> float:
-    """The tau with sum of min(max(values - tau, 0), cap) = total, for values in descending order
-    and 0 < total <= cap len(values).
+    """Return the tau with sum of min(max(values - tau, 0), cap) = total, for values in descending
+    order and 0 < total <= cap len(values).
 
     values may be the head of a longer list: the threshold is that of the whole list if it is above
     the last value given.
@@ -52,7 +52,7 @@ class SpectrumState:
 
 
 class SpectralProjector:
-    """Projects symmetric matrices onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
+    """Projection of symmetric matrices onto {u u' + R : 0 <= R <= cap I, R u = 0, tr R = trace}.
 
     The eigenvalues of P M P on the complement of the unit vector u are projected onto a capped
     simplex; only the pairs above its threshold enter R. Consecutive matrices are close to each

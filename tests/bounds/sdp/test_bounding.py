@@ -112,7 +112,7 @@ def test_violation_disappears(instance):
     advanced(run, 60)
     roots = np.sqrt(contraction.sizes)
     Y = roots[:, None] * run.affinity() * roots
-    cuts = separate(relaxation, Y, parameters.separation)
+    cuts = separate(relaxation, Y, parameters.separation.families)
     violation = cuts.rhs - cuts.values(run.affinity())
     assert violation.max(initial=0.0) < 1e-3 * run.affinity().max()
 
