@@ -1,4 +1,4 @@
-"""What a person or a program reads of a run: the live table, the summary, the JSON."""
+"""Reports of a run: progress table, summary, JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sdpbb.search.events import (
     Started,
     WorkerLost,
 )
-from sdpbb.values import json_text, percent_up, rounded_down
+from sdpbb.values import counted, json_text, percent_up, rounded_down
 from sdpbb.version import installed_version
 
 # Seconds between two lines that tell of no new clustering.
@@ -69,7 +69,7 @@ class ProgressTable:
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
-                self._write(_opening(event, self._version))
+                self._write(_header(event, self._version))
             case Compiling():
                 self._write("Compiling kernels: once per machine and version")
             case MemoryShort():
@@ -77,7 +77,9 @@ class ProgressTable:
             case Progress():
                 self._progress(event)
             case WorkerLost(node):
-                self._write(f"node {node} ended its worker twice: it keeps its parent's bound")
+                self._write(
+                    f"node {node}: worker crashed twice; node abandoned with its parent's bound"
+                )
             case CheckpointFailed():
                 self._write(checkpoint_failure(event))
             case CertificateWritten(path, n_bytes):
@@ -103,21 +105,20 @@ class ProgressTable:
 
 
 def memory_shortage(short: MemoryShort) -> str:
-    """In one line, what is done where bounding as asked for does not fit the memory."""
-    workers = f"{short.workers} worker{'s' if short.workers > 1 else ''}"
+    """Return one line: what is done where the chosen bounding does not fit the memory."""
     instead = {
         None: "clusterings are looked for, and no bound is computed but the scatter inside blocks, "
         "and for a certificate none at all",
         "colgen": "bounding by column generation alone",
-    }.get(short.bounding, f"with {workers}")
+    }.get(short.bounding, f"with {counted(short.workers, 'worker')}")
     return (
-        f"memory: a node of {short.n_blocks} blocks takes about {short.needed:.0f} MiB, "
+        f"memory: a node of {counted(short.n_blocks, 'block')} takes about {short.needed:.0f} MiB, "
         f"{max(0.0, short.available):.0f} MiB are free: {instead}"
     )
 
 
 def checkpoint_failure(failed: CheckpointFailed) -> str:
-    """In one line, what it means that a checkpoint could not be written."""
+    """Return one line: the checkpoint that could not be written, and what its file holds."""
     name, written = shown_path(failed.path), failed.written
     there = "is not there" if written is None else f"holds the run as it was after {written:.1f} s"
     then = "" if failed.finished else "; it is tried again"
@@ -125,7 +126,7 @@ def checkpoint_failure(failed: CheckpointFailed) -> str:
 
 
 def progress_line(progress: Progress) -> str:
-    """One row of the table under HEADING."""
+    """Return one row of the table under HEADING."""
     letter = SOURCES.get(progress.source, OTHER_SOURCE) if progress.source else " "
     return (
         f"{letter} {progress.n_nodes:7d} {progress.n_open:6d} {_lower(progress.lower):>14} "
@@ -135,7 +136,7 @@ def progress_line(progress: Progress) -> str:
 
 
 def summary(result: Result) -> str:
-    """What is proven and what it took, in words and numbers, over several lines."""
+    """Return the summary of a result: what is proven, and what it took, over several lines."""
     statistics = result.statistics
     lines = [("Status", _status(result))]
     if result.objective is not None:
@@ -155,27 +156,32 @@ def summary(result: Result) -> str:
     return text if result.conflict is None else f"{text}\n\n{result.conflict}"
 
 
-class Outcome(Protocol):
-    """What results of all kinds have in common."""
+class Reportable(Protocol):
+    """Interface of results of all kinds."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def result_json(result: Outcome) -> str:
-    """`to_dict()` of a result as one JSON object, one line per key."""
+def result_json(result: Reportable) -> str:
+    """Return `to_dict()` of a result as one JSON object, one line per key."""
     return json_text(result.to_dict())
 
 
-def _opening(started: Started, version: str) -> str:
+def _header(started: Started, version: str) -> str:
     name = shown_path(started.name) or "unnamed"
     n = started.n_cluster_constraints
-    on_clusters = f", {n} constraint{'s' if n > 1 else ''} on clusters" if n else ""
+    on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
+    contracted = (
+        f"contracted: {counted(started.n_blocks, 'block')}, "
+        f"{counted(started.n_block_cannot_link, 'cannot-link')}\n"
+    )
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
-        f"{name}: {started.n_points} points, {started.n_features} features, "
-        f"k = {started.k}, {started.n_must_link} must-links, {started.n_cannot_link} cannot-links"
-        f"{on_clusters}\n"
-        f"contracted: {started.n_blocks} blocks, {started.n_block_cannot_link} cannot-links\n"
+        f"{name}: {counted(started.n_points, 'point')}, {counted(started.n_features, 'feature')}, "
+        f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
+        f"{counted(started.n_cannot_link, 'cannot-link')}{on_clusters}\n"
+        # An instance that is infeasible at once has no blocks.
+        f"{contracted if started.n_blocks else ''}"
         f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
     )
 
@@ -184,7 +190,7 @@ def _resumption(resumed: Resumed | None) -> str:
     if resumed is None:
         return ""
     return (
-        f"resumed from {shown_path(resumed.path)}: {resumed.n_nodes} nodes done, "
+        f"resumed from {shown_path(resumed.path)}: {counted(resumed.n_nodes, 'node')} done, "
         f"{resumed.n_open} open, {resumed.seconds:.1f} s\n"
     )
 

@@ -1,4 +1,4 @@
-"""Results as plain values, as text and as rows of a table."""
+"""Numbers as text, and results as JSON and as rows of a table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UP = Context(prec=320, rounding=ROUND_CEILING)
 
 
 def rounded_down(value: float, digits: int) -> str:
-    """value at so many significant digits, never above it: a proven bound stays one in print."""
+    """Return value at so many significant digits, never above it: a printed bound stays proven."""
     if not math.isfinite(value):
         return str(value)
     rounded = Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(Decimal(value)).normalize()
@@ -27,16 +27,16 @@ def rounded_down(value: float, digits: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share of 1 in per cent, rounded to nearest; "-" if it is not finite. Gaps are proven: see
-    `percent_up`."""
+    """Return a share of 1 in per cent, rounded to nearest; "-" if it is not finite. For gaps,
+    which are proven, see `percent_up`."""
     if not math.isfinite(share):
         return "-"
     return f"{100 * share:.4f}%" if _is_large(share) else f"{100 * share:.1e}%"
 
 
 def percent_up(share: float | None) -> str:
-    """A gap in per cent, never below it: no more is said than is proven; "-" if it is not finite,
-    or if there is none."""
+    """Return a gap in per cent, never below it: no more is said than is proven; "-" if it is not
+    finite, or None."""
     if share is None or not math.isfinite(share):
         return "-"
     in_percent = _UP.multiply(Decimal(share), Decimal(100))
@@ -45,13 +45,18 @@ def percent_up(share: float | None) -> str:
     return f"{float(Context(prec=2, rounding=ROUND_CEILING).plus(in_percent)):.1e}%"
 
 
+def counted(number: int, thing: str) -> str:
+    """Return "1 node" or "2 nodes"."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def _is_large(share: float) -> bool:
-    """Whether four decimals show it."""
+    """Return whether four decimals show a share."""
     return abs(share) >= 1e-6 or share == 0
 
 
 def finite_or_none(value: Any) -> Any:
-    """Numbers that are not finite as None, also inside of dictionaries: JSON has none of them."""
+    """Return None for a number that is not finite, also inside of dictionaries: JSON has none."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):
@@ -60,7 +65,7 @@ def finite_or_none(value: Any) -> Any:
 
 
 def json_text(values: Mapping[str, Any]) -> str:
-    """One JSON object, one line per key."""
+    """Return one JSON object, one line per key."""
     items = (
         f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}"
         for key, value in values.items()
@@ -69,7 +74,7 @@ def json_text(values: Mapping[str, Any]) -> str:
 
 
 def pandas_series(row: Mapping[str, Any]) -> pd.Series:
-    """A row of a table.
+    """Return a row of a table.
 
     Raises
     ------

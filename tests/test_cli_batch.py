@@ -19,7 +19,7 @@ import pytest
 from sdpbb import cli
 from sdpbb.batch import BatchResult
 from sdpbb.cli import ExitCode
-from sdpbb.cli.exit_codes import BATCH_EXIT_CODES, batch_exit_code
+from sdpbb.cli.batch import EXITS, batch_exit_code
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, write_constraints, write_points
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
@@ -169,13 +169,13 @@ def test_what_is_wrong_is_one_line(folder, run, monkeypatch, arguments, code, me
 )
 def test_exit_statuses(result, code):
     assert batch_exit_code(result) == code
-    assert code in BATCH_EXIT_CODES
+    assert code in EXITS
 
 
 def test_the_help_text_names_all_exit_statuses(run):
     code, text, _ = run("--help")
     assert code == 0
-    for exit_code, meaning in BATCH_EXIT_CODES.items():
+    for exit_code, meaning in EXITS.items():
         assert f"{exit_code.value:>3}  {meaning}" in text
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from sdpbb.cli import ExitCode
-from sdpbb.cli.exit_codes import EXIT_CODES, GAP_EXIT_CODES
+from sdpbb.cli.exits import EXIT_CODES
+from sdpbb.cli.gap import EXITS
 from sdpbb.gaps.report import Verdict
 from sdpbb.problem.formats import read_labels, write_points
 from tests.problem.bad_files import BAD_LABELS
@@ -176,10 +177,10 @@ def test_soft_constraints_are_refused(run, folder):
 
 
 def test_every_exit_status_is_documented(run):
-    assert set(GAP_EXIT_CODES) == set(EXIT_CODES)
+    assert set(EXITS) == set(EXIT_CODES)
     status, out, _ = run("gap", "--help")
     assert status == 0
-    for code, meaning in GAP_EXIT_CODES.items():
+    for code, meaning in EXITS.items():
         assert f"{code.value:>5}  {meaning}\n" in out
 
 

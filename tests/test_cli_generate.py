@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from sdpbb.cli import ExitCode
-from sdpbb.cli.exit_codes import GENERATE_EXIT_CODES
+from sdpbb.cli.generate import EXITS
 from sdpbb.constraint_sets.drawing import Drawing
 from sdpbb.problem.formats import CONSTRAINT_FORMATS, read_constraints
+from sdpbb.values import counted
 
 LABELS = np.repeat([0, 1, 2], 10)
 
@@ -33,7 +34,8 @@ def test_what_is_drawn_is_written_and_told(run, labels, tmp_path):
     out = tmp_path / "constraints.txt"
     status, told, err = run(labels, "--pairs", 12, "--seed", 3, "--out", out)
     expected = Drawing(pairs=12, seed=3).of(LABELS)
-    counts = f"{len(expected.must_link)} must-links, {len(expected.cannot_link)} cannot-links"
+    must_links, cannot_links = len(expected.must_link), len(expected.cannot_link)
+    counts = f"{counted(must_links, 'must-link')}, {counted(cannot_links, 'cannot-link')}"
     drawing = "12 pairs (Wagstaff and Cardie, 2000), seed 3"
     assert (status, err) == (ExitCode.FOUND, "")
     assert told == f"{counts} on 30 points: {drawing}\n"
@@ -84,7 +86,7 @@ def test_soft_constraints_are_written(run, labels, tmp_path, constraints_format,
     )
     read, expected = read_constraints(out, 30), drawing.of(LABELS)
     assert status == 0
-    assert told.startswith(f"{len(expected.soft_must_link)} soft must-links, ")
+    assert told.startswith(f"{counted(len(expected.soft_must_link), 'soft must-link')}, ")
     assert np.array_equal(read.soft_must_link.pairs, expected.soft_must_link.pairs)
     assert np.array_equal(read.soft_must_link.weights, expected.soft_must_link.weights)
     assert np.array_equal(read.soft_cannot_link.weights, expected.soft_cannot_link.weights)
@@ -184,7 +186,7 @@ def test_parquet_without_pyarrow_has_an_exit_status(run, tmp_path, monkeypatch):
     status, _, err = run(path, "--column", "class", "--pairs", 3, "--out", tmp_path / "c.txt")
     assert status == ExitCode.BACKEND_FAILURE
     assert "pip install 'sdpbb[parquet]'" in err
-    assert status in GENERATE_EXIT_CODES
+    assert status in EXITS
 
 
 def test_a_reader_that_leaves_costs_one_line(labels):

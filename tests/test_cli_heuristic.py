@@ -18,7 +18,7 @@ from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.cli import ExitCode, main
-from sdpbb.cli.exit_codes import HEURISTIC_EXIT_CODES, heuristic_exit_code
+from sdpbb.cli.heuristic import EXITS, heuristic_exit_code
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.problem.formats import read_instance, write_points
@@ -114,20 +114,20 @@ def test_the_exit_status_says_what_came_of_it(run, fake, data, found, code):
     status, out, err = run("fake", data)
     assert (status, err) == (code, "")
     assert "\nStatus  " in out
-    assert code in HEURISTIC_EXIT_CODES
+    assert code in EXITS
 
 
 def test_every_status_and_stop_has_an_exit_status():
     for status in HeuristicStatus:
         for stop in Stop:
             result = HeuristicResult("fake", 0, status, stop)
-            assert heuristic_exit_code(result) in HEURISTIC_EXIT_CODES
+            assert heuristic_exit_code(result) in EXITS
 
 
 def test_the_help_says_the_exit_statuses(run):
     status, out, _ = run("--help")
     assert status == 0
-    for code, meaning in HEURISTIC_EXIT_CODES.items():
+    for code, meaning in EXITS.items():
         assert f"{code.value:>5}  {meaning}\n" in out
 
 
@@ -145,8 +145,8 @@ def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
     assert (status, err) == (0, "")
     opening, summary = out.split("\n\n")
     assert opening.splitlines()[1] == (
-        "points: 4 points, 2 features, k = 2, 1 must-links, 2 cannot-links, "
-        "1 soft must-links, 1 soft cannot-links"
+        "points: 4 points, 2 features, k = 2, 1 must-link, 2 cannot-links, "
+        "1 soft must-link, 1 soft cannot-link"
     )
     lines = {line[:20].strip(): line[20:].strip() for line in summary.splitlines()}
     assert lines.pop("Time").endswith(" s")
@@ -154,7 +154,7 @@ def test_the_summary_is_what_came_of_it(run, fake, data, tmp_path):
         "Status": "a clustering was found; it does not keep the hard constraints",
         "Sum of squares": "2",
         "Penalised objective": "3.125",
-        "Violated": "1 of 2 cannot-links, 1 of 1 soft must-links, soft weight 0.25",
+        "Violated": "1 of 2 cannot-links, 1 of 1 soft must-link, soft weight 0.25",
         "Iterations": "7",
         "Stopped": "iteration limit",
     }

@@ -11,7 +11,7 @@ import pytest
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.geometry import Geometry
 from sdpbb.cli import ExitCode
-from sdpbb.cli.exit_codes import VERIFY_EXIT_CODES
+from sdpbb.cli.verify import EXITS
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import write_points
 from tests.checker.building import Built, built
@@ -234,7 +234,7 @@ def test_files_that_cannot_be_read_or_written(run, files, tmp_path):
 def test_the_help_tells_every_exit_status(run):
     code, out, _ = run("--help")
     assert code == 0
-    for exit_code, meaning in VERIFY_EXIT_CODES.items():
+    for exit_code, meaning in EXITS.items():
         assert f"{exit_code.value:>3}  {meaning}" in out
 
 

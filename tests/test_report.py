@@ -48,6 +48,18 @@ def test_the_heading_states_version_instance_and_sizes():
     assert log(Compiling()) == ["Compiling kernels: once per machine and version"]
 
 
+def test_one_of_a_kind_is_no_plural():
+    lines = log(replace(STARTED, n_must_link=1, n_cannot_link=0, n_block_cannot_link=1))
+    assert lines[1].endswith("k = 3, 1 must-link, 0 cannot-links")
+    assert lines[2].endswith(", 1 cannot-link")
+
+
+def test_an_instance_without_blocks_has_no_line_on_them():
+    lines = log(replace(STARTED, n_blocks=0, n_block_cannot_link=0))
+    assert not any("contracted" in line for line in lines)
+    assert len(lines) == len(log(STARTED)) - 1
+
+
 def test_a_resumed_run_says_so():
     lines = log(replace(STARTED, resumed=Resumed("run.ckpt", 12, 5, 34.49)))
     assert "resumed from run.ckpt: 12 nodes done, 5 open, 34.5 s" in lines
@@ -60,7 +72,9 @@ def test_constraints_on_clusters_are_counted():
 
 
 def test_trouble_is_one_line_each():
-    assert log(WorkerLost(7)) == ["node 7 ended its worker twice: it keeps its parent's bound"]
+    assert log(WorkerLost(7)) == [
+        "node 7: worker crashed twice; node abandoned with its parent's bound"
+    ]
     assert log(CheckpointFailed("a\nb", "full", False, None)) == [
         r"checkpoint 'a\nb' not written (full): it is not there; it is tried again"
     ]

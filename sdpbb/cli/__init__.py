@@ -8,13 +8,13 @@ heuristic_report.py  what is told of it
 options.py           what several of them take
 inputs.py            the instance
 engine.py            the parameters of the engine
-exit_codes.py        the exit status, and errors as one line
+exits.py             the exit status, and errors as one line
 outputs.py           the files asked for
 usage.py             what is wrong with a command line
 streams.py           standard streams, whose failure does not cost the result
 """
 
 from sdpbb.cli.app import main
-from sdpbb.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
+from sdpbb.cli.exits import EXIT_CODES, ExitCode, exit_code
 
 __all__ = ["EXIT_CODES", "ExitCode", "exit_code", "main"]

@@ -8,35 +8,27 @@ from typing import Annotated
 import typer
 
 from sdpbb import __version__
-from sdpbb.cli import options
-from sdpbb.cli.batch import batch
-from sdpbb.cli.check import check
-from sdpbb.cli.exit_codes import (
-    BATCH_EXIT_CODES,
-    CHECK_EXIT_CODES,
-    EXIT_CODES,
-    GAP_EXIT_CODES,
-    GENERATE_EXIT_CODES,
-    HEURISTIC_EXIT_CODES,
-    PRICE_EXIT_CODES,
-    VERIFY_EXIT_CODES,
-    ExitCode,
-    epilog,
-    fail,
+from sdpbb.cli import (
+    batch,
+    check,
+    gap,
+    generate,
+    heuristic,
+    options,
+    plot,
+    price,
+    resume,
+    solve,
+    verify,
 )
-from sdpbb.cli.gap import gap
-from sdpbb.cli.generate import generate
-from sdpbb.cli.heuristic import heuristic
-from sdpbb.cli.plot import plot
-from sdpbb.cli.price import price
-from sdpbb.cli.resume import resume
-from sdpbb.cli.solve import solve
+from sdpbb.cli.exits import EXIT_CODES, ExitCode, epilog, fail
 from sdpbb.cli.streams import discard
 from sdpbb.cli.usage import UsageError, in_one_line, is_help, with_one_line_errors
-from sdpbb.cli.verify import verify
 from sdpbb.errors import ParameterError
 
-EPILOG = epilog(EXIT_CODES)
+COMMANDS = (solve, resume, heuristic, gap, batch, check, price, verify, generate)
+"""Modules of the commands, in the order of the help text: each has a function of its own name, and
+`EXITS`, the meanings of its exit statuses."""
 
 app = typer.Typer(
     add_completion=False,
@@ -44,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=EPILOG,
+    epilog=epilog(EXIT_CODES),
 )
 
 
@@ -88,14 +80,8 @@ def sdpbb(
     published heuristics for it."""
 
 
-app.command(epilog=EPILOG)(solve)
-app.command(epilog=EPILOG)(resume)
-app.command(epilog=epilog(HEURISTIC_EXIT_CODES))(heuristic)
-app.command(epilog=epilog(GAP_EXIT_CODES))(gap)
-app.command(epilog=epilog(BATCH_EXIT_CODES))(batch)
-app.command(epilog=epilog(CHECK_EXIT_CODES))(check)
-app.command(epilog=epilog(PRICE_EXIT_CODES))(price)
-app.command(epilog=epilog(VERIFY_EXIT_CODES))(verify)
-app.command(epilog=epilog(GENERATE_EXIT_CODES))(generate)
-app.add_typer(plot, name="plot")
+for module in COMMANDS:
+    name = module.__name__.rpartition(".")[2]
+    app.command(epilog=epilog(module.EXITS))(getattr(module, name))
+app.add_typer(plot.plot, name="plot")
 with_one_line_errors(app)

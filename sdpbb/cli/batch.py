@@ -13,15 +13,27 @@ import typer
 
 from sdpbb import __version__
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import ExitCode, batch_exit_code, one_line_errors
+from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import ForgivingStream
 from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
-    from sdpbb.batch import BatchParameters, Job
+    from sdpbb.batch import BatchParameters, BatchResult, Job
     from sdpbb.batch.events import BatchObserver
+
+# An instance that is proven infeasible has its answer.
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "every instance is proven optimal within its gap, or proven infeasible",
+        ExitCode.UNANSWERED: "an instance failed: its files are wrong, it crashed or was killed",
+        ExitCode.BAD_INPUT: "the manifest is wrong, or the results cannot be written",
+        ExitCode.LIMIT: "no instance failed, but one was stopped at a limit",
+        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
+    },
+    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
+)
 
 Manifest = Annotated[
     str,
@@ -187,3 +199,12 @@ def _observer(outputs: Outputs, quiet: bool) -> Iterator[BatchObserver]:
         # A reader who leaves does not end the batch: its results are in files.
         name = "stderr" if outputs.use_stdout else "stdout"
         yield PlainLines(ForgivingStream(name, None), __version__)
+
+
+def batch_exit_code(result: BatchResult) -> ExitCode:
+    """Return the exit status that tells a shell what came of a batch."""
+    if result.interrupted:
+        return interrupted()
+    if result.failed:
+        return ExitCode.UNANSWERED
+    return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL

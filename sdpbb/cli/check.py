@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import ExitCode, one_line_errors
+from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.streams import say
@@ -18,6 +17,16 @@ from sdpbb.files import shown_path
 if TYPE_CHECKING:
     from sdpbb.explanation.report import ConstraintReport
     from sdpbb.problem import Instance
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "there is a clustering that keeps the constraints",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is one was not found out in time",
+        ExitCode.BACKEND_FAILURE: "a solver failed",
+        **NOTHING_WRITTEN,
+    },
+    without=[ExitCode.LIMIT],
+)
 
 
 def check(
@@ -88,9 +97,7 @@ def _report(
 
 def _tell(report: ConstraintReport, outputs: CertifiedOutputs, quiet: bool) -> None:
     if not quiet:
-        log = outputs.log(threading.Event())
-        log.write(f"{report}\n")
-        log.flush()
+        outputs.tell(str(report))
     outputs.write(report, None, quiet)
 
 

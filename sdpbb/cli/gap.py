@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
-from sdpbb.cli.exit_codes import ExitCode, exit_code, one_line_errors
+from sdpbb.cli.exits import ExitCode, exit_code, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import CertifiedOutputs
+from sdpbb.cli.running import running
 from sdpbb.cli.streams import say
 from sdpbb.errors import CertificateError
 from sdpbb.files import shown_path
-from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +25,17 @@ if TYPE_CHECKING:
     from sdpbb.gaps.report import GapReport
     from sdpbb.parameters import SolverParameters
     from sdpbb.problem import Instance
+
+# How good the labels are is said in words and figures, not by the exit status.
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "proven how far LABELS is from the best clustering, which it may be "
+        "itself",
+        ExitCode.LIMIT: "stopped at a limit: the gap holds, but may be smaller in truth",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering to compare "
+        "with",
+    }
+)
 
 
 def gap(
@@ -124,31 +133,23 @@ def _run(
     outputs: CertifiedOutputs,
     quiet: bool,
 ) -> ExitCode:
-    """Run, show and write what comes of it; the exit status."""
+    """Run, report and write the result; return the exit status."""
     from sdpbb.gaps.gap import optimality_gap
-    from sdpbb.report import ProgressTable
-    from sdpbb.search.events import ignore
 
-    interrupt = threading.Event()
-    log = outputs.log(interrupt)
-    table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
-    observer = ignore if quiet else table
     failure: CertificateError | None = None
-    with finish_on_signal(interrupt):
+    with running(outputs, quiet) as current:
         try:
             report = optimality_gap(
                 instance,
                 numbers,
                 parameters=parameters,
-                observer=observer,
-                interrupt=interrupt,
+                observer=current.progress(),
+                interrupt=current.interrupt,
                 certificate=outputs.certificate,
             )
         except CertificateError as error:
             failure, report = error, error.result
-        if not quiet:
-            log.write(f"\n{report}\n")
-            log.flush()
+        current.tell(f"\n{report}")
         best = report.result.partition
         outputs.write(report, None if best is None else best.labels, quiet)
     if failure is not None:
@@ -159,7 +160,7 @@ def _run(
 
 
 def _subject(report: GapReport) -> str:
-    """What a certificate is about where it cannot be about the labels."""
+    """Return the subject of a certificate that cannot be about the labels."""
     why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
     about = "of no clustering" if report.result.partition is None else "of the best one found"
     return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"

@@ -9,16 +9,25 @@ import typer
 
 from sdpbb import __version__
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import one_line_errors
+from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.options import ConstraintsFileFormat
 from sdpbb.cli.outputs import Outputs
-from sdpbb.cli.streams import ForgivingStream
 from sdpbb.errors import ParameterError
 from sdpbb.files import shown_path
+from sdpbb.values import counted
 
 if TYPE_CHECKING:
     from sdpbb.constraint_sets.drawing import Drawing
     from sdpbb.problem.formats import Constraints
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "the constraints were drawn and written",
+        ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
+        **NOTHING_WRITTEN,
+    },
+    without=[ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
+)
 
 
 def generate(
@@ -129,9 +138,7 @@ def generate(
         )
         Outputs(json, None).write(drawn, None, quiet, [(out, lambda: text)])
         if not quiet:
-            stream = ForgivingStream("stderr" if outputs.use_stdout else "stdout", None)
-            stream.write(f"{drawn}\n")
-            stream.flush()
+            outputs.tell(str(drawn))
 
 
 @dataclass(frozen=True)
@@ -147,22 +154,22 @@ class _Drawn:
     def counts(self) -> dict[str, int]:
         constraints = self.constraints
         return {
-            "must-links": len(constraints.must_link),
-            "cannot-links": len(constraints.cannot_link),
-            "soft must-links": len(constraints.soft_must_link),
-            "soft cannot-links": len(constraints.soft_cannot_link),
+            "must-link": len(constraints.must_link),
+            "cannot-link": len(constraints.cannot_link),
+            "soft must-link": len(constraints.soft_must_link),
+            "soft cannot-link": len(constraints.soft_cannot_link),
         }
 
     @property
     def header(self) -> list[str]:
         return [
-            f"drawn by sdpbb {__version__} from the labels of {self.n_points} points, "
+            f"drawn by sdpbb {__version__} from the labels of {counted(self.n_points, 'point')}, "
             f"{shown_path(self.labels)}",
             str(self.drawing),
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        counts = {f"n_{kind}": number for kind, number in self.counts.items()}
+        counts = {f"n_{kind}s": number for kind, number in self.counts.items()}
         return {
             "labels": self.labels,
             "n_points": self.n_points,
@@ -173,8 +180,8 @@ class _Drawn:
 
     def __str__(self) -> str:
         kinds = [kind for kind in self.counts if kind.startswith("soft") == self.drawing.is_soft]
-        counted = ", ".join(f"{self.counts[kind]} {kind}" for kind in kinds)
-        return f"{counted} on {self.n_points} points: {self.drawing}"
+        drawn = ", ".join(counted(self.counts[kind], kind) for kind in kinds)
+        return f"{drawn} on {counted(self.n_points, 'point')}: {self.drawing}"
 
 
 def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> None:

@@ -14,11 +14,11 @@ import typer
 from heuristics.registry import METHODS, check_method, method_parameters, summary
 from sdpbb import __version__
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import ExitCode, heuristic_exit_code, of_option, one_line_errors
+from sdpbb.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.running import running
 from sdpbb.errors import ParameterError
-from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +26,17 @@ if TYPE_CHECKING:
 
     from heuristics.result import HeuristicResult
     from sdpbb.problem import Instance
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "a clustering was found; how many constraints it violates is said",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "no clustering was found, nor a proof that there is "
+        "none",
+        ExitCode.INFEASIBLE: "proven that no clustering keeps the hard constraints",
+        ExitCode.BACKEND_FAILURE: "a solver failed or is not there",
+    },
+    without=[ExitCode.LIMIT],  # heuristics prove no clustering optimal
+)
 
 # Seconds from one line to the next while a method is at work.
 SILENCE = 5.0
@@ -158,28 +169,24 @@ def _run(
     outputs: Outputs,
     quiet: bool,
 ) -> ExitCode:
-    """Run, show and write what comes of it; the exit status."""
+    """Run, report and write the result; return the exit status."""
     from threadpoolctl import threadpool_limits
 
-    from sdpbb.cli.heuristic_report import HeuristicReport, opening
+    from sdpbb.cli.heuristic_report import HeuristicReport, header
     from sdpbb.methods import heuristic, prepare_kernels
 
-    interrupt = threading.Event()
-    log = outputs.log(interrupt)
-
-    def tell(text: str) -> None:
-        if not quiet:
-            log.write(text + "\n")
-            log.flush()
-
     # One thread, as in `sdpbb.solver`: the matrices are small.
-    with finish_on_signal(interrupt), threadpool_limits(1), _told_as_options(parameters):
+    with (
+        running(outputs, quiet) as current,
+        threadpool_limits(1),
+        _errors_name_option(parameters),
+    ):
         configured = heuristic(method, **parameters)
         configured.check(instance)
-        tell(opening(method, instance, __version__))
-        with _told_to_go_on(tell):
+        current.tell(header(method, instance, __version__))
+        with _heartbeat(current.tell):
             prepare_kernels(method)
-            result = configured.run(instance, seed, interrupt.is_set)
+            result = configured.run(instance, seed, current.interrupt.is_set)
         report = HeuristicReport(
             instance,
             result,
@@ -187,14 +194,14 @@ def _run(
             {**_defaults(method), **parameters},
             __version__,
         )
-        tell(report.summary())
+        current.tell(report.summary())
         outputs.write(report, result.labels, quiet)
     return heuristic_exit_code(result)
 
 
 @contextmanager
-def _told_to_go_on(tell: Callable[[str], None]) -> Iterator[None]:
-    """A line every few seconds within the block: a method tells nothing until its end."""
+def _heartbeat(tell: Callable[[str], None]) -> Iterator[None]:
+    """Write a line every few seconds within the block: a method is silent until its end."""
     over, started = threading.Event(), time.perf_counter()
 
     def tell_now_and_then() -> None:
@@ -211,8 +218,8 @@ def _told_to_go_on(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _told_as_options(parameters: Mapping[str, Any]) -> Iterator[None]:
-    """What is wrong with a parameter, for itself or for the instance, is told of its option."""
+def _errors_name_option(parameters: Mapping[str, Any]) -> Iterator[None]:
+    """Make errors on a parameter errors on its option."""
     try:
         yield
     except ParameterError as error:
@@ -221,3 +228,18 @@ def _told_as_options(parameters: Mapping[str, Any]) -> Iterator[None]:
 
 def _defaults(method: str) -> dict[str, Any]:
     return {name: parameter.default for name, parameter in method_parameters(method).items()}
+
+
+def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
+    """Return the exit status that tells a shell what the result of a heuristic says."""
+    from heuristics.result import HeuristicStatus, Stop
+
+    match result.status:
+        case HeuristicStatus.INFEASIBLE:
+            return ExitCode.INFEASIBLE
+        case _ if result.stop is Stop.INTERRUPTED:
+            return interrupted()
+        case HeuristicStatus.FOUND:
+            return ExitCode.FOUND
+        case HeuristicStatus.NOT_FOUND:
+            return ExitCode.LIMIT_WITHOUT_CLUSTERING

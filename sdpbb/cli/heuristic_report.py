@@ -1,4 +1,4 @@
-"""What is told of the run of a heuristic: the opening, the summary, the JSON."""
+"""Reports of the run of a heuristic: header, summary, JSON."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from heuristics.result import HeuristicResult, HeuristicStatus, Violations
 from sdpbb.files import shown_path
 from sdpbb.problem import Instance
+from sdpbb.values import counted
 
 _NAMES = {
     "adjusted_rand_index": "Adjusted Rand index",
@@ -62,14 +63,14 @@ class HeuristicReport:
         return "\n".join(f"{name:<20} {text}" for name, text in lines)
 
 
-def opening(method: str, instance: Instance, version: str) -> str:
-    """What is run, before it runs."""
+def header(method: str, instance: Instance, version: str) -> str:
+    """Return the header: method and instance."""
     counts = _counts(instance)
-    constraints = [f"{count} {kind}s" for kind, count in counts.items() if count]
+    constraints = [counted(count, kind) for kind, count in counts.items() if count]
     return (
         f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
-        f"{shown_path(instance.name) or 'unnamed'}: {instance.n_points} points, "
-        f"{instance.n_features} features, k = {instance.k}, "
+        f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}, "
+        f"{counted(instance.n_features, 'feature')}, k = {instance.k}, "
         f"{', '.join(constraints) or 'no constraints'}\n"
     )
 
@@ -95,9 +96,11 @@ def _violated(instance: Instance, violations: Violations) -> str:
         "soft cannot-link": violations.soft_cannot_link,
     }
     counts = _counts(instance)
-    violated = [f"{number} of {counts[kind]} {kind}s" for kind, number in numbers.items() if number]
+    violated = [
+        f"{number} of {counted(counts[kind], kind)}" for kind, number in numbers.items() if number
+    ]
     if violations.empty:
-        violated.append(f"{violations.empty} of {instance.k} clusters empty")
+        violated.append(f"{violations.empty} of {counted(instance.k, 'cluster')} empty")
     if violations.soft_weight:
         violated.append(f"soft weight {violations.soft_weight:.6g}")
     return ", ".join(violated) or "no constraint"

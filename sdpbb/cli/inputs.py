@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sdpbb.cli.exit_codes import of_option
+from sdpbb.cli.exits import of_option
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.files import shown_path

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sdpbb.cli.exit_codes import DEBUG
+from sdpbb.cli.exits import DEBUG
 
 Data = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""What the command writes besides its log."""
+"""Output files of a command, and its log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sdpbb.cli.exit_codes import ExitCode, fail
+from sdpbb.cli.exits import ExitCode, fail
 from sdpbb.cli.streams import ForgivingStream, discard, say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import new_file_problem, output_problem, shown_path, write_atomically
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from sdpbb.report import Outcome
+    from sdpbb.report import Reportable
 
 # What stands for standard output where a file to write is asked for.
 STDOUT = "-"
@@ -59,15 +59,21 @@ class Outputs:
             _require(new_file_problem(checkpoint))
 
     def log(self, interrupt: threading.Event) -> ForgivingStream:
-        """The stream for what is told of a run, which sets interrupt when nobody waits for its
+        """Return the stream for the log of a run, which sets interrupt when nobody waits for its
         result: its reader is gone, and no file was asked for."""
         return ForgivingStream(
             "stderr" if self.use_stdout else "stdout", None if self.paths else interrupt
         )
 
+    def tell(self, text: str) -> None:
+        """Write text to the log of a command that does not go on after it."""
+        log = self.log(threading.Event())
+        log.write(f"{text}\n")
+        log.flush()
+
     def write(
         self,
-        outcome: Outcome,
+        result: Reportable,
         labels: NDArray[np.intp] | None,
         quiet: bool,
         others: Sequence[tuple[str, Callable[[], str]]] = (),
@@ -82,7 +88,7 @@ class Outputs:
 
         texts: list[tuple[str, Callable[[], str]]] = []
         if self.json is not None:
-            texts.append((self.json, lambda: result_json(outcome)))
+            texts.append((self.json, lambda: result_json(result)))
         if self.labels is not None and labels is not None:
             texts.append((self.labels, lambda: labels_text(labels)))
         problems = []
@@ -100,7 +106,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class CertifiedOutputs(Outputs):
-    """These, and the proof, which the engine writes itself."""
+    """The same, and the certificate, which the engine writes itself."""
 
     certificate: str | None = None
 

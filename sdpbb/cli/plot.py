@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import PLOT_EXIT_CODES, ExitCode, epilog, fail, one_line_errors
+from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.traces.trace import Trace
 
-EPILOG = epilog(PLOT_EXIT_CODES)
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "the picture was written",
+        ExitCode.BAD_INPUT: "an input file is wrong, or the picture cannot be written",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "whether there is a clustering was not found out in "
+        "time",
+        ExitCode.BACKEND_FAILURE: "matplotlib is not installed, or a solver failed",
+        **NOTHING_WRITTEN,
+    },
+    without=[ExitCode.LIMIT],
+)
+
+EPILOG = epilog(EXITS)
 
 plot = typer.Typer(
     no_args_is_help=True,
@@ -60,7 +72,7 @@ def bounds(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug
     with _picture(out):
         from sdpbb.plots import plot_bounds
 
-        with _told_of(trace):
+        with _errors_name_file(trace):
             ax = plot_bounds(_read_trace(trace))
         _save(ax, out, title)
 
@@ -71,7 +83,7 @@ def tree(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug =
     with _picture(out):
         from sdpbb.plots import plot_tree
 
-        with _told_of(trace):
+        with _errors_name_file(trace):
             ax = plot_tree(_read_trace(trace))
         _save(ax, out, title)
 
@@ -201,8 +213,8 @@ def _picture(out: str) -> Iterator[None]:
 
 
 @contextmanager
-def _told_of(path: str) -> Iterator[None]:
-    """What cannot be drawn is told of the file that it is from."""
+def _errors_name_file(path: str) -> Iterator[None]:
+    """Make errors of drawing errors on the file that is drawn."""
     try:
         yield
     except ParameterError as error:

@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TextIO, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
-from sdpbb.cli.exit_codes import ExitCode, exit_code, interrupted, one_line_errors
+from sdpbb.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.running import running
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
-from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
     from sdpbb.explanation.statements import Statement
     from sdpbb.parameters import SolverParameters
     from sdpbb.prices.report import Price, PriceReport
     from sdpbb.problem import Instance
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "every price is known to the gap",
+        ExitCode.LIMIT: "stopped at a limit: some prices are known less well, or not at all",
+        ExitCode.BACKEND_FAILURE: "a solver or the worker processes failed",
+    }
+)
 
 # Constraints that the table shows.
 TOP = 20
@@ -167,18 +173,8 @@ def _places(only: str) -> list[str]:
 
 
 def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCode:
-    """Run, show and write what comes of it; the exit status."""
+    """Run, report and write the result; return the exit status."""
     from sdpbb.prices.prices import constraint_prices
-    from sdpbb.report import ProgressTable
-    from sdpbb.search.events import ignore
-
-    interrupt = threading.Event()
-    log = outputs.log(interrupt)
-
-    def tell(text: str) -> None:
-        if not quiet:
-            log.write(text + "\n")
-            log.flush()
 
     told = -math.inf
 
@@ -188,20 +184,19 @@ def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCod
         # There are many that cost nothing, and they come fast.
         if price.upper > 0 or left == 0 or now - told > INTERVAL:
             told = now
-            tell(f"{price}; {left} to go")
+            current.tell(f"{price}; {left} to go")
 
-    table = ProgressTable(cast(TextIO, log), __version__, summarise=False)
-    with finish_on_signal(interrupt):
+    with running(outputs, quiet) as current:
         report = constraint_prices(
             asked.instance,
             asked.constraints,
             asked.parameters,
             time_limit_each=asked.time_limit_each,
-            observer=ignore if quiet else table,
+            observer=current.progress(),
             on_price=on_price,
-            interrupt=interrupt,
+            interrupt=current.interrupt,
         )
-        tell(f"\n{report.table(top)}")
+        current.tell(f"\n{report.table(top)}")
         others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
         outputs.write(report, None, quiet, others)
     return _exit_code(report)

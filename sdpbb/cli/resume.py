@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import one_line_errors
+from sdpbb.cli.exits import EXIT_CODES, one_line_errors
 from sdpbb.cli.options import given
 from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
+
+EXITS = EXIT_CODES
 
 
 def resume(

@@ -1,20 +1,21 @@
-"""A run of the engine, told of while it lasts and written when it ends."""
+"""A run that is reported while it lasts, ends at Ctrl-C, and is written when it ends."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
 import typer
 
 from sdpbb import __version__
-from sdpbb.cli.exit_codes import ExitCode, exit_code
-from sdpbb.cli.outputs import CertifiedOutputs
-from sdpbb.cli.streams import say
+from sdpbb.cli.exits import ExitCode, exit_code
+from sdpbb.cli.outputs import CertifiedOutputs, Outputs
+from sdpbb.cli.streams import ForgivingStream, say
 from sdpbb.interruption import finish_on_signal
 
 if TYPE_CHECKING:
@@ -42,8 +43,42 @@ ReportOut = Annotated[
 
 
 @dataclass(frozen=True)
+class Running:
+    """A run in progress.
+
+    interrupt : set by Ctrl-C and SIGTERM, and when nobody waits for the result any more
+    """
+
+    interrupt: threading.Event
+    log: ForgivingStream
+    quiet: bool
+
+    def tell(self, text: str) -> None:
+        """Write text to the log, unless the run is quiet."""
+        if not self.quiet:
+            self.log.write(f"{text}\n")
+            self.log.flush()
+
+    def progress(self, summarise: bool = False) -> Observer:
+        """Return the observer that writes the progress table, unless the run is quiet."""
+        from sdpbb.report import ProgressTable
+
+        if self.quiet:
+            return _say_errors
+        return ProgressTable(cast(TextIO, self.log), __version__, summarise=summarise)
+
+
+@contextmanager
+def running(outputs: Outputs, quiet: bool) -> Iterator[Running]:
+    """Within the block, Ctrl-C and SIGTERM end the run early instead of the process."""
+    interrupt = threading.Event()
+    with finish_on_signal(interrupt):
+        yield Running(interrupt, outputs.log(interrupt), quiet)
+
+
+@dataclass(frozen=True)
 class RunOutputs(CertifiedOutputs):
-    """The files to write of a run of the engine: its proof, what went on in it, a page on it."""
+    """Output files of a run of the engine: result, certificate, trace and HTML page."""
 
     trace: str | None = None
     html: str | None = None
@@ -64,7 +99,7 @@ class RunOutputs(CertifiedOutputs):
     def of_run(
         self, instance: Instance | None, result: Result, trace: Trace | None
     ) -> list[tuple[str, Callable[[], str]]]:
-        """The files of a run, and what makes their text."""
+        """Return the files of a run, and functions that make their text."""
         texts: list[tuple[str, Callable[[], str]]] = []
         if self.trace is not None and trace is not None:
             texts.append((self.trace, trace.to_json))
@@ -82,17 +117,13 @@ def report(
     quiet: bool,
     instance: Instance | None = None,
 ) -> ExitCode:
-    """Run, show and write what comes of it; the exit status.
+    """Run, report and write the result; return the exit status.
 
-    instance : what is solved, for a page on it
+    instance : the one that is solved, for a page on it
     """
-    from sdpbb.report import ProgressTable
     from sdpbb.search.events import Finished, all_of
     from sdpbb.traces.trace import Trace
 
-    interrupt = threading.Event()
-    log = outputs.log(interrupt)
-    observer = _say_errors if quiet else ProgressTable(cast(TextIO, log), __version__)
     trace = None if outputs.trace is None and outputs.html is None else Trace()
     failures: list[SystemExit] = []
 
@@ -107,16 +138,18 @@ def report(
             except SystemExit as failure:
                 failures.append(failure)
 
-    observers = [observer, write] if trace is None else [observer, trace, write]
-    with finish_on_signal(interrupt):
-        result = run(all_of(*observers), interrupt)
+    with running(outputs, quiet) as current:
+        observers: list[Observer] = [current.progress(summarise=True), write]
+        if trace is not None:
+            observers.insert(1, trace)
+        result = run(all_of(*observers), current.interrupt)
     if failures:
         raise failures[0]
     return exit_code(result)
 
 
 def _say_errors(event: Event) -> None:
-    """The observer of a quiet run."""
+    """Observe a quiet run: only errors are written."""
     from sdpbb.report import checkpoint_failure
     from sdpbb.search.events import CheckpointFailed
 

@@ -6,10 +6,12 @@ import typer
 
 from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
-from sdpbb.cli.exit_codes import one_line_errors
+from sdpbb.cli.exits import EXIT_CODES, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
+
+EXITS = EXIT_CODES
 
 
 def solve(

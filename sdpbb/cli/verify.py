@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sdpbb.cli import options
-from sdpbb.cli.exit_codes import ExitCode, one_line_errors
+from sdpbb.cli.exits import ExitCode, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import say
@@ -24,6 +23,19 @@ if TYPE_CHECKING:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.checker.verdict import Verdict
     from sdpbb.problem import Instance
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "verified: the clustering is optimal within the gap",
+        ExitCode.REJECTED: "rejected: the certificate does not prove what it says of the instance",
+        ExitCode.LIMIT: "verified: a clustering that is not proven optimal, and a lower bound",
+        ExitCode.LIMIT_WITHOUT_CLUSTERING: "verified: a lower bound, without a clustering",
+        ExitCode.INFEASIBLE: "verified: no clustering keeps the constraints",
+        ExitCode.BACKEND_FAILURE: "pyarrow, which reads Parquet, is not installed",
+        ExitCode.INTERRUPTED: "interrupted: nothing was verified",
+        ExitCode.TERMINATED: "terminated (SIGTERM): nothing was verified",
+    }
+)
 
 Data = Annotated[
     str,
@@ -106,9 +118,7 @@ def verify(
         if gap is not None:
             verdict = verdict.judged(gap)
         if not quiet:
-            log = outputs.log(threading.Event())
-            log.write(f"{verdict}\n")
-            log.flush()
+            outputs.tell(str(verdict))
         outputs.write(verdict, None, quiet)
     raise typer.Exit(_exit_code(verdict))
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sdpbb.constraint_sets import procedures
 from sdpbb.errors import ParameterError
 from sdpbb.problem.files.constraints import Constraints
+from sdpbb.values import counted
 
 
 @dataclass(frozen=True)
@@ -94,11 +95,12 @@ class Drawing:
     def __str__(self) -> str:
         """In words."""
         if self.pairs is not None:
-            what = f"{self.pairs} pairs (Wagstaff and Cardie, 2000)"
+            what = f"{counted(self.pairs, 'pair')} (Wagstaff and Cardie, 2000)"
         elif self.percentage is not None:
             what = f"pairs by {self.percentage:g} % (Gonzalez-Almagro et al., 2020)"
         else:
-            kinds = f"{self.must_links or 0} must-links and {self.cannot_links or 0} cannot-links"
+            must_links = counted(self.must_links or 0, "must-link")
+            kinds = f"{must_links} and {counted(self.cannot_links or 0, 'cannot-link')}"
             what = f"{kinds} (Piccialli et al., 2022)"
         if self.confidence is not None:
             what += f", right with probabilities from {self.confidence:g} (PCCC)"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sdpbb.explanation.oracle import quotient
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.problem import Infeasibility, InfeasibilityKind, contract
+from sdpbb.values import counted
 
 
 def described(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[InfeasibilityKind, str]:
@@ -43,11 +44,6 @@ def described(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[Infeasibili
         f"{m} {groups} that cannot be put into k = {k} clusters without violating one of "
         f"{len(cannot_link)} cannot-links"
     )
-
-
-def counted(number: int, thing: str) -> str:
-    """As in "1 group" and "2 groups"."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _in_block(n_must_links: int) -> str:

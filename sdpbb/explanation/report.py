@@ -7,12 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sdpbb.explanation.conflict import Conflict, table
-from sdpbb.explanation.headings import counted
 from sdpbb.explanation.implications import ForcedPair
 from sdpbb.explanation.statements import Statement
 from sdpbb.files import shown_path
 from sdpbb.problem import Instance
-from sdpbb.values import json_text
+from sdpbb.values import counted, json_text
 
 # Lines of each kind that the text shows; all of them are in the values.
 SHOWN = 10
@@ -119,8 +118,8 @@ def _summary(report: ConstraintReport) -> list[str]:
     lines = [
         (
             "Data",
-            f"{shown_path(instance.name) or 'unnamed'}: {instance.n_points} points, "
-            f"{instance.n_features} features, k = {instance.k}",
+            f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}, "
+            f"{counted(instance.n_features, 'feature')}, k = {instance.k}",
         ),
         ("Constraints", ", ".join(constraints)),
         ("Status", _status(report)),

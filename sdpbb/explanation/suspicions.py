@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.explanation.headings import counted
 from sdpbb.explanation.places import place_of_pair
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.problem import Instance
 from sdpbb.problem.graph import distinct_edges
+from sdpbb.values import counted
 
 # Repeated lines, and cannot-links between equal points, that are told one by one.
 LISTED = 100

@@ -10,7 +10,15 @@ from sdpbb.gaps.labelling import Violation
 from sdpbb.problem import Partition
 from sdpbb.report import STOPPED_BY
 from sdpbb.result import PRECISION, Result, SolutionStatus
-from sdpbb.values import finite_or_none, json_text, pandas_series, percent, percent_up, rounded_down
+from sdpbb.values import (
+    counted,
+    finite_or_none,
+    json_text,
+    pandas_series,
+    percent,
+    percent_up,
+    rounded_down,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,10 +198,12 @@ def _sentence(report: GapReport) -> str:
 def _why_not_comparable(report: GapReport) -> str:
     reasons = []
     if report.n_clusters != report.k:
-        reasons.append(f"have {report.n_clusters} clusters in the place of k = {report.k}")
+        reasons.append(
+            f"have {counted(report.n_clusters, 'cluster')} in the place of k = {report.k}"
+        )
     n = len(report.violations)
     if n:
-        reasons.append(f"violate {n} constraint{'s' if n > 1 else ''}")
+        reasons.append(f"violate {counted(n, 'constraint')}")
     return " and ".join(reasons)
 
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from sdpbb.explanation.headings import counted
 from sdpbb.explanation.statements import Statement
 from sdpbb.result import Result, SolutionStatus
-from sdpbb.values import finite_or_none, json_text, percent_up, rounded_down
+from sdpbb.values import counted, finite_or_none, json_text, percent_up, rounded_down
 
 # Rows that `str` shows.
 SHOWN = 20

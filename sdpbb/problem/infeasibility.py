@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from sdpbb.archive.stored import stored
+from sdpbb.values import counted
 
 
 @stored
@@ -48,7 +49,7 @@ class Infeasibility:
 
     def __str__(self) -> str:
         if self.n_nodes:
-            nodes = f"{self.n_nodes} node{'s' if self.n_nodes > 1 else ''}"
+            nodes = counted(self.n_nodes, "node")
             return f"{self.kind.value}, proven by branching over {nodes}"
         if not self.points:
             return self.kind.value

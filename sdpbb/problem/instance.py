@@ -32,6 +32,7 @@ from sdpbb.problem.frames import finite_table, is_frame, numbered
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.pairs import distinct_pairs
 from sdpbb.problem.textfile import FilePath, naming_file
+from sdpbb.values import counted
 
 
 @stored
@@ -292,13 +293,19 @@ class Instance:
         return replace(self, cannot_link=cannot_link, cluster_constraints=())
 
     def __repr__(self) -> str:
-        on_clusters = len(self.cluster_constraints)
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)
+        constraints = [
+            counted(len(self.must_link), "must-link"),
+            counted(len(self.cannot_link), "cannot-link"),
+        ]
+        if soft:
+            constraints.append(counted(soft, "soft constraint"))
+        if self.cluster_constraints:
+            on_clusters = counted(len(self.cluster_constraints), "constraint")
+            constraints.append(f"{on_clusters} on clusters")
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}, d={self.n_features}, "
-            f"k={self.k}, {len(self.must_link)} must-links, {len(self.cannot_link)} cannot-links"
-            f"{f', {soft} soft constraints' if soft else ''}"
-            f"{f', {on_clusters} constraints on clusters' if on_clusters else ''})"
+            f"k={self.k}, {', '.join(constraints)})"
         )
 
 

@@ -151,4 +151,4 @@ def test_distinct_pairs_are_sorted():
 
 def test_repr_states_the_sizes():
     text = repr(Instance(SQUARE, 2, cannot_link=[(0, 3)], name="square"))
-    assert text == "Instance(square: n=4, d=2, k=2, 0 must-links, 1 cannot-links)"
+    assert text == "Instance(square: n=4, d=2, k=2, 0 must-links, 1 cannot-link)"

@@ -59,7 +59,7 @@ def test_hard_constraints_are_no_soft_ones():
     assert not made.has_soft_constraints
     made = Instance(POINTS, 2, must_link=[(0, 1)], soft_must_link=[(0, 1, 0.5)] * 2)
     assert made.has_soft_constraints
-    assert "1 must-links, 0 cannot-links, 2 soft constraints" in repr(made)
+    assert "1 must-link, 0 cannot-links, 2 soft constraints" in repr(made)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,159 @@
+"""Exit statuses of the commands, and errors as one line on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Container, Iterator, Mapping
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
+
+from sdpbb import interruption
+from sdpbb.cli.streams import say
+from sdpbb.errors import (
+    BackendFailure,
+    BackendUnavailable,
+    CertificateError,
+    FileInUse,
+    InstanceError,
+    ParameterError,
+    SdpbbError,
+)
+
+if TYPE_CHECKING:
+    from sdpbb.result import Result
+
+
+# In the environment, "1" stands for --debug.
+DEBUG = "SDPBB_DEBUG"
+
+
+class ExitCode(IntEnum):
+    """Exit status of a command."""
+
+    OPTIMAL = 0
+    FOUND = 0
+    UNANSWERED = 1
+    USAGE = 2
+    BAD_INPUT = 3
+    REJECTED = 4
+    LIMIT = 10
+    LIMIT_WITHOUT_CLUSTERING = 11
+    INFEASIBLE = 20
+    BACKEND_FAILURE = 69
+    INTERNAL_ERROR = 70
+    INTERRUPTED = interruption.INTERRUPTED
+    TERMINATED = interruption.TERMINATED
+
+
+EXIT_CODES: Mapping[ExitCode, str] = {
+    ExitCode.OPTIMAL: "proven optimal within the gap",
+    ExitCode.USAGE: "the command line or the value of an option is wrong",
+    ExitCode.BAD_INPUT: "an input file is wrong, or an output file cannot be written",
+    ExitCode.LIMIT: "stopped at a limit with a clustering that is not proven optimal",
+    ExitCode.LIMIT_WITHOUT_CLUSTERING: "stopped at a limit without a clustering",
+    ExitCode.INFEASIBLE: "proven that no clustering keeps the constraints",
+    ExitCode.BACKEND_FAILURE: "a solver, the worker processes or the Dask cluster failed",
+    ExitCode.INTERNAL_ERROR: "internal error; --debug shows where",
+    ExitCode.INTERRUPTED: "interrupted: once, what was found is written; twice, at once",
+    ExitCode.TERMINATED: "terminated (SIGTERM): what was found is written",
+}
+"""Meanings of the exit statuses of `sdpbb solve`."""
+
+NOTHING_WRITTEN: Mapping[ExitCode, str] = {
+    ExitCode.INTERRUPTED: "interrupted: nothing was written",
+    ExitCode.TERMINATED: "terminated (SIGTERM): nothing was written",
+}
+"""Meanings for commands that write nothing before their end."""
+
+
+def meanings(
+    others: Mapping[ExitCode, str], without: Container[ExitCode] = ()
+) -> Mapping[ExitCode, str]:
+    """Return the meanings of a command's exit statuses: `EXIT_CODES` with others in the place of
+    theirs, less those that the command does not have."""
+    all_meanings = {**EXIT_CODES, **others}
+    return {code: all_meanings[code] for code in sorted(all_meanings) if code not in without}
+
+
+def epilog(meanings: Mapping[ExitCode, str]) -> str:
+    """Return the paragraph of a help text on exit statuses."""
+    # \b keeps the paragraph as it is.
+    return "\b\nExit status:\n" + "\n".join(
+        f"  {code.value:>3}  {meaning}" for code, meaning in meanings.items()
+    )
+
+
+def interrupted() -> ExitCode:
+    """Return the exit status of a command that has finished early, as a signal asked it to."""
+    return ExitCode(interruption.exit_status())
+
+
+def exit_code(result: Result) -> ExitCode:
+    """Return the exit status that tells a shell what a result says."""
+    from sdpbb.result import SolutionStatus, Termination
+
+    match result.status:
+        case SolutionStatus.OPTIMAL:
+            return ExitCode.OPTIMAL
+        case SolutionStatus.INFEASIBLE:
+            return ExitCode.INFEASIBLE
+        case _ if result.termination is Termination.INTERRUPTED:
+            return interrupted()
+        case SolutionStatus.FEASIBLE:
+            return ExitCode.LIMIT
+        case SolutionStatus.UNKNOWN:
+            return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
+@contextlib.contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn exceptions into one line on standard error and an exit status."""
+    try:
+        yield
+    except FileInUse as error:
+        fail(ExitCode.BAD_INPUT, str(error).removeprefix("checkpoint = "))
+    except ParameterError as error:
+        fail(ExitCode.USAGE, of_option(error))
+    except InstanceError as error:
+        fail(ExitCode.BAD_INPUT, str(error))
+    except KeyboardInterrupt:
+        fail(ExitCode.INTERRUPTED, "interrupted")
+    except Exception as error:
+        detail = " ".join(str(error).split())
+        # The certificate of a run that has ended: a disk is full, say.
+        if isinstance(error, CertificateError) and isinstance(
+            error.__cause__, (OSError, MemoryError)
+        ):
+            fail(ExitCode.BAD_INPUT, detail)
+        if os.environ.get(DEBUG) == "1":
+            raise
+        if isinstance(error, (BackendFailure, BackendUnavailable)):
+            fail(ExitCode.BACKEND_FAILURE, detail)
+        kind = "" if isinstance(error, SdpbbError) else f"{type(error).__name__}: "
+        fail(
+            ExitCode.INTERNAL_ERROR,
+            f"internal error: {kind}{detail} (--debug shows where; please report it)",
+        )
+
+
+def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
+    """Return a message on a parameter, `name = value: ...`, as one on the option of that name, or
+    on `--option name=value` for those in parameters; other messages as they are."""
+    message = str(error)
+    found = re.match(r"([a-z_]+) = ", message)
+    if found is None:
+        return message
+    name = found[1]
+    if name in parameters:
+        return f"--option {name}={message[found.end() :]}"
+    option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+    return f"{option} {message[found.end() :]}"
+
+
+def fail(code: ExitCode, message: str) -> NoReturn:
+    """End the process with an exit status and one line."""
+    say(f"error: {message}")
+    sys.exit(code)
