@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import gamma
 from .geometry import Contracted
-from .pricing_problem import Integers, Marks, Reals
+from .pricing.problem import Integers, Marks, Reals
 from .rejection import Rejected
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sdpbb.checker import pricing_bounds, pricing_search
 from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.pricing import bounds as pricing_bounds
 from sdpbb.checker.pricing import proven_least
-from sdpbb.checker.pricing_problem import CheckedPricing
+from sdpbb.checker.pricing import search as pricing_search
+from sdpbb.checker.pricing.problem import CheckedPricing
 from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values, least_value
 

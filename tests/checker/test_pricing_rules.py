@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sdpbb.checker import pricing_search
 from sdpbb.checker.evidence import Lagrangian
 from sdpbb.checker.geometry import Contracted
 from sdpbb.checker.pricing import proven_least
+from sdpbb.checker.pricing import search as pricing_search
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockLimit
 from tests.checker.block_rules import keeps, random_rules

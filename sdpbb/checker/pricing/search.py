@@ -1,5 +1,5 @@
 """Search for clusters of low value: all sets of blocks, by branch and bound over many nodes at once
-(see `pricing` and `pricing_bounds`)."""
+(see the package and `bounds`)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .pricing_bounds import Bounds, Nodes, bounded, fixed, taken
-from .pricing_problem import SLACK, CheckedPricing, Integers, Marks
-from .pricing_scope import Scope, some
-from .rejection import Rejected
+from ..rejection import Rejected
+from .bounds import Bounds, Nodes, bounded, fixed, taken
+from .problem import SLACK, CheckedPricing, Integers, Marks, Scope, some
 
 # First blocks that are begun with together; nodes that are looked at together; the share of the
 # blocks of a scope that matters to some node, below which it is made smaller.
 _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 
 
-def search(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
+def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
     """Whether no non-empty set X of blocks without a cannot-linked pair has f(X) < target <= 0,
     where the slack of the problem is 0. False where one has, or has a value so close to the target
     that rounding does not say.

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .pricing_problem import Marks, Reals
-from .rules import BlockLimit, BlockRules, broken, limits
+from ..rules import BlockLimit, BlockRules, broken, limits
+from .problem import Marks, Reals
 
 
 def surely_kept(rules: BlockRules, sets: Marks, linked: Reals) -> Marks:

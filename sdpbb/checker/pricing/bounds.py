@@ -1,6 +1,6 @@
 """Bounds on all sets of a node of the search for a cluster of low value, for many nodes at once.
 
-A node is: the sets X of `pricing` that hold the blocks chosen and no others but open ones. Of the
+A node is: the sets X of the package that hold the blocks chosen and no others but open ones. Of the
 mean y of X, distances low <= |c_j - y| <= high are known for all blocks of interest, and so
 
     q_j(y) = e_j |c_j - y|^2 - a_j  in  [l_j, u_j].
@@ -26,7 +26,7 @@ about the distances. Squared distances from z are, by those of the means,
 and sum of b_i e_i |c_i - z|^2 = W v: sums of numbers >= 0, with small relative errors.
 
 Where clusters have to keep limits, the a_j of open blocks are less, and the sum of u R is taken off
-(`pricing_rules`).
+(`rules`).
 
 Rounding. With u = 2^-53, W v is off by at most (4 s + d + 20) u of itself, M_j and v by less, the
 rest of a value by (2 s + 30) u times the sum of |a| + slack over the blocks chosen and open, s of
@@ -40,10 +40,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from .pricing_problem import SLACK, Marks, Reals
-from .pricing_rules import reduced_profits, surely_kept
-from .pricing_scope import Scope, some
-from .rules import broken_by, broken_with
+from ..rules import broken_by, broken_with
+from .problem import SLACK, Marks, Reals, Scope, some
+from .rules import reduced_profits, surely_kept
 
 # Times that a node is bounded before it is split.
 _ROUNDS = 3

@@ -25,7 +25,7 @@ fewest blocks, y = mean_X, E = e(X). Then
            j may take their place, if the rules are kept then.
 
 So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i / e_i) +
-sqrt(a_j / e_j) or more apart are not both in X. `pricing_search` looks for X: for each block i, for
+sqrt(a_j / e_j) or more apart are not both in X. `search` looks for X: for each block i, for
 the X whose first block is i in an order of the blocks in which few are near each block later on.
 
 All sets that are below another number t + slack, where no set is below t, are found by the same
@@ -53,12 +53,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from .arithmetic import down, up
-from .geometry import Contracted
-from .pricing_problem import CheckedPricing, Marks, in_order
-from .pricing_search import search, sets_below
-from .rejection import Rejected
-from .rules import BlockRules, selected
+from ..arithmetic import down, up
+from ..geometry import Contracted
+from ..rejection import Rejected
+from ..rules import BlockRules, selected
+from .problem import CheckedPricing, Marks, in_order
+from .search import none_below, sets_below
 
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
@@ -117,7 +117,7 @@ def proven_least(
     )
     margin = _MARGIN * problem.error * problem.largest_sum()
     target = down(least - up(math.ldexp(margin, -2 * exponent)))
-    if not search(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
+    if not none_below(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
         raise Rejected(f"a cluster is worth less than {least!r}")
     return target
 
