@@ -287,7 +287,7 @@ class _PenaltyMethod:
         if left <= 0 or (self._is_limited and self._is_large):
             return
         limit = None if left == math.inf else left
-        costs = _scaled(self._weights * self._distances())
+        costs = _normalised_costs(self._weights * self._distances())
         solution = load(self._programme).minimise(costs, None, limit, lambda: self._clock.is_over)
         self.n_iterations += 1
         self.is_infeasible = solution.status is MilpStatus.INFEASIBLE
@@ -307,7 +307,7 @@ class _PenaltyMethod:
             penalised = penalised_costs(distances, V, plus, minus)
             limit = None if self._left == math.inf else max(self._left, 1e-3)
             solution = self._model.minimise(
-                _scaled(self._weights * penalised), limit, lambda: self.is_over
+                _normalised_costs(self._weights * penalised), limit, lambda: self.is_over
             )
             self.is_infeasible = solution.status is LinearStatus.INFEASIBLE
             if solution.x is None:
@@ -428,7 +428,7 @@ def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
     return cliques
 
 
-def _scaled(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalised_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Costs (m, k) as the solvers' tolerances expect them, flat: as each block is in one cluster,
     its least cost may be taken off; then a factor makes the largest 1."""
     above = costs - costs.min(axis=1, keepdims=True)

@@ -106,7 +106,7 @@ class PostProcessing(Heuristic):
         """Return the sums (m, k) of the memberships of the points of each block."""
         agreement = np.zeros((contraction.n_blocks, instance.k))
         if self.membership is not None:
-            np.add.at(agreement, contraction.block_of, _scaled(self.membership))
+            np.add.at(agreement, contraction.block_of, _normalised(self.membership))
             return agreement
         points = unconstrained(instance)
         found = best_kmeans(points, rng, clock, self.n_starts, self.max_iterations)
@@ -129,7 +129,7 @@ def _checked(membership: ArrayLike) -> NDArray[np.float64]:
     return given
 
 
-def _scaled(membership: NDArray[np.float64]) -> NDArray[np.float64]:
+def _normalised(membership: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return memberships with 1 as the largest, as the tolerances of integer programming expect
     it."""
     largest = membership.max()

@@ -127,7 +127,7 @@ class HeuristicResult:
         }
 
 
-def cluster_means(points: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
+def centres_of(points: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster 0..c-1 of canonical labels, (c, d)."""
     sums = np.zeros((int(labels.max()) + 1, points.shape[1]))
     np.add.at(sums, labels, points)
@@ -152,7 +152,7 @@ def describe(
         status=HeuristicStatus.FOUND,
         stop=stop,
         labels=partition.labels,
-        centres=cluster_means(instance.points, partition.labels),
+        centres=centres_of(instance.points, partition.labels),
         sum_of_squares=partition.sum_of_squares(instance.points),
         penalised_objective=penalised_objective,
         violations=Violations.of(instance, partition.labels),

@@ -149,11 +149,7 @@ def _eliminate(potts: Potts, pairs: NDArray[np.int64], budget: float) -> list[Bu
     core = _core(*_lists(ends))
     if potts.q ** (core + 1) > budget:
         return None
-    neighbours: dict[int, set[int]] = {block: set() for block in np.unique(ends).tolist()}
-    for i, j in ends.tolist():
-        neighbours[i].add(j)
-        neighbours[j].add(i)
-    return eliminate(neighbours, potts.q, budget)
+    return eliminate(ends, potts.q, budget)
 
 
 def _lists(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -68,16 +68,19 @@ class Tables(NamedTuple):
         return matching
 
 
-def eliminate(neighbours: dict[int, set[int]], q: int, budget: float) -> list[Bucket] | None:
-    """A minimum-degree elimination of a graph, which it consumes; None if the tables exceed the
-    budget.
+def eliminate(pairs: NDArray[np.int64], q: int, budget: float) -> list[Bucket] | None:
+    """Return a minimum-degree elimination of a graph; None if the tables exceed the budget.
 
     Parameters
     ----------
-    neighbours : of each block, symmetric
+    pairs : (p, 2) of blocks, each of which has a pair
     q : labels of a block
     budget : sum over the blocks of q^(|S|+1)
     """
+    neighbours: dict[int, set[int]] = {block: set() for block in np.unique(pairs).tolist()}
+    for i, j in pairs.tolist():
+        neighbours[i].add(j)
+        neighbours[j].add(i)
     buckets = []
     entries = 0
     waiting = [(len(others), block) for block, others in neighbours.items()]
@@ -101,12 +104,12 @@ def eliminate(neighbours: dict[int, set[int]], q: int, budget: float) -> list[Bu
 
 
 def entries_of(buckets: Iterable[Bucket], q: int) -> int:
-    """The entries visited by an elimination."""
+    """Return the number of entries that an elimination visits."""
     return sum(q ** (len(bucket.separator) + 1) for bucket in buckets)
 
 
 def lay_out(buckets: list[Bucket], number: dict[tuple[int, int], int], q: int) -> Tables:
-    """The tables of an elimination.
+    """Return the tables of an elimination.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class Assignment:
         self._wide: list[WideComponent] = []
         left = BUDGETS * table_budget
         for blocks, inside in _components(len(self._linked), pairs):
-            component = _eliminate(blocks, inside, self._k, min(table_budget, left))
+            component = _eliminate(inside, self._k, min(table_budget, left))
             if component is None:
                 self._wide.append(WideComponent(blocks, inside, self._k))
             else:
@@ -233,16 +233,11 @@ def _components(
         yield blocks, pairs[inside]
 
 
-def _eliminate(
-    blocks: NDArray[np.int64], pairs: NDArray[np.int64], k: int, budget: float
-) -> _Narrow | None:
+def _eliminate(pairs: NDArray[np.int64], k: int, budget: float) -> _Narrow | None:
     """Return the component as tables, or None if they exceed the budget."""
-    neighbours: dict[int, set[int]] = {block: set() for block in blocks.tolist()}
-    for i, j in pairs.tolist():
-        neighbours[i].add(j)
-        neighbours[j].add(i)
-    q = min(k, 1 + max(map(len, neighbours.values())))
-    buckets = eliminate(neighbours, q, budget)
+    degree = np.unique(pairs, return_counts=True)[1]
+    q = min(k, 1 + int(degree.max()))
+    buckets = eliminate(pairs, q, budget)
     return None if buckets is None else _Narrow(q, buckets, entries_of(buckets, q), pairs)
 
 
