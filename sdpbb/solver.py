@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 from heuristics.multi_start import IncumbentSearch
 from sdpbb import conclusion
 from sdpbb.archive import read_header
-from sdpbb.bounds.bound import BoundingMethod
 from sdpbb.bounds.certified import CertifiedBounding
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates import certificate_bytes
 from sdpbb.certificates.recorder import Proof, ProofRecorder
@@ -353,7 +353,8 @@ def _solved(
     # Without a bound, no step takes long.
     has_long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
     if parameters.certify:
-        bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
+        rules, fits = cluster_rules(instance), not plan.is_without_bound
+        bounding = CertifiedBounding(bounding, instance.points, rules, fits)
     context = EvaluationContext(
         instance=instance,
         bounding=bounding,
@@ -362,6 +363,7 @@ def _solved(
         tolerances=tolerances,
         seed=parameters.seed,
         is_without_bound=plan.is_without_bound,
+        keeps_evidence=parameters.certify,
     )
     workforce = _workforce(parameters, cluster, has_long_steps)
     reporter = Reporter(observer, limits)

@@ -1,1 +1,1 @@
-"""Lower bounds: one package per bounding method, all behind `sdpbb.bounds.bound.BoundingMethod`."""
+"""Lower bounds: one package per bounding method, all behind `sdpbb.bounds.method.BoundingMethod`."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.problem import Contraction
 
 
 @stored
@@ -51,7 +49,6 @@ def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
     return 20.0 + 0.04 * n_blocks + n_matrices * 8.0 * n_blocks**2 / 2**20
 
 
-WarmStart = TypeVar("WarmStart")
 Warm_co = TypeVar("Warm_co", covariant=True)
 Pairs = NDArray[np.intp]
 
@@ -72,6 +69,20 @@ class BoundProgress:
     n_cuts: int
     n_iterations: int
     is_cut: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class PairFixings:
+    """Pairs of blocks that share a cluster, or do not, in every clustering of a node that costs
+    less than some cutoff.
+
+    together, apart : (p, 2) and (q, 2)
+    evidence : what a certificate can show for them, or None
+    """
+
+    together: Pairs
+    apart: Pairs
+    evidence: Any = None
 
 
 SecondsLeft = Callable[[], float]
@@ -103,9 +114,9 @@ class BoundRun(Protocol[Warm_co]):
         """Return labels (m,) of the blocks of the cheapest clustering that bounding itself has met,
         if any: exactly the clusters 0..k-1, all constraints kept."""
 
-    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
-        """Return pairs of blocks, (p, 2) and (q, 2), that share a cluster, or do not, in every
-        clustering of the node that costs less than the cutoff."""
+    def fixings(self, cutoff: float) -> PairFixings:
+        """Return pairs of blocks that every clustering of the node below the cutoff links in one
+        way."""
 
     def warm_start(self) -> Warm_co:
         """Return the warm start of a child of the node; picklable."""
@@ -114,60 +125,3 @@ class BoundRun(Protocol[Warm_co]):
     def state(self) -> Any:
         """State that `BoundingMethod.resume` goes on from, to the last bit; picklable. Further
         steps of this run may change it."""
-
-
-class BoundingMethod(ABC, Generic[WarmStart]):
-    """A method that bounds nodes; `sdpbb.bounds.registry` has its name.
-
-    Attributes
-    ----------
-    most_blocks_here : steps on more blocks are the work of another process, which can be left
-        behind in the middle of one: no step of LAPACK's and no integer programme can be left
-        otherwise. A step on 500 blocks takes a sixth of a second
-    """
-
-    most_blocks_here: int = 600
-
-    @abstractmethod
-    def start(
-        self,
-        contraction: Contraction,
-        warm_start: WarmStart | None,
-        known: NDArray[np.intp] | None = None,
-    ) -> BoundRun[WarmStart]:
-        """Begin to bound a node, from the warm start of its parent if there is one, and labels (m,)
-        of a clustering of the blocks that keeps all constraints, if one is known."""
-
-    @abstractmethod
-    def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
-        """Go on where a run on the same contraction was left."""
-
-    @abstractmethod
-    def mebibytes(self, contraction: Contraction) -> float:
-        """Return the memory that bounding a node takes at its peak, in MiB, about."""
-
-    def lighter(self, contraction: Contraction) -> str | None:
-        """Return the name of a method for where this one does not fit the memory, if there is one
-        that is good for the contraction."""
-        return None
-
-    @staticmethod
-    def are_kernels_cached() -> bool:
-        """Return whether the method's compiled loops come from the cache on disk. Compiles or loads
-        the smallest: what holds for it holds for all."""
-        return True
-
-    @staticmethod
-    def exercise(contraction: Contraction) -> NDArray[np.float64] | None:
-        """Call every compiled loop of the method with the types that runs call it with; return an
-        affinity (m, m), if the method is the one to compute it."""
-        return None
-
-    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Yield evidence of one of the method's bounds as the checker reads it: the shortest first,
-        and longer ones that may prove more."""
-        yield evidence
-
-    def is_quickly_checked(self, evidence: Any) -> bool:
-        """Return whether checking the evidence takes no search."""
-        return False

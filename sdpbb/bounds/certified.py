@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
-    BoundingMethod,
     BoundProgress,
     BoundRun,
-    Pairs,
+    PairFixings,
     ProvenBound,
     SecondsLeft,
     endless,
 )
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.cuts import FAMILIES, Cuts
 from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
@@ -41,21 +42,6 @@ STATED_ROUNDING = 1e-11
 # Elsewhere a search may take some more nodes, and must end there as well; and a bound that does not
 # close its node is worth less of them.
 SHARE, PROVISIONAL_SHARE = 0.5, 0.05
-
-
-@stored
-@dataclass(frozen=True, eq=False)
-class BoundProof:
-    """Proof of a bound for all clusterings of some blocks.
-
-    blocks : (n,) the block of each point
-    bound : as the checker computes it from the evidence; inf if that proves that there are none
-    evidence : None where the scatter inside the blocks is all that is known
-    """
-
-    blocks: NDArray[np.intp]
-    bound: float
-    evidence: Evidence | None
 
 
 @stored
@@ -104,13 +90,25 @@ class CertifiedBounding(BoundingMethod[Warm]):
     """
 
     def __init__(
-        self, inner: BoundingMethod[Warm], points: NDArray[np.float64], rules: Rules = ()
+        self,
+        inner: BoundingMethod[Warm],
+        points: NDArray[np.float64],
+        rules: Rules = (),
+        fits_memory: bool = True,
     ) -> None:
-        """rules : on clusters of the points, besides cannot-links"""
+        """
+        Parameters
+        ----------
+        rules : on clusters of the points, besides cannot-links
+        fits_memory : whether matrices over the blocks fit the memory, without which the checker
+            confirms no bound
+        """
         self._inner, self._points, self._rules = inner, points, rules
+        self._fits_memory = fits_memory
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_inner": self._inner, "_points": self._points, "_rules": self._rules}
+        names = ("_inner", "_points", "_rules", "_fits_memory")
+        return {name: getattr(self, name) for name in names}
 
     @cached_property
     def _geometry(self) -> Geometry:
@@ -130,11 +128,17 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return self._last[0][1]
 
     def components_apart(
-        self, contraction: Contraction, cutoff: float
-    ) -> tuple[NDArray[np.intp], FixingProof]:
-        """(m,) components of blocks that no cluster is across of a clustering that costs less than
-        cutoff, as far as the checker confirms it, and the pairs that it has to be shown for that.
-        """
+        self,
+        contraction: Contraction,
+        points: NDArray[np.float64],
+        cutoff: float,
+        stop: Callable[[], bool],
+    ) -> tuple[NDArray[np.intp], FixingProof | None]:
+        """Return the components that the checker confirms, and the pairs that it has to be shown
+        for that."""
+        component_of, _ = super().components_apart(contraction, points, cutoff, stop)
+        if not component_of.any():
+            return component_of, None
         below = _widened(cutoff)
         blocks = _blocks(contraction)
         far = far_pairs(self.contracted(contraction), below)
@@ -145,10 +149,23 @@ class CertifiedBounding(BoundingMethod[Warm]):
         none = np.empty((0, 2), np.intp)
         return component_of, FixingProof(cutoff, none, None, first[_pairs(across)])
 
-    def scatter_proof(self, contraction: Contraction) -> BoundProof:
-        """The bound that the scatter inside blocks is."""
-        bound = _rounded_down(scatter_bound(self.contracted(contraction)))
-        return BoundProof(contraction.block_of, bound, None)
+    def scatter(self, contraction: Contraction) -> ProvenBound:
+        """Return the scatter inside blocks, as a certificate states it; 0 if matrices over the
+        blocks do not fit the memory."""
+        if not self._fits_memory:
+            return ProvenBound(0.0)
+        return ProvenBound(_rounded_down(scatter_bound(self.contracted(contraction))))
+
+    def cost_of_only(
+        self, contraction: Contraction, labels: NDArray[np.intp], points: NDArray[np.float64]
+    ) -> ProvenBound:
+        """Return the scatter: it is all that the checker knows of the cost."""
+        return self.scatter(contraction)
+
+    def provisional(self, run: BoundRun[Warm], best: ProvenBound) -> ProvenBound:
+        """Return the best bound so far, as far as the checker confirms it with little work."""
+        assert isinstance(run, CertifiedRun)
+        return run.provisional()
 
     def mebibytes(self, contraction: Contraction) -> float:
         """Memory that bounding a node takes at its peak, in MiB, about."""
@@ -162,8 +179,8 @@ class CertifiedBounding(BoundingMethod[Warm]):
     ) -> CertifiedRun[Warm]:
         """Begin to bound a node."""
         inner = self._inner.start(contraction, warm_start, known)
-        scatter = ProvenBound(_rounded_down(scatter_bound(self.contracted(contraction))))
-        return self._run(contraction, inner, CertifiedState(None, scatter, ProvenBound(0.0)))
+        state = CertifiedState(None, self.scatter(contraction), ProvenBound(0.0))
+        return self._run(contraction, inner, state)
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
         """Go on where the bounding of the same contraction was left."""
@@ -194,7 +211,6 @@ class CertifiedRun(Generic[Warm]):
         self._contraction, self._contracted, self._rules = contraction, contracted, rules
         self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
-        self.fixing_proof: FixingProof | None = None
 
     @property
     def state(self) -> CertifiedState:
@@ -281,25 +297,17 @@ class CertifiedRun(Generic[Warm]):
             return _rounded_down(evidence.bound(contracted, k, adjacency, rules, share))
         return 0.0
 
-    def provisional(self) -> BoundProof:
-        """Proof of the best bound so far, as far as the checker confirms it with little work;
-        changes nothing."""
-        claimed = self._state.claimed.evidence
+    def provisional(self) -> ProvenBound:
+        """Return the best bound so far, as far as the checker confirms it with little work; changes
+        nothing."""
+        best, claimed = self._state.best, self._state.claimed.evidence
         if claimed is None:
-            return self.proof()
+            return best
         evidence = next(self._method.checkable(self._contraction, claimed))
-        bound = self._confirmed(evidence, PROVISIONAL_SHARE)
-        if bound <= self._state.best.value:
-            return self.proof()
-        return BoundProof(self._contraction.block_of, bound, evidence)
+        return max(best, ProvenBound(self._confirmed(evidence, PROVISIONAL_SHARE), evidence))
 
-    def proof(self) -> BoundProof:
-        """Proof of the bound that was confirmed."""
-        best = self._state.best
-        return BoundProof(self._contraction.block_of, best.value, best.evidence)
-
-    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
-        """No pairs are proven to be together; sets `fixing_proof` for those that are apart."""
+    def fixings(self, cutoff: float) -> PairFixings:
+        """Return pairs that are apart, with a `FixingProof`; none are proven to be together."""
         if self._state.claimed.evidence is not None:
             self._check(cutoff)
         k, adjacency = self._contraction.k, self._contraction.adjacency
@@ -311,13 +319,13 @@ class CertifiedRun(Generic[Warm]):
             excluded = excluded_pairs(self._contracted, k, adjacency, evidence, below)
             excluded &= ~(adjacency | far)
         first = self._contraction.representatives
-        self.fixing_proof = FixingProof(
+        proof = FixingProof(
             below=cutoff,
             excluded=first[_pairs(excluded)],
             evidence=evidence if excluded.any() else None,
             far=first[_pairs(far)],
         )
-        return np.empty((0, 2), np.intp), _pairs(excluded | far)
+        return PairFixings(np.empty((0, 2), np.intp), _pairs(excluded | far), proof)
 
     def affinity(self) -> NDArray[np.float64]:
         return self._inner.affinity()
@@ -348,8 +356,3 @@ def _rounded_down(bound: float) -> float:
 def _pairs(marked: NDArray[np.bool_]) -> NDArray[np.intp]:
     """(p, 2) where a symmetric matrix is true, i < j."""
     return np.argwhere(np.triu(marked, 1)).astype(np.intp)
-
-
-def proof_of(run: BoundRun[Any] | None) -> BoundProof | None:
-    """Of a run's bound; None if it keeps none."""
-    return run.proof() if isinstance(run, CertifiedRun) else None

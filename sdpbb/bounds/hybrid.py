@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
-    BoundingMethod,
     BoundProgress,
-    Pairs,
+    PairFixings,
     ProvenBound,
     SecondsLeft,
     endless,
@@ -37,6 +36,7 @@ from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, Pricer
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
@@ -281,10 +281,10 @@ class HybridRun:
             return self._columns.clustering()
         return None if self._enumeration is None else self._enumeration.labels
 
-    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
+    def fixings(self, cutoff: float) -> PairFixings:
         if not self._sdp.n_iterations:
             none = np.empty((0, 2), np.intp)
-            return none, none
+            return PairFixings(none, none)
         return self._sdp.fixings(cutoff)
 
     def warm_start(self) -> HybridWarmStart:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from sdpbb.bounds.certified import BoundProof, FixingProof
-from sdpbb.certificates.recorder import ProofNode
+from sdpbb.bounds.certified import FixingProof
+from sdpbb.certificates.recorder import BoundStep, ProofNode
 
 
 def values(nodes: list[ProofNode]) -> list[float]:
@@ -30,7 +30,7 @@ def values(nodes: list[ProofNode]) -> list[float]:
     return proven
 
 
-def proves(step: BoundProof | FixingProof, target: float) -> bool:
+def proves(step: BoundStep | FixingProof, target: float) -> bool:
     """Whether a step by itself shows that a node has nothing below the target: what comes after it
     is not needed."""
-    return isinstance(step, BoundProof) and step.bound >= target
+    return isinstance(step, BoundStep) and step.bound >= target

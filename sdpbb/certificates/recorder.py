@@ -8,10 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.certified import BoundProof, FixingProof
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.certified import FixingProof
+from sdpbb.checker.evidence import Evidence
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
 from sdpbb.search.state import Search
+
+
+@stored
+@dataclass(frozen=True, eq=False)
+class BoundStep:
+    """A bound of all clusterings of some blocks.
+
+    blocks : (n,) the block of each point
+    bound : as the checker computes it from the evidence; inf if that proves that there are none
+    evidence : None where the scatter inside the blocks is all that is known
+    """
+
+    blocks: NDArray[np.intp]
+    bound: float
+    evidence: Evidence | None
 
 
 @stored
@@ -33,7 +50,7 @@ class ProofNode:
     is_infeasible : whether no clustering keeps its decisions and fixings
     """
 
-    steps: list[BoundProof | FixingProof] = field(default_factory=list)
+    steps: list[BoundStep | FixingProof] = field(default_factory=list)
     end: SplitEnd | None = None
     is_infeasible: bool = False
 
@@ -70,24 +87,27 @@ class ProofRecorder(Watch):
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
-        self.record_bound(number, result.proof)
-        self.record_fixings(number, result.fixing_proof)
+        if result.blocks is not None:
+            self.record_bound(number, result.blocks, result.bound)
+        self.record_fixings(number, result.fixing_evidence)
         if result.status is NodeStatus.INFEASIBLE:
             self.record_infeasible(number)
         if children is not None:
             assert result.pair is not None
             self.record_split(number, result.pair, *children)
 
-    def record_bound(self, number: int, proof: BoundProof | None) -> None:
-        """Record a bound of a node; of several for the same blocks only the best is kept."""
-        if proof is None:
+    def record_bound(self, number: int, blocks: NDArray[np.intp], bound: ProvenBound) -> None:
+        """Record a bound of the clusterings of blocks (n,) of a node; of several for the same
+        blocks only the best is kept."""
+        if bound.value <= 0.0:  # needs no proof
             return
+        step = BoundStep(blocks, bound.value, bound.evidence)
         steps = self.proof.node(number).steps
         last = steps[-1] if steps else None
-        if not isinstance(last, BoundProof) or not _same(last.blocks, proof.blocks):
-            steps.append(proof)
-        elif proof.bound > last.bound:
-            steps[-1] = proof
+        if not isinstance(last, BoundStep) or not _same(last.blocks, blocks):
+            steps.append(step)
+        elif step.bound > last.bound:
+            steps[-1] = step
 
     def record_fixings(self, number: int, proof: FixingProof | None) -> None:
         """Record pairs of points that are fixed in a node."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.certified import BoundProof, FixingProof
 from sdpbb.problem.graph import by_first_occurrence
 
 Pair = tuple[int, int]
@@ -125,7 +124,8 @@ class NodeStatus(Enum):
 class NodeResult:
     """The result of evaluating a node for a while.
 
-    lower : proven for every clustering of the node; its parent's at least
+    bound : proven for all clusterings that keep the node's decisions and fixings, with its evidence
+        if that is kept
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
     blocks, feasible : the blocks that were bounded, and labels that keep the node's must-links and
@@ -134,12 +134,12 @@ class NodeResult:
     warm_start : for BRANCH and FIXED, for the children, or the node itself
     pair : for BRANCH, the points to branch on
     fixings : for BRANCH and FIXED, what was fixed besides what was before
+    fixing_evidence : for the fixings, if it is kept
     n_iterations, n_cuts : of the bounding, since the evaluation was begun or continued; now
-    proof, fixing_proof : of the bound of the blocks, and of fixings, where they are kept
     """
 
     status: NodeStatus
-    lower: ProvenBound
+    bound: ProvenBound
     labels: NDArray[np.intp] | None = None
     cost: float = math.inf
     source: str = ""
@@ -149,7 +149,6 @@ class NodeResult:
     warm_start: Any = None
     pair: Pair | None = None
     fixings: Fixings = field(default_factory=Fixings)
+    fixing_evidence: Any = None
     n_iterations: int = 0
     n_cuts: int = 0
-    proof: BoundProof | None = None
-    fixing_proof: FixingProof | None = None

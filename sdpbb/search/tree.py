@@ -242,11 +242,13 @@ def _finished(number: int, lower: float) -> NodeLeft:
 
 def advanced(node: Node, result: NodeResult) -> Node:
     """Return a node after an evaluation, with all of the result that it goes on from."""
+    is_left = result.status is NodeStatus.UNFINISHED
     return replace(
         with_fixings(node, result.fixings),
-        blocks=node.blocks if result.blocks is None else result.blocks,
+        # A state belongs to the contraction that the node's present blocks give again.
+        blocks=node.blocks if is_left or result.blocks is None else result.blocks,
         feasible=node.feasible if result.feasible is None else result.feasible,
-        lower=max(node.lower, result.lower),
+        lower=node.proven(result.bound),
         warm_start=_warm_start(node, result),
         state=result.state,
     )

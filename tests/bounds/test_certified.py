@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdpbb.archive import read_archive, write_archive
-from sdpbb.bounds.certified import CertifiedBounding, proof_of
+from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -40,7 +40,8 @@ def test_bounds_rise_to_the_optimum_and_never_above(name, seed):
     for _ in range(40):
         progress = run.advance(cutoff)
         assert before <= progress.bound.value <= truth
-        assert run.proof().bound == progress.bound.value
+        assert run.provisional() >= progress.bound
+        assert run.provisional().value <= truth
         before = progress.bound.value
         if progress.stalled or before >= cutoff:
             break
@@ -55,7 +56,7 @@ def test_left_after_every_step_it_goes_on_to_the_last_bit(name, tmp_path):
     for _ in range(12):
         one, other = whole.advance(np.inf), run.advance(np.inf)
         assert one == other
-        assert_same_evidence(whole.proof().evidence, run.proof().evidence)
+        assert_same_evidence(one.bound.evidence, other.bound.evidence)
         if one.stalled:
             break
         write_archive(tmp_path / "state", "state", run.state)
@@ -71,10 +72,14 @@ def assert_same_evidence(one, other):
                 assert np.array_equal(value, vars(other)[name])
 
 
-def test_the_proof_of_a_plain_run_is_not_kept():
-    instance = small_instance(0)
-    assert proof_of(SdpBounding().start(contracted(instance), None)) is None
-    assert proof_of(None) is None
+def test_without_memory_for_its_matrices_the_checker_confirms_nothing():
+    instance = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)])
+    contraction, labels = contracted(instance), np.array([0, 1])
+    for fits_memory, scatter in ((True, 0.5), (False, 0.0)):
+        bounding = CertifiedBounding(SdpBounding(), instance.points, (), fits_memory)
+        assert bounding.scatter(contraction).value == pytest.approx(scatter)
+        bound = bounding.cost_of_only(contraction, labels, instance.points)
+        assert bound.value == pytest.approx(scatter)
 
 
 def test_pairs_that_are_fixed_share_no_cluster_of_a_better_clustering():
@@ -85,11 +90,10 @@ def test_pairs_that_are_fixed_share_no_cluster_of_a_better_clustering():
     run = bounding_of("sdp", instance).start(contracted(instance), None)
     for _ in range(5):
         run.advance(np.inf)
-    together, apart = run.fixings(truth * 1.01)
-    proof = run.fixing_proof
-    assert proof is not None
-    assert not len(together)
-    assert len(proof.far) + len(proof.excluded) == len(apart) > 0
+    found = run.fixings(truth * 1.01)
+    proof = found.evidence
+    assert not len(found.together)
+    assert len(proof.far) + len(proof.excluded) == len(found.apart) > 0
     for i, j in [*proof.far.tolist(), *proof.excluded.tolist()]:
         linked = optimum(Instance(points, 3, [(i, j)]))
         assert linked is None or linked >= truth * 1.01

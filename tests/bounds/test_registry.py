@@ -2,7 +2,7 @@ from typing import get_args
 
 import pytest
 
-from sdpbb.bounds.bound import BoundingMethod
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import METHODS, Bounding, bounding_method
 from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 
-from sdpbb.bounds.certified import BoundProof, FixingProof
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.certified import FixingProof
 from sdpbb.certificates.pruning import values
 from sdpbb.certificates.recorder import ProofRecorder
 
 BLOCKS = np.arange(4)
 
 
-def bound(value: float, blocks: np.ndarray = BLOCKS) -> BoundProof:
-    return BoundProof(blocks, value, None)
+def record(recorder: ProofRecorder, number: int, bound: float, blocks: np.ndarray = BLOCKS) -> None:
+    recorder.record_bound(number, blocks, ProvenBound(bound))
 
 
 def value(recorder: ProofRecorder) -> float:
@@ -21,25 +22,25 @@ def value(recorder: ProofRecorder) -> float:
 
 def test_the_best_bound_of_the_same_blocks_is_kept():
     recorder = ProofRecorder()
-    for each in (2.0, 3.0, 1.0):
-        recorder.record_bound(0, bound(each))
+    for each in (0.0, 2.0, 3.0, 1.0):
+        record(recorder, 0, each)
     assert [step.bound for step in recorder.proof.node(0).steps] == [3.0]
     assert value(recorder) == 3.0
-    recorder.record_bound(0, bound(5.0, np.array([0, 0, 1, 2])))
+    record(recorder, 0, 5.0, np.array([0, 0, 1, 2]))
     assert len(recorder.proof.node(0).steps) == 2
 
 
 def test_a_split_proves_what_both_children_do():
     recorder = ProofRecorder()
-    recorder.record_bound(0, bound(1.0))
+    record(recorder, 0, 1.0)
     recorder.record_split(0, (0, 1), 1, 2)
     assert value(recorder) == 1.0
     recorder.record_infeasible(2)
-    recorder.record_bound(1, bound(4.0))
+    record(recorder, 1, 4.0)
     assert value(recorder) == 4.0
     recorder.record_split(1, (1, 2), 3, 4)
-    recorder.record_bound(3, bound(6.0))
-    recorder.record_bound(4, bound(5.0))
+    record(recorder, 3, 6.0)
+    record(recorder, 4, 5.0)
     assert value(recorder) == 5.0
     recorder.record_infeasible(4)
     assert value(recorder) == 6.0
@@ -53,5 +54,5 @@ def test_what_follows_fixed_pairs_proves_no_more_than_what_fixed_them():
     recorder.record_fixings(0, FixingProof(3.0, none, None, none))
     assert not recorder.proof.node(0).steps
     recorder.record_fixings(0, FixingProof(3.0, none, None, np.array([[0, 1]])))
-    recorder.record_bound(0, bound(7.0))
+    record(recorder, 0, 7.0)
     assert value(recorder) == 3.0

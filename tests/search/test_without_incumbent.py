@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from heuristics.multi_start import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
-from sdpbb.bounds.bound import BoundProgress, ProvenBound
+from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import (
     AllOf,
@@ -43,7 +44,7 @@ SCHEDULE = HeuristicSchedule(before=LITTLE, during=LITTLE)
 COLGEN = SolverParameters(bounding="colgen", gap=1e-9, heuristics=SCHEDULE)
 
 
-class Blind:
+class Blind(BoundingMethod):
     """Knows no bound but zero: nothing ends before every block is decided."""
 
     def start(self, contraction, warm_start, known=None):
@@ -76,7 +77,7 @@ class BlindRun:
 
     def fixings(self, cutoff):
         assert math.isfinite(cutoff)  # nothing follows where nothing is known
-        return np.empty((0, 2), np.intp), np.empty((0, 2), np.intp)
+        return PairFixings(np.empty((0, 2), np.intp), np.empty((0, 2), np.intp))
 
     def warm_start(self):
         return None

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
-    BoundingMethod,
     BoundProgress,
-    Pairs,
+    PairFixings,
     ProvenBound,
     SecondsLeft,
     endless,
@@ -28,6 +27,7 @@ from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, Pricer
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState
@@ -250,10 +250,10 @@ class ColgenRun:
             return self._enumeration.labels
         return None if self._generation is None else self._generation.clustering()
 
-    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
+    def fixings(self, cutoff: float) -> PairFixings:
         """None: reduced costs exclude clusters, seldom pairs."""
         none = np.empty((0, 2), np.intp)
-        return none, none
+        return PairFixings(none, none)
 
     def warm_start(self) -> GenerationWarmStart:
         """The best of the pool, and the dual values."""

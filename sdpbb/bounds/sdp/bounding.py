@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.backends.conic import require
-from sdpbb.bounds.bound import BoundingMethod, matrices_mebibytes
+from sdpbb.bounds.bound import matrices_mebibytes
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import BoundProgress, Pairs, ProvenBound, SecondsLeft, endless
+from sdpbb.bounds.bound import (
+    BoundProgress,
+    PairFixings,
+    Pairs,
+    ProvenBound,
+    SecondsLeft,
+    endless,
+)
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -106,15 +113,14 @@ class RelaxationRun(ABC):
         """Return None: solutions of a relaxation are no clusterings."""
         return None
 
-    def fixings(self, cutoff: float) -> tuple[Pairs, Pairs]:
-        """Return the pairs of blocks, (p, 2) and (q, 2), that share a cluster, or do not, in every
-        clustering that costs less than the cutoff."""
+    def fixings(self, cutoff: float) -> PairFixings:
+        """Return pairs of blocks that every clustering below the cutoff links in one way."""
         dual = self.dual_point()
         # Not the best bound so far: that may belong to other dual values.
         bound = safe_bound(self.relaxation, dual)
         apart = pairs_apart(self.relaxation, dual, bound, cutoff)
         apart = np.concatenate([apart, far_apart(self._contraction, cutoff)])
-        return self._together(cutoff), np.unique(apart, axis=0)
+        return PairFixings(self._together(cutoff), np.unique(apart, axis=0))
 
     def warm_start(self) -> SdpWarmStart:
         """Return what a child of the node starts from."""

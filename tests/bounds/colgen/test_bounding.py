@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
-from sdpbb.bounds.bound import BoundingMethod, BoundRun, ProvenBound
+from sdpbb.bounds.bound import BoundRun, ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding, ColgenRun, known_columns
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
@@ -19,6 +19,7 @@ from sdpbb.bounds.colgen.parameters import (
     EnumerationParameters,
     PricingParameters,
 )
+from sdpbb.bounds.method import BoundingMethod
 from sdpbb.problem import Contraction, Infeasibility, Instance, MaximumSize, contract
 from tests.constrained import (
     ForbiddenSets,

@@ -1,0 +1,108 @@
+"""Interface of bounding methods, and the bounds that need none of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import BoundRun, ProvenBound
+from sdpbb.bounds.colgen.safe_bound import scatter_bound
+from sdpbb.bounds.distance import components_apart
+from sdpbb.problem import Contraction, Partition
+
+WarmStart = TypeVar("WarmStart")
+
+
+class BoundingMethod(ABC, Generic[WarmStart]):
+    """A method that bounds nodes; `sdpbb.bounds.registry` has its name.
+
+    Attributes
+    ----------
+    most_blocks_here : steps on more blocks are the work of another process, which can be left
+        behind in the middle of one: no step of LAPACK's and no integer programme can be left
+        otherwise. A step on 500 blocks takes a sixth of a second
+    """
+
+    most_blocks_here: int = 600
+
+    @abstractmethod
+    def start(
+        self,
+        contraction: Contraction,
+        warm_start: WarmStart | None,
+        known: NDArray[np.intp] | None = None,
+    ) -> BoundRun[WarmStart]:
+        """Begin to bound a node, from the warm start of its parent if there is one, and labels (m,)
+        of a clustering of the blocks that keeps all constraints, if one is known."""
+
+    @abstractmethod
+    def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
+        """Go on where a run on the same contraction was left."""
+
+    @abstractmethod
+    def mebibytes(self, contraction: Contraction) -> float:
+        """Return the memory that bounding a node takes at its peak, in MiB, about."""
+
+    def lighter(self, contraction: Contraction) -> str | None:
+        """Return the name of a method for where this one does not fit the memory, if there is one
+        that is good for the contraction."""
+        return None
+
+    @staticmethod
+    def are_kernels_cached() -> bool:
+        """Return whether the method's compiled loops come from the cache on disk. Compiles or loads
+        the smallest: what holds for it holds for all."""
+        return True
+
+    @staticmethod
+    def exercise(contraction: Contraction) -> NDArray[np.float64] | None:
+        """Call every compiled loop of the method with the types that runs call it with; return an
+        affinity (m, m), if the method is the one to compute it."""
+        return None
+
+    def scatter(self, contraction: Contraction) -> ProvenBound:
+        """Return the scatter inside the blocks, which every clustering has."""
+        return scatter_bound(contraction)
+
+    def cost_of_only(
+        self, contraction: Contraction, labels: NDArray[np.intp], points: NDArray[np.float64]
+    ) -> ProvenBound:
+        """Return the cost of labels (m,) of the blocks that cost as much as all others."""
+        return only_cost(contraction.lift(labels), points)
+
+    def components_apart(
+        self,
+        contraction: Contraction,
+        points: NDArray[np.float64],
+        cutoff: float,
+        stop: Callable[[], bool],
+    ) -> tuple[NDArray[np.intp], Any]:
+        """Return (m,) components of blocks that no cluster of a clustering below the cutoff is
+        across, and the evidence for that (see `sdpbb.bounds.distance`)."""
+        return components_apart(contraction, points, cutoff, stop), None
+
+    def provisional(self, run: BoundRun[WarmStart], best: ProvenBound) -> ProvenBound:
+        """Return the bound of a run that is left for now: the best so far, if no more can be proven
+        with little work."""
+        return best
+
+    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
+        """Yield evidence of one of the method's bounds as the checker reads it: the shortest first,
+        and longer ones that may prove more."""
+        yield evidence
+
+    def is_quickly_checked(self, evidence: Any) -> bool:
+        """Return whether checking the evidence takes no search."""
+        return False
+
+
+def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> ProvenBound:
+    """Return the sum of squares of labels of the points, less what rounding can have added to it
+    (see `sdpbb.problem.coordinates.sum_of_squares`)."""
+    eps = float(np.finfo(np.float64).eps)
+    terms = 16.0 + float(np.log2(points.size))
+    return ProvenBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))

@@ -1,0 +1,91 @@
+"""The instance as a node of the search tree sees it: contracted by decisions and fixings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem.coordinates import block_means, centred, held_apart
+from sdpbb.search.node import Node, Pair
+
+# Clusters across components that are this many lengths apart cost at least eight squared lengths.
+APART = 4.0
+
+
+def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contraction] | None:
+    """Return the instance contracted by the node's decisions, in which clusterings are looked for,
+    and by its fixings too, which is bounded; None if there is no clustering.
+
+    The first does without fixings: these make so many cannot-links that finding clusterings becomes
+    hard, and there may be none that keeps them. Components that are fixed are held apart by one
+    more coordinate there, as heuristics go by distances.
+    """
+    bounded = bounded_contraction(node, instance)
+    if bounded is None or not len(node.fixings):
+        return None if bounded is None else (bounded, bounded)
+    decided = contract(instance, node.must_link, node.cannot_link)
+    if isinstance(decided, Infeasibility):
+        return None
+    if (components := node.fixings.components) is not None:
+        decided = _in_components(decided, instance, components, math.sqrt(node.fixings.below))
+    return decided, bounded
+
+
+def _in_components(
+    decided: Contraction, instance: Instance, components: NDArray[np.intp], length: float
+) -> Contraction:
+    """Return the contraction with each of the components (n,) around its own mean, and these so far
+    apart that a clustering which joins two costs more than length^2. Unchanged where a block is
+    across two."""
+    of_blocks = components[decided.representatives]
+    if not np.array_equal(decided.lift(of_blocks), components):
+        return decided
+    points = centred(instance.points, components)
+    means = block_means(points, decided.block_of, decided.sizes)
+    return replace(decided, means=held_apart(means, of_blocks, APART * length))
+
+
+def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
+    """Return the second of `contractions_of`; None if there is no clustering."""
+    fixed = node.fixings
+    if fixed.n_components > instance.k:
+        return None
+    must_link = np.concatenate([_array(node.must_link), fixed.must_link])
+    cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
+    bounded = contract(instance, must_link, cannot_link, node.blocks, fixed.components)
+    return None if isinstance(bounded, Infeasibility) else bounded
+
+
+def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
+    """Return the labels that the node knows as those of the blocks; None if they are none that keep
+    the cannot-links."""
+    if node.feasible is None:
+        return None
+    labels = labels_of_blocks(node.feasible, contraction)
+    i, j = contraction.cannot_link.T
+    return None if labels is None or (labels[i] == labels[j]).any() else labels
+
+
+def labels_of_blocks(labels: NDArray[np.intp], contraction: Contraction) -> NDArray[np.intp] | None:
+    """Return labels of the points as those of the blocks; None if they split one."""
+    of_blocks = labels[contraction.representatives]
+    return of_blocks if np.array_equal(contraction.lift(of_blocks), labels) else None
+
+
+def only_clustering(
+    contraction: Contraction, feasible: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels of the blocks where all clusterings cost the same: one block per cluster (k = 1
+    included), or blocks that all have the same mean, for which labels must be known. None if costs
+    may differ, or no labels are known."""
+    if contraction.n_blocks == contraction.k:
+        return np.arange(contraction.k)
+    return None if contraction.means.any() else feasible
+
+
+def _array(pairs: tuple[Pair, ...]) -> NDArray[np.intp]:
+    return np.array(pairs, np.intp).reshape(-1, 2)
