@@ -119,5 +119,4 @@ class SolverParameters(Parameters):
         ParameterError
             If the gap is too small.
         """
-        # Pairs that are proven to share a cluster by another run leave no dual values behind.
-        return replace(self, certify=True, sdp=replace(self.sdp, together_candidates=0))
+        return replace(self, certify=True)

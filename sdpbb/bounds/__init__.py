@@ -1,1 +1,1 @@
-"""Lower bounds: one package per bounding method, all behind `sdpbb.bounds.method.BoundingMethod`."""
+"""Lower bounds: a package per bounding method, behind `sdpbb.bounds.method.BoundingMethod`."""

@@ -1,4 +1,4 @@
-"""Interface of bounding methods: bounds that are proven, and an affinity that only steers."""
+"""The bounding of one node: bounds that are proven, and an affinity that only steers."""
 
 from __future__ import annotations
 
@@ -73,14 +73,12 @@ class BoundProgress:
 
 @dataclass(frozen=True, eq=False)
 class PairFixings:
-    """Pairs of blocks that share a cluster, or do not, in every clustering of a node that costs
-    less than some cutoff.
+    """Pairs of blocks (p, 2) that share a cluster in no clustering of a node that costs less than
+    some cutoff.
 
-    together, apart : (p, 2) and (q, 2)
     evidence : what a certificate can show for them, or None
     """
 
-    together: Pairs
     apart: Pairs
     evidence: Any = None
 
@@ -115,8 +113,8 @@ class BoundRun(Protocol[Warm_co]):
         if any: exactly the clusters 0..k-1, all constraints kept."""
 
     def fixings(self, cutoff: float) -> PairFixings:
-        """Return pairs of blocks that every clustering of the node below the cutoff links in one
-        way."""
+        """Return pairs of blocks that share a cluster in no clustering of the node below the
+        cutoff."""
 
     def warm_start(self) -> Warm_co:
         """Return the warm start of a child of the node; picklable."""

@@ -307,7 +307,7 @@ class CertifiedRun(Generic[Warm]):
         return max(best, ProvenBound(self._confirmed(evidence, PROVISIONAL_SHARE), evidence))
 
     def fixings(self, cutoff: float) -> PairFixings:
-        """Return pairs that are apart, with a `FixingProof`; none are proven to be together."""
+        """Return pairs that are apart, with a `FixingProof`."""
         if self._state.claimed.evidence is not None:
             self._check(cutoff)
         k, adjacency = self._contraction.k, self._contraction.adjacency
@@ -325,7 +325,7 @@ class CertifiedRun(Generic[Warm]):
             evidence=evidence if excluded.any() else None,
             far=first[_pairs(far)],
         )
-        return PairFixings(np.empty((0, 2), np.intp), _pairs(excluded | far), proof)
+        return PairFixings(_pairs(excluded | far), proof)
 
     def affinity(self) -> NDArray[np.float64]:
         return self._inner.affinity()

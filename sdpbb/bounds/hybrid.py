@@ -283,8 +283,7 @@ class HybridRun:
 
     def fixings(self, cutoff: float) -> PairFixings:
         if not self._sdp.n_iterations:
-            none = np.empty((0, 2), np.intp)
-            return PairFixings(none, none)
+            return PairFixings(np.empty((0, 2), np.intp))
         return self._sdp.fixings(cutoff)
 
     def warm_start(self) -> HybridWarmStart:

@@ -54,9 +54,8 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
     fixed = node.fixings
     if fixed.n_components > instance.k:
         return None
-    must_link = np.concatenate([_array(node.must_link), fixed.must_link])
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
-    bounded = contract(instance, must_link, cannot_link, node.blocks, fixed.components)
+    bounded = contract(instance, node.must_link, cannot_link, node.blocks, fixed.components)
     return None if isinstance(bounded, Infeasibility) else bounded
 
 

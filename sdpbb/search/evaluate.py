@@ -316,10 +316,9 @@ class _Evaluation:
         return self._result(NodeStatus.BRANCH, pair=pair, **found)
 
     def _fixings(self, run: BoundRun[Any]) -> tuple[Fixings, Any]:
-        """Return the pairs of points that the bound fixes, and the evidence for them."""
+        """Return the pairs of points that the bound keeps apart, and the evidence for that."""
         pairs, first = run.fixings(self._cutoff), self._bounded.representatives
-        fixings = Fixings(first[pairs.together], first[pairs.apart], self._cutoff)
-        return fixings, pairs.evidence
+        return Fixings(first[pairs.apart], self._cutoff), pairs.evidence
 
     def _changes_blocks(self, fixings: Fixings) -> bool:
         """Return whether fixed pairs merge blocks or leave no clustering: then the bound is worth

@@ -26,12 +26,11 @@ def _no_pairs() -> NDArray[np.intp]:
 class Fixings:
     """Facts about every clustering of a node that costs less than `below`.
 
-    must_link, cannot_link : (p, 2) and (q, 2) pairs of points that share a cluster, or do not
+    cannot_link : (p, 2) pairs of points that do not share a cluster
     components : (n,) the component of each point, where every cluster is inside of one; None for a
         single component
     """
 
-    must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     cannot_link: NDArray[np.intp] = field(default_factory=_no_pairs)
     below: float = math.inf
     components: NDArray[np.intp] | None = None
@@ -42,11 +41,10 @@ class Fixings:
 
     def __len__(self) -> int:
         """Return the number of pairs, and of components but the first."""
-        return len(self.must_link) + len(self.cannot_link) + self.n_components - 1
+        return len(self.cannot_link) + self.n_components - 1
 
     def __add__(self, other: Fixings) -> Fixings:
         return Fixings(
-            np.concatenate([self.must_link, other.must_link]),
             np.concatenate([self.cannot_link, other.cannot_link]),
             min(self.below, other.below),
             _refined(self.components, other.components),

@@ -77,7 +77,7 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
     """Fixed pairs hold below 93 only: what is above has not been looked at."""
     tree.offer(LABELS, 100.0, "given")
     root = tree.select()
-    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
+    tree.update(with_fixings(root, Fixings(cannot_link=np.array([[0, 1]]), below=93.0)))
     assert tree.running(0).proven(ProvenBound(99.0)) == ProvenBound(93.0)
     tree.drop(0)
     assert tree.n_open == 0
@@ -87,7 +87,7 @@ def test_no_node_proves_more_than_its_fixings_allow(tree):
 def test_a_child_begins_with_the_bound_and_the_fixings_of_its_parent(tree):
     tree.offer(LABELS, 100.0, "given")
     root = tree.select()
-    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
+    tree.update(with_fixings(root, Fixings(cannot_link=np.array([[0, 1]]), below=93.0)))
     update(tree, root.number, lower=ProvenBound(50.0))
     for number in tree.split(root.number, PAIR):
         node = tree.select()

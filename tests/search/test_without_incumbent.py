@@ -77,7 +77,7 @@ class BlindRun:
 
     def fixings(self, cutoff):
         assert math.isfinite(cutoff)  # nothing follows where nothing is known
-        return PairFixings(np.empty((0, 2), np.intp), np.empty((0, 2), np.intp))
+        return PairFixings(np.empty((0, 2), np.intp))
 
     def warm_start(self):
         return None

@@ -102,7 +102,7 @@ def test_every_way_to_leave_a_node_is_told(tree):
 
 def test_a_dropped_node_with_fixings_is_closed_and_not_infeasible(tree):
     root = tree.select()
-    tree.update(with_fixings(root, Fixings(must_link=np.array([[0, 1]]), below=93.0)))
+    tree.update(with_fixings(root, Fixings(cannot_link=np.array([[0, 1]]), below=93.0)))
     tree.drop(0)
     assert tree.take_news() == [NodeLeft(0, 93.0, CLOSED)]
 

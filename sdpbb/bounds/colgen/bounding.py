@@ -252,8 +252,7 @@ class ColgenRun:
 
     def fixings(self, cutoff: float) -> PairFixings:
         """None: reduced costs exclude clusters, seldom pairs."""
-        none = np.empty((0, 2), np.intp)
-        return PairFixings(none, none)
+        return PairFixings(np.empty((0, 2), np.intp))
 
     def warm_start(self) -> GenerationWarmStart:
         """The best of the pool, and the dual values."""

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import BoundProgress, Pairs, ProvenBound, SecondsLeft, endless
+from sdpbb.bounds.bound import BoundProgress, ProvenBound, SecondsLeft, endless
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.cuts import separate
-from sdpbb.bounds.sdp.fixing import pairs_together, tied_pairs
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
@@ -139,10 +138,3 @@ class AdmmRun(RelaxationRun):
     @property
     def _penalty(self) -> float:
         return self.state.admm.rho
-
-    def _together(self, cutoff: float) -> Pairs:
-        n_candidates = self.parameters.together_candidates
-        if not n_candidates:
-            return super()._together(cutoff)
-        tied = tied_pairs(self.relaxation, self.affinity())[:n_candidates]
-        return pairs_together(self.relaxation, self.state.admm, self.parameters, cutoff, tied)

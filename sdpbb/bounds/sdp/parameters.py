@@ -183,11 +183,6 @@ class SdpParameters(Parameters):
     max_iterations: int = parameter(
         3000, "A node is given up after this many iterations, at least bound_period.", ge=1
     )
-    together_candidates: int = parameter(
-        0,
-        "Pairs that are tried to be proven to share a cluster where a node is left.",
-        reason="Proving 20 of them takes longer than most trees do, see docs/relaxation.md.",
-    )
 
     def check(self) -> None:
         if self.max_iterations < self.bound_period:

@@ -12,7 +12,6 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import (
     BoundProgress,
     PairFixings,
-    Pairs,
     ProvenBound,
     SecondsLeft,
     endless,
@@ -114,13 +113,13 @@ class RelaxationRun(ABC):
         return None
 
     def fixings(self, cutoff: float) -> PairFixings:
-        """Return pairs of blocks that every clustering below the cutoff links in one way."""
+        """Return pairs of blocks that share a cluster in no clustering below the cutoff."""
         dual = self.dual_point()
         # Not the best bound so far: that may belong to other dual values.
         bound = safe_bound(self.relaxation, dual)
         apart = pairs_apart(self.relaxation, dual, bound, cutoff)
         apart = np.concatenate([apart, far_apart(self._contraction, cutoff)])
-        return PairFixings(self._together(cutoff), np.unique(apart, axis=0))
+        return PairFixings(np.unique(apart, axis=0))
 
     def warm_start(self) -> SdpWarmStart:
         """Return what a child of the node starts from."""
@@ -132,10 +131,6 @@ class RelaxationRun(ABC):
             Z=self.affinity().astype(np.float32),
             rho=self._penalty,
         )
-
-    def _together(self, cutoff: float) -> Pairs:
-        """Return pairs of blocks that share a cluster in every clustering below the cutoff."""
-        return np.empty((0, 2), np.intp)
 
     def _scatter_inside_blocks(self) -> ProvenBound:
         """Return the first bound, less what rounding can have added to it."""

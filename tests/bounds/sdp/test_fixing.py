@@ -1,18 +1,15 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.sdp.admm import AdmmState
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.fixing import (
     far_apart,
     pairs_apart,
-    pairs_together,
-    tied_pairs,
 )
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -107,79 +104,6 @@ def test_nothing_is_fixed_without_an_incumbent_or_in_a_closed_node(cutoff):
     m = problem.relaxation.m
     dual = DualPoint(np.zeros((m, m)), CutSet.empty(), np.zeros(0))
     assert pairs_apart(problem.relaxation, dual, ProvenBound(0.0), cutoff).shape == (0, 2)
-
-
-def random_state(problem: SmallProblem, rng: np.random.Generator, spread: float) -> AdmmState:
-    """The method in a state that has nothing to do with the problem, but for its cuts' validity."""
-    relaxation = problem.relaxation
-    drawn = random_dual(rng, relaxation, spread)
-    Z = problem.matrices()[rng.integers(len(problem.labels))]
-    Z = Z + spread * np.abs(drawn.N) / relaxation.n
-    return AdmmState.at(relaxation, drawn, Z, float(rng.uniform(0.1, 2)))
-
-
-def undecided(problem: SmallProblem, rng: np.random.Generator, at_most: int) -> np.ndarray:
-    pairs = np.argwhere(np.triu(~problem.relaxation.forbidden, 1))
-    return rng.permutation(pairs)[:at_most]
-
-
-def check_together(problem: SmallProblem, pairs: np.ndarray, cutoff: float) -> None:
-    """Every clustering cheaper than cutoff puts the pairs together."""
-    i, j = pairs.T
-    cheaper = problem.labels[problem.costs < cutoff]
-    assert (cheaper[:, i] == cheaper[:, j]).all()
-
-
-@settings(deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-3, 0.1, 1.0]))
-def test_random_states_put_nothing_together_wrongly(seed, spread):
-    problem = small_problem(seed)
-    rng = np.random.default_rng(seed)
-    state = random_state(problem, rng, spread)
-    candidates = undecided(problem, rng, 4)
-    for cutoff in cutoffs(problem, ProvenBound(-np.inf))[:4]:
-        found = pairs_together(problem.relaxation, state, SdpParameters(), cutoff, candidates)
-        assert {*map(tuple, found)} <= {*map(tuple, candidates)}
-        check_together(problem, found, cutoff)
-
-
-@settings(deadline=None)
-@given(st.integers(0, 10**6))
-def test_good_states_put_nothing_together_wrongly(seed):
-    problem = small_problem(seed)
-    rng = np.random.default_rng(seed)
-    run = SdpBounding(SdpParameters()).start(problem.contraction, None)
-    assert isinstance(run, AdmmRun)
-    run.advance(np.inf)
-    candidates = np.concatenate(
-        [tied_pairs(problem.relaxation, run.affinity())[:3], undecided(problem, rng, 3)]
-    )
-    for cutoff in cutoffs(problem, ProvenBound(-np.inf))[:6:2]:
-        state = run.state.admm
-        found = pairs_together(problem.relaxation, state, SdpParameters(), cutoff, candidates)
-        check_together(problem, found, cutoff)
-
-
-def test_blocks_of_a_heap_are_put_together_and_the_state_is_left_alone():
-    contraction = two_heaps()
-    relaxation = Relaxation.of(contraction)
-    run = SdpBounding(SdpParameters()).start(contraction, None)
-    assert isinstance(run, AdmmRun)
-    for _ in range(5):
-        run.advance(np.inf)
-    cutoff = 1.001 * contraction.cost(np.repeat([0, 1], 20))
-    candidates = tied_pairs(relaxation, run.affinity())
-    assert len(candidates) == 38
-    assert (candidates // 20 == candidates[:, :1] // 20).all()
-    state = run.state.admm
-    before = state.W.copy()
-    found = pairs_together(relaxation, state, SdpParameters(), cutoff, candidates[:6])
-    assert len(found) == 6
-    np.testing.assert_array_equal(state.W, before)
-    for nothing in (np.inf, np.nan):
-        assert pairs_together(relaxation, state, SdpParameters(), nothing, candidates).size == 0
-    none = np.empty((0, 2), np.intp)
-    assert pairs_together(relaxation, state, SdpParameters(), cutoff, none).shape == (0, 2)
 
 
 @given(st.integers(0, 10**6))
