@@ -10,7 +10,7 @@ import pytest
 
 from sdpbb.html_report import html_report, write_html_report
 from sdpbb.html_report.markup import Markup, element, markup
-from sdpbb.html_report.words import gap_text
+from sdpbb.html_report.run import gap_text
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.result import Result, SolutionStatus

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import ParameterError
+from sdpbb.problem.coordinates import MAX_PAIRS
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.instance import SoftPairs
-from sdpbb.problem.pairs import MAX_PAIRS
 
 # All pairs are listed, to draw from, up to this number.
 _LISTED = 10_000_000

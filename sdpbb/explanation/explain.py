@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +15,7 @@ from sdpbb.colouring.exact import Colourability, find_clique
 from sdpbb.colouring.graph import induced, k_core, sparse_graph
 from sdpbb.errors import ParameterError
 from sdpbb.explanation.conflict import Conflict
-from sdpbb.explanation.headings import described
-from sdpbb.explanation.oracle import Deadline, Oracle, minimise
+from sdpbb.explanation.oracle import Deadline, Oracle, minimise, quotient
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.explanation.walks import (
     cannot_link_in_block,
@@ -24,9 +24,10 @@ from sdpbb.explanation.walks import (
     odd_cycle,
     too_many_must_links,
 )
-from sdpbb.problem import Instance
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.graph import connected_components, distinct_edges, neighbour_sets
 from sdpbb.problem.instance import check_instance
+from sdpbb.values import counted
 
 # Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
 # second. Where it is not enough, other proofs are found.
@@ -83,7 +84,7 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
     if not _are_must_links(catalogue, candidate):  # of which all are needed
         kept, is_minimal = minimise(candidate, oracle.verdict, deadline)
     is_exact = oracle.confirm(kept)
-    kind, heading = described(catalogue, kept)
+    kind, heading = _kind_and_heading(catalogue, kept)
     members = tuple(catalogue.statement(number) for number in kept)
     return Diagnosis(Colourability.NO, Conflict(kind, heading, members, is_minimal, is_exact))
 
@@ -160,3 +161,61 @@ def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]
     for points in ends.values():
         must += connecting_must_links(catalogue, graph, points)
     return [*must, *cannot]
+
+
+def _kind_and_heading(
+    catalogue: Catalogue, numbers: Sequence[int]
+) -> tuple[InfeasibilityKind, str]:
+    """Return the kind of argument that refutes the constraints of these numbers, and a heading."""
+    must_link, cannot_link, on_clusters = catalogue.split(numbers)
+    n, k = catalogue.instance.n_points, catalogue.instance.k
+    if on_clusters:
+        return _on_clusters(catalogue, numbers)
+    if not len(cannot_link):
+        return InfeasibilityKind.TOO_FEW_BLOCKS, (
+            f"{counted(len(must_link), 'must-link')} leave "
+            f"{counted(n - len(must_link), 'group')} of the {n} points, "
+            f"fewer than k = {k} clusters"
+        )
+    if k == 1:
+        return InfeasibilityKind.CLIQUE, "a cannot-link, and only k = 1 cluster"
+    if len(cannot_link) == 1:
+        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, _in_block(len(must_link))
+    if k == 2:
+        return InfeasibilityKind.ODD_CYCLE, (
+            f"a cycle with an odd number of cannot-links ({len(cannot_link)}), "
+            "which k = 2 clusters cannot take turns along"
+        )
+    graph = quotient(n, k, must_link, cannot_link)
+    groups = "points" if not len(must_link) else "groups of points"
+    if graph is None:  # not minimal
+        return InfeasibilityKind.CANNOT_LINK_IN_BLOCK, "must-links and a cannot-link across them"
+    m = graph.shape[0]
+    if m == k + 1 and graph.nnz == m * k:
+        return InfeasibilityKind.CLIQUE, (
+            f"{k + 1} {groups}, each two of which cannot link, but only k = {k} clusters"
+        )
+    return InfeasibilityKind.NOT_COLOURABLE, (
+        f"{m} {groups} that cannot be put into k = {k} clusters without violating one of "
+        f"{len(cannot_link)} cannot-links"
+    )
+
+
+def _in_block(n_must_links: int) -> str:
+    if n_must_links == 1:
+        return "2 points that must link and cannot link"
+    return f"{n_must_links + 1} points in one cluster by must-links, but two of them cannot link"
+
+
+def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[InfeasibilityKind, str]:
+    k = catalogue.instance.k
+    found = contract(catalogue.restricted(numbers))
+    kind = found.kind if isinstance(found, Infeasibility) else InfeasibilityKind.EXHAUSTED
+    match kind:
+        case InfeasibilityKind.BLOCK_NOT_ALLOWED:
+            return kind, "points that must be together, which no cluster may hold"
+        case InfeasibilityKind.TOO_MUCH_FOR_K:
+            return kind, (
+                f"more points, or pairs that must be together, than k = {k} clusters may hold"
+            )
+    return kind, f"no clustering into k = {k} clusters keeps all of these"

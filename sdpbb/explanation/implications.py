@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sdpbb.explanation.explain import diagnose
-from sdpbb.explanation.forest import joining
 from sdpbb.explanation.oracle import Deadline
 from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
-from sdpbb.problem.graph import connected_components
+from sdpbb.problem.graph import connected_components, spanning_forest
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,7 @@ def _closed(catalogue: Catalogue) -> Iterator[int]:
     """The numbers of must-links whose ends earlier ones connect, and of cannot-links between groups
     of must-linked points that an earlier one, or a maximum diameter, keeps apart."""
     n, p = catalogue.instance.n_points, len(catalogue.must_link)
-    yield from sorted(set(range(p)) - set(joining(n, catalogue.must_link)))
+    yield from sorted(set(range(p)) - set(spanning_forest(n, catalogue.must_link)))
     group = connected_components(n, catalogue.must_link)
     # Diameters first: they stay in any case.
     q = len(catalogue.instance.cannot_link)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.explanation.places import place_of_pair
-from sdpbb.explanation.statements import Catalogue
+from sdpbb.explanation.statements import Catalogue, place_of_pair
 from sdpbb.problem import Instance
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.values import counted

@@ -9,10 +9,14 @@ from itertools import islice, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.explanation.forest import joining
 from sdpbb.explanation.oracle import Deadline
 from sdpbb.explanation.statements import Catalogue
-from sdpbb.problem.graph import connected_components, distinct_edges, neighbour_sets
+from sdpbb.problem.graph import (
+    connected_components,
+    distinct_edges,
+    neighbour_sets,
+    spanning_forest,
+)
 
 # The share of the time that is left for what follows when the search for shorter walks ends.
 WALKING = 0.5
@@ -73,7 +77,7 @@ def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
     are left; None if not all of them come to that. All of them are needed."""
     instance = catalogue.instance
     wanted = instance.n_points - instance.k + 1
-    found = list(islice(joining(instance.n_points, catalogue.must_link), wanted))
+    found = list(islice(spanning_forest(instance.n_points, catalogue.must_link), wanted))
     return found if len(found) == wanted else None
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from sdpbb.html_report.drawings import COLOURS, inline_svg
 from sdpbb.html_report.markup import Markup, element, figure, markup, paragraph, section, table
-from sdpbb.html_report.run import ReportedRun
-from sdpbb.html_report.words import counted
+from sdpbb.html_report.run import ReportedRun, amount
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.clusters import look_of
 from sdpbb.problem import Instance, Partition
@@ -48,7 +47,7 @@ def clustering(run: ReportedRun, partition: Partition) -> Markup:
     else:
         kept = f"All constraints on pairs are kept ({n_constraints:,})."
     description = (
-        f"{counted(instance.n_points, 'point')} in {counted(partition.n_clusters, 'cluster')} on "
+        f"{amount(instance.n_points, 'point')} in {amount(partition.n_clusters, 'cluster')} on "
         "a plane, with lines for the constraints; the table below has the sizes."
     )
     drawn = figure(

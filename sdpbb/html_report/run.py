@@ -1,17 +1,26 @@
-"""What a page tells of."""
+"""The run that a page reports on, and what is proven, in sentences."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from sdpbb.problem import Instance
-from sdpbb.result import Result
+from sdpbb.report import STOPPED_BY
+from sdpbb.result import Result, SolutionStatus
 from sdpbb.traces.trace import Trace
+from sdpbb.values import percent_up, rounded_down
+
+VERDICTS = {
+    SolutionStatus.OPTIMAL: "Proven optimal",
+    SolutionStatus.FEASIBLE: "Not proven optimal",
+    SolutionStatus.INFEASIBLE: "Proven infeasible",
+    SolutionStatus.UNKNOWN: "Nothing found, nothing ruled out",
+}
 
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """A run that has ended.
+    """A run that has ended, with its instance and its trace.
 
     trace : what the run did; None if nobody watched
     command : what was typed; "" for a run from Python
@@ -21,3 +30,51 @@ class ReportedRun:
     result: Result
     trace: Trace | None
     command: str
+
+
+def verdict(result: Result) -> str:
+    """A few words."""
+    return VERDICTS[result.status]
+
+
+def explanation(result: Result) -> str:
+    """One or two sentences: what the verdict means, and no more than has been proven."""
+    match result.status:
+        case SolutionStatus.OPTIMAL:
+            return (
+                "The clustering keeps every constraint, and none that does is better by more than "
+                f"{gap_text(result)} of its sum of squares: {_bound(result)}."
+            )
+        case SolutionStatus.FEASIBLE:
+            return (
+                f"The run was stopped by {_stopped_by(result)}. The clustering keeps every "
+                f"constraint, but one that is better, by at most {gap_text(result)} of its sum of "
+                f"squares, may exist: {_bound(result)}."
+            )
+        case SolutionStatus.INFEASIBLE:
+            return "No clustering keeps all of the constraints."
+        case SolutionStatus.UNKNOWN:
+            return (
+                f"The run was stopped by {_stopped_by(result)} before it had a clustering, or a "
+                f"proof that there is none. If there is one, {_bound(result)}."
+            )
+
+
+def _bound(result: Result) -> str:
+    assert result.lower_bound is not None
+    bound = rounded_down(result.lower_bound, 12)
+    return f"no clustering that keeps the constraints has a sum of squares below {bound}"
+
+
+def gap_text(result: Result) -> str:
+    """The gap in per cent, rounded up: what is proven is not more than what is said."""
+    return percent_up(result.gap)
+
+
+def _stopped_by(result: Result) -> str:
+    return STOPPED_BY[result.termination].rstrip(",")
+
+
+def amount(number: int, thing: str) -> str:
+    """Return "1 node", "2 nodes" or "1,000 nodes"."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -21,8 +21,7 @@ from sdpbb.html_report.markup import (
     paragraph,
     section,
 )
-from sdpbb.html_report.run import ReportedRun
-from sdpbb.html_report.words import counted, explanation, gap_text, verdict
+from sdpbb.html_report.run import ReportedRun, amount, explanation, gap_text, verdict
 from sdpbb.plots import plot_bounds, plot_tree
 from sdpbb.result import Result, Termination
 from sdpbb.search.events import NodeEnd
@@ -72,13 +71,13 @@ def question(run: ReportedRun) -> Markup:
     """What was asked."""
     instance, result = run.instance, run.result
     text = (
-        f"Divide {counted(instance.n_points, 'point')} into exactly "
-        f"{counted(instance.k, 'cluster')}, none of them empty, so that the squared Euclidean "
+        f"Divide {amount(instance.n_points, 'point')} into exactly "
+        f"{amount(instance.k, 'cluster')}, none of them empty, so that the squared Euclidean "
         "distances of the points to the means of their clusters have the least sum, and every "
         "constraint is kept."
     )
     facts: list[tuple[str, str | Markup]] = [
-        ("Points", f"{instance.n_points:,} with {counted(instance.n_features, 'feature')}"),
+        ("Points", f"{instance.n_points:,} with {amount(instance.n_features, 'feature')}"),
         ("Clusters", f"{instance.k:,}"),
         ("Must-links", _pairs("two points that share a cluster", len(instance.must_link))),
         ("Cannot-links", _pairs("two points that do not", len(instance.cannot_link))),
@@ -142,7 +141,7 @@ def _tree(trace: Trace) -> Markup:
     text = (
         "Where the bound of a node left a gap, two points were chosen, and the node was replaced "
         "by two: in one they share a cluster, in the other they do not. The proof is complete "
-        f"when no node is open. {counted(len(trace.nodes), 'node')}: {told}."
+        f"when no node is open. {amount(len(trace.nodes), 'node')}: {told}."
     )
     if len(trace.nodes) > MOST_NODES:
         return section("Branching", paragraph(f"{text} They are too many to be drawn."))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.problem.budgets import PointBudget
-from sdpbb.problem.pairs import pairs_farther_than
+from sdpbb.problem.coordinates import pairs_farther_than
 
 
 class ClusterConstraint(ABC):

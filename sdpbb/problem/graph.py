@@ -1,6 +1,8 @@
-"""Components and paths of the graphs that must-links and cannot-links are."""
+"""Graphs of must-links and cannot-links: components, paths, spanning forests."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +26,11 @@ def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
     """The undirected edges (p, 2) with i < j, sorted, each once."""
     if not len(pairs):
         return pairs.reshape(-1, 2)
+    i, j = pairs.T
     width = int(pairs.max()) + 1
-    # One key per edge: sorting rows is several times slower.
-    key = np.unique(pairs.min(axis=1) * width + pairs.max(axis=1))
-    return np.column_stack(np.divmod(key, width))
+    keys = np.minimum(i, j) * width + np.maximum(i, j)
+    keys.sort()  # np.unique hashes, which takes five times as long for millions
+    return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], width))
 
 
 def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
@@ -59,3 +62,21 @@ def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
     rank = np.empty(len(first), np.intp)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse.reshape(-1)]
+
+
+def spanning_forest(n: int, edges: NDArray[np.intp]) -> Iterator[int]:
+    """Yield the positions of the edges (p, 2) of n vertices that form a spanning forest: in their
+    order, each joins two trees of those before it."""
+    parent = list(range(n))
+    for position, (i, j) in enumerate(edges.tolist()):
+        first, second = _root(parent, i), _root(parent, j)
+        if first != second:
+            parent[second] = first
+            yield position
+
+
+def _root(parent: list[int], i: int) -> int:
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i

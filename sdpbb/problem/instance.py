@@ -29,8 +29,8 @@ from sdpbb.problem.files.constraint_formats import check_no_constraints_options,
 from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.points import read_points
 from sdpbb.problem.frames import finite_table, is_frame, numbered
+from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.pairs import distinct_pairs
 from sdpbb.problem.textfile import FilePath, naming_file
 from sdpbb.values import counted
 
@@ -289,7 +289,7 @@ class Instance:
         if self.has_constraints_beyond_pairs:
             raise InstanceError("cluster_constraints: expected none beyond cannot-links")
         pairs = np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
-        cannot_link = distinct_pairs(pairs, self.n_points)
+        cannot_link = distinct_edges(pairs)
         return replace(self, cannot_link=cannot_link, cluster_constraints=())
 
     def __repr__(self) -> str:

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_clusters
-from sdpbb.plots.clusters import MOST_NAMED, MOST_PAIRS, look_of
-from sdpbb.plots.projection import plane_of, principal_components
+from sdpbb.plots.clusters import MOST_NAMED, MOST_PAIRS, look_of, plane_of, principal_components
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, Partition
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdpbb.errors import ParameterError
 from sdpbb.plots import plot_tree
-from sdpbb.plots.tree_layout import layered
+from sdpbb.plots.tree import layered
 from sdpbb.search.events import Branched, NodeEnd, NodeLeft
 from sdpbb.solver import solve
 from sdpbb.traces.trace import Trace

@@ -255,7 +255,7 @@ def test_a_file_without_permission_is_told(tmp_path, monkeypatch):
 
 
 def test_a_distance_for_too_many_pairs_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.problem.pairs.MAX_PAIRS", 2)
+    monkeypatch.setattr("sdpbb.problem.coordinates.MAX_PAIRS", 2)
     data = file(tmp_path, "4 1 2\n0\n1\n5\n9\n")
     constraints = file(tmp_path, "GAMMA 0\n", "constraints.txt")
     message = f"{constraints}: GAMMA 0 stands for more than 2 cannot-links"

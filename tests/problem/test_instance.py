@@ -6,7 +6,8 @@ import pytest
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance
-from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
+from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
+from sdpbb.problem.graph import distinct_edges
 
 SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 0.0], [3.0, 1.0]])
 
@@ -143,10 +144,10 @@ def test_distance_constraints_are_strict():
     assert pairs_closer_than(SQUARE[:1], 3.0).shape == (0, 2)
 
 
-def test_distinct_pairs_are_sorted():
+def test_distinct_edges_are_sorted():
     pairs = np.array([[3, 1], [0, 2], [1, 3], [0, 2]])
-    assert distinct_pairs(pairs, 4).tolist() == [[0, 2], [1, 3]]
-    assert distinct_pairs(pairs[:0], 4).shape == (0, 2)
+    assert distinct_edges(pairs).tolist() == [[0, 2], [1, 3]]
+    assert distinct_edges(pairs[:0]).shape == (0, 2)
 
 
 def test_repr_states_the_sizes():

@@ -13,9 +13,10 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.coordinates import pairs_closer_than, pairs_farther_than
 from sdpbb.problem.files.rows import Rows
+from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin, PairLines
-from sdpbb.problem.pairs import distinct_pairs, pairs_closer_than, pairs_farther_than
 from sdpbb.problem.textfile import FilePath
 
 
@@ -81,10 +82,10 @@ class Constraints:
         try:
             if self.max_diameter is not None:
                 far = pairs_farther_than(points, self.max_diameter)
-                cannot_link = distinct_pairs(np.concatenate([cannot_link, far]), len(points))
+                cannot_link = distinct_edges(np.concatenate([cannot_link, far]))
             if self.min_separation is not None:
                 near = pairs_closer_than(points, self.min_separation)
-                must_link = distinct_pairs(np.concatenate([must_link, near]), len(points))
+                must_link = distinct_edges(np.concatenate([must_link, near]))
         except InstanceError as error:
             raise InstanceError(f"{shown_path(origin.constraints_path)}: {error}") from None
         return {
