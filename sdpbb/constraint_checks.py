@@ -1,4 +1,4 @@
-"""Whether the constraints of an instance can hold together, and a certificate if they cannot."""
+"""`check_constraints`, with a certificate where constraints cannot hold together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from sdpbb.solver import CertificateOrder, solve_and_certify
 def check_constraints(
     instance: Instance, time_limit: float = 60.0, certificate: FilePath | None = None
 ) -> ConstraintReport:
-    """Whether constraints can hold together, why not, and what they imply; nothing is optimised.
+    """Decide whether constraints can hold together, why not, and what they imply, without a search
+    for good clusterings.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def check_constraints(
 
 
 def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
-    """Have the engine find a proof of what is known, one that the checker confirms."""
+    """Have the engine find a proof of infeasibility that the checker confirms."""
     # Bounds on costs are of no use where there is no clustering; column generation knows of others.
     parameters = SolverParameters(bounding="colgen", time_limit=time_limit)
     order = CertificateOrder(path, only=SolutionStatus.INFEASIBLE)

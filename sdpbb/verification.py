@@ -1,4 +1,4 @@
-"""Certificates, checked against instances."""
+"""`verify_certificate`: a certificate checked against an instance."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> Verd
 
 
 def unspoken(instance: Instance) -> str | None:
-    """Which constraints of an instance certificates say nothing of, in a line; None for none."""
+    """Return one line on the constraints of an instance that certificates do not cover, or None."""
     if instance.has_soft_constraints:
         return (
             "the instance has soft constraints, of which certificates say nothing; expected hard "
@@ -71,7 +71,7 @@ def unspoken(instance: Instance) -> str | None:
 
 
 def verdict_on(certificate: Certificate, instance: Instance) -> Verdict:
-    """What a certificate proves of an instance, of whose constraints none is `unspoken`. Raises
+    """Return what a certificate proves of an instance, all of whose constraints are covered; raises
     `Rejected`, as the checker does."""
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link

@@ -1,4 +1,4 @@
-"""A constraint set by what was asked for, so that it can be drawn again and told of."""
+"""Parameters of a constraint set, by which it can be drawn again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdpbb.values import counted
 
 @dataclass(frozen=True)
 class Drawing:
-    """What to draw; `sdpbb.constraint_sets` says how.
+    """Parameters of a constraint set to draw.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Drawing:
         return self.soft or self.confidence is not None
 
     def of(self, labels: ArrayLike) -> Constraints:
-        """The constraints that are drawn from labels (n,): the same whenever it is called.
+        """Draw the constraints from labels (n,): the same at each call.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class Drawing:
         return asdict(self)
 
     def __str__(self) -> str:
-        """In words."""
+        """The parameters in words."""
         if self.pairs is not None:
             what = f"{counted(self.pairs, 'pair')} (Wagstaff and Cardie, 2000)"
         elif self.percentage is not None:

@@ -48,7 +48,7 @@ class LinkedPairs(NamedTuple):
 
     @property
     def soft(self) -> Constraints:
-        """Of weight 1."""
+        """The same pairs as soft constraints of weight 1."""
         return Constraints(
             soft_must_link=SoftPairs(self.must_link, np.ones(len(self.must_link))),
             soft_cannot_link=SoftPairs(self.cannot_link, np.ones(len(self.cannot_link))),
@@ -56,7 +56,7 @@ class LinkedPairs(NamedTuple):
 
 
 def by_number(labels: ArrayLike, pairs: int, rng: np.random.Generator) -> LinkedPairs:
-    """So many different pairs of points, linked as the labels (n,) say.
+    """Draw so many different pairs of points, linked as the labels (n,) say.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def by_number(labels: ArrayLike, pairs: int, rng: np.random.Generator) -> Linked
 
 
 def number_by_percentage(n: int, percentage: float) -> int:
-    """c (c - 1) / 2 pairs, with c = ceil(n percentage / 100).
+    """Return the number c (c - 1) / 2 of pairs, with c = ceil(n percentage / 100).
 
     Raises
     ------
@@ -89,7 +89,7 @@ def number_by_percentage(n: int, percentage: float) -> int:
 
 
 def by_percentage(labels: ArrayLike, percentage: float, rng: np.random.Generator) -> LinkedPairs:
-    """`number_by_percentage` different pairs of points, linked as the labels (n,) say.
+    """Draw `number_by_percentage` different pairs of points, linked as the labels (n,) say.
 
     The points of such a pair are any points: only the number of pairs is that of a part of the
     points.
@@ -108,7 +108,7 @@ def by_percentage(labels: ArrayLike, percentage: float, rng: np.random.Generator
 def by_kinds(
     labels: ArrayLike, must_links: int, cannot_links: int, rng: np.random.Generator
 ) -> LinkedPairs:
-    """So many different pairs of points with the same label, and with different labels.
+    """Draw so many different pairs of points with the same label, and with different labels.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def by_kinds(
 
 
 def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> LinkedPairs:
-    """The same pairs, a share of the must-links (rounded to a number of them) stated as
+    """Return the same pairs, a share of the must-links (rounded to a number of them) stated as
     cannot-links, and as large a share of the cannot-links as must-links.
 
     Raises
@@ -152,8 +152,8 @@ def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> Li
 
 
 def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) -> Constraints:
-    """The same pairs as soft constraints: each is stated rightly with a probability o of its own,
-    uniform between least and 1, and has the weight w = 2 (o - 1/2).
+    """Return the same pairs as soft constraints: each is stated rightly with a probability o of its
+    own, uniform between least and 1, and has the weight w = 2 (o - 1/2).
 
     least : 0.5 to 1; with 1 all are right and have the weight 1
 
@@ -197,8 +197,8 @@ def _check_size(name: str, value: str, number: int) -> None:
 
 
 def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """(number, 2) different pairs i < j of 0..n-1, sorted. Pairs are drawn until there are enough
-    different ones, of which the superfluous are dropped at random."""
+    """Draw different pairs i < j of 0..n-1, (number, 2), sorted. Pairs are drawn until there are
+    enough different ones, of which the superfluous are dropped at random."""
     total = n * (n - 1) // 2
     if 2 * number > total:  # what is left out is drawn instead
         i, j = np.triu_indices(n, 1)
@@ -220,7 +220,7 @@ def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
 def _drawn_of_kind(
     labels: NDArray[np.intp], same: bool, number: int, total: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """(number, 2) different pairs i < j with the same labels, or different ones, sorted, of total.
+    """Draw different pairs i < j with the same labels, or different ones, sorted, of total.
 
     labels : (n,) 0, 1, ...
     """
@@ -261,7 +261,7 @@ class _PairsOfKind(NamedTuple):
         return cls(same, order, start, size, np.cumsum(partners))
 
     def codes(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """i n + j of the pairs i < j that the ordered pairs of these numbers are."""
+        """Return i n + j of the pairs i < j that the ordered pairs of these numbers are."""
         first = np.searchsorted(self.ends, numbers, side="right")
         partners = np.diff(self.ends, prepend=0)
         second = numbers - (self.ends - partners)[first]

@@ -1,1 +1,1 @@
-"""Why constraints cannot hold together, and what they imply, in the user's words."""
+"""Explanation of infeasible constraints, and of what feasible ones imply, in the user's words."""

@@ -1,5 +1,4 @@
-"""`check_constraints`: whether the constraints of an instance can hold together, what they imply,
-and what in them deserves a second look."""
+"""`check_constraints`: feasibility of the constraints of an instance, implications, warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +24,8 @@ LARGEST_FOR_CLIQUES = 5_000
 
 
 def check_constraints(instance: Instance, time_limit: float = 60.0) -> ConstraintReport:
-    """Whether constraints can hold together, why not, and what they imply; nothing is optimised.
+    """Decide whether constraints can hold together, why not, and what they imply, without a search
+    for good clusterings.
 
     Parameters
     ----------
@@ -108,7 +108,10 @@ def _groups(instance: Instance, contraction: Contraction) -> Groups:
 
 
 def _least_k(group: NDArray[np.intp], catalogue: Catalogue) -> int:
-    """So many groups, (n,) the one of each point, mutually cannot link, at least."""
+    """Return a number of groups that mutually cannot link: a lower bound on k.
+
+    group : (n,) the group of each point
+    """
     edges = distinct_edges(group[catalogue.cannot_link])
     if not len(edges):
         return 1

@@ -1,5 +1,4 @@
-"""Why no clustering keeps the constraints of an instance: a smallest part of them that already
-cannot hold together, in the sense that each of its members is needed."""
+"""Minimal conflicts: constraints that no clustering keeps, each of which is needed for that."""
 
 from __future__ import annotations
 
@@ -36,14 +35,14 @@ CLIQUE_BUDGET = 200_000
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether the constraints can hold together, and if not, why."""
+    """Verdict on the constraints of an instance, and a conflict among them."""
 
     verdict: Colourability
     conflict: Conflict | None = None
 
 
 def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Conflict | None:
-    """A minimal set of constraints that no clustering into exactly k clusters keeps.
+    """Return a minimal set of constraints that no clustering into exactly k clusters keeps.
 
     "Minimal" means that the others can hold when any one of them is left out. It is, in this
     order, the first of: a path of must-links and a cannot-link between its ends; for k = 2, a cycle
@@ -72,7 +71,8 @@ def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Confl
 
 
 def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
-    """Whether the constraints can hold together, and if not, why; see `explain_infeasibility`."""
+    """Decide whether the constraints can hold together, and if not, why:
+    `explain_infeasibility`."""
     check_instance(instance)
     deadline = Deadline(_checked(time_limit))
     catalogue = Catalogue(instance)
@@ -104,7 +104,7 @@ Candidate = tuple[Colourability, list[int] | None]
 
 
 def _candidate(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
-    """The verdict on all constraints; if it is NO, those that a proof rests on."""
+    """Return the verdict on all constraints; if it is NO, those that a proof rests on."""
     found = _walk(catalogue, deadline)
     if found is not None:
         return Colourability.NO, found
@@ -117,7 +117,7 @@ def _candidate(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Cand
 
 
 def _walk(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
-    """A proof that is found by walking from point to point."""
+    """Return the constraints of a proof that is found by walking from point to point."""
     if catalogue.instance.k == 1 and len(catalogue.cannot_link):
         return [len(catalogue.must_link)]
     if catalogue.instance.k == 2:
@@ -128,8 +128,8 @@ def _walk(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
 
 
 def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
-    """The verdict on the pairs, of which no walk is a proof; if it is NO, those between and within
-    some blocks that are too many for k clusters."""
+    """Return the verdict on the pairs, of which no walk is a proof; if it is NO, those between and
+    within some blocks that are too many for k clusters."""
     n, k = catalogue.instance.n_points, catalogue.instance.k
     block_of = connected_components(n, catalogue.must_link)
     edges = distinct_edges(block_of[catalogue.cannot_link])

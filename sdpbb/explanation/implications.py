@@ -1,5 +1,4 @@
-"""What constraints that can hold together imply: pairs forced together or apart, and those of them
-that others imply."""
+"""Implications of feasible constraints: pairs that they force together, and redundant ones."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int
 
 
 def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> ForcedPair:
-    """Why two points share a cluster in every clustering: the constraints that cannot hold together
-    with a cannot-link between them."""
+    """Return a forced pair with its reasons: the constraints that cannot hold together with a
+    cannot-link between the two points."""
     names = tuple(instance.origin.rows(pair))
     apart = np.concatenate([instance.cannot_link, np.array([pair])])
     conflict = diagnose(replace(instance, cannot_link=apart), seconds).conflict

@@ -1,4 +1,4 @@
-"""Whether some of the constraints of an instance can hold together."""
+"""Decision whether a subset of the constraints of an instance can hold together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdpbb.problem.graph import connected_components, distinct_edges
 NODES = 20_000
 # The same where each is shown to constraints on clusters, which takes longer.
 NODES_ON_CLUSTERS = 5_000
-# For the one set that is told in the end.
+# For the set that is reported in the end.
 FINAL_NODES = 200_000
 
 
@@ -62,8 +62,8 @@ def quotient(
 
 
 class Oracle:
-    """Answers whether constraints of a catalogue, given by their numbers, can hold together: NO
-    means that no clustering into exactly k clusters keeps them.
+    """Decides whether a subset of the constraints of a catalogue, given by numbers, is satisfiable:
+    NO means that no clustering into exactly k clusters keeps them.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Oracle:
         self.relied_on_solver = False
 
     def verdict(self, numbers: Sequence[int]) -> Colourability:
-        """Whether these constraints can hold together."""
+        """Return whether these constraints can hold together."""
         graph, fits = self._over_blocks(numbers)
         if graph is None:
             return Colourability.NO

@@ -1,4 +1,4 @@
-"""What is known of the constraints of an instance, as values and as a text."""
+"""Report on the constraints of an instance, as values and as a text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 10
 
 @dataclass(frozen=True)
 class Groups:
-    """What points the constraints put together and keep apart.
+    """Figures on the points that constraints put together and keep apart.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class ConstraintReport:
-    """What is known of the constraints of an instance.
+    """Feasibility, conflict, implications and warnings of the constraints of an instance.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def _components(groups: Groups) -> str:
 
 
 def _sections(report: ConstraintReport) -> list[str]:
-    """What is listed, each under a heading."""
+    """The lists of the report, each under a heading."""
     sections = []
     if report.conflict is not None:
         sections.append(str(report.conflict))

@@ -27,7 +27,7 @@ SHOWN_ROWS = 8
 
 
 class StatementKind(Enum):
-    """What a constraint is, by the word that a file has for it."""
+    """Kind of a constraint, by the word that a file has for it."""
 
     MUST_LINK = "ML"
     CANNOT_LINK = "CL"
@@ -86,17 +86,17 @@ class Catalogue:
 
     @property
     def must_link(self) -> NDArray[np.intp]:
-        """(p, 2)"""
+        """The must-links (p, 2)."""
         return self.instance.must_link
 
     @cached_property
     def cannot_link(self) -> NDArray[np.intp]:
-        """(q, 2) those stated, then those that follow from maximum diameters."""
+        """The cannot-links (q, 2): those stated, then those that follow from maximum diameters."""
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
     def on_clusters(self) -> tuple[ClusterConstraint, ...]:
-        """All but maximum diameters."""
+        """The constraints on clusters but maximum diameters."""
         return tuple(self.instance.cluster_constraints[at] for at in self._others)
 
     def __len__(self) -> int:
@@ -164,11 +164,11 @@ class Catalogue:
         )
 
     def must_link_number(self, i: int, j: int) -> int:
-        """Of the first must-link of two points, which there must be."""
+        """Return the number of the first must-link of two points, which there must be."""
         return _first(self.must_link, i, j)
 
     def cannot_link_number(self, i: int, j: int) -> int:
-        """Of the first cannot-link of two points, which there must be."""
+        """Return the number of the first cannot-link of two points, which there must be."""
         return len(self.must_link) + _first(self.cannot_link, i, j)
 
     def statement(self, number: int) -> Statement:
@@ -224,7 +224,7 @@ class Catalogue:
 
 
 def _text(constraint: ClusterConstraint, origin: Origin) -> str:
-    """What a constraint on clusters says, as in a file where there is a line for it."""
+    """Return the text of a constraint on clusters, as in a file where there is a line for it."""
     match constraint:
         case MaximumSize(limit):
             return f"MAXSIZE {limit}"
@@ -265,14 +265,14 @@ def place_of_pair(instance: Instance, argument: str, position: int) -> str:
 
 
 def stated_one_by_one(instance: Instance, argument: str) -> NDArray[np.bool_]:
-    """Of the pairs of a list, those that were stated one by one."""
+    """Return which pairs of a list were stated one by one, (p,)."""
     pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
     stated = places.pairs[: places.n_stated]
     return ~of_distance(instance, argument) | _are_among(pairs, stated, instance.n_points)
 
 
 def of_distance(instance: Instance, argument: str) -> NDArray[np.bool_]:
-    """Of the pairs of a list, those that a distance stands for."""
+    """Return which pairs of a list a distance stands for, (p,)."""
     pairs, places = getattr(instance, argument), getattr(instance.origin, argument)
     return _are_among(pairs, places.pairs[places.n_stated :], instance.n_points)
 

@@ -1,4 +1,4 @@
-"""What in an instance deserves a second look, though nothing about it is wrong."""
+"""Warnings about valid but suspicious instances."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sdpbb.problem import Instance
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.values import counted
 
-# Repeated lines, and cannot-links between equal points, that are told one by one.
+# Repeated lines, and cannot-links between equal points, that are listed one by one.
 LISTED = 100
 
 
 def suspicions(instance: Instance) -> Iterator[str]:
-    """A line for each: pairs stated twice or both ways, cannot-links between equal points, points
-    and features that say little."""
+    """Yield a line for each: pairs stated twice or both ways, cannot-links between equal points,
+    equal points, constant features."""
     yield from _stated_both_ways(instance)
     for argument in ("must_link", "cannot_link"):
         yield from _repeated(instance, argument)
@@ -65,7 +65,10 @@ def _repeated(instance: Instance, argument: str) -> Iterator[str]:
 
 
 def _apart_though_equal(instance: Instance, same: NDArray[np.intp]) -> Iterator[str]:
-    """same : (n,) a number for each point, equal for equal points"""
+    """Yield a line for each cannot-link between equal points.
+
+    same : (n,) a number for each point, equal for equal points
+    """
     i, j = instance.cannot_link.T
     equal = np.flatnonzero(same[i] == same[j])
     catalogue = Catalogue(instance)

@@ -1,4 +1,4 @@
-"""Short walks through must-links and cannot-links, which are proofs."""
+"""Proofs of infeasibility by short walks through must-links and cannot-links."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def odd_cycle(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
 
 
 def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
-    """n - k + 1 must-links, each of which joins two groups of points, so that fewer than k groups
-    are left; None if not all of them come to that. All of them are needed."""
+    """Return n - k + 1 must-links, each of which joins two groups of points, so that fewer than k
+    groups are left; None if there are not so many. All of them are needed."""
     instance = catalogue.instance
     wanted = instance.n_points - instance.k + 1
     found = list(islice(spanning_forest(instance.n_points, catalogue.must_link), wanted))

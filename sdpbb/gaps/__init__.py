@@ -1,1 +1,1 @@
-"""How far any labels are from optimal."""
+"""Optimality gaps of labels from any tool."""

@@ -1,4 +1,4 @@
-"""How far any labels are from the best clustering: `optimality_gap`."""
+"""`optimality_gap`: a proven bound on the distance of any labels from the best clustering."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def optimality_gap(
     interrupt: threading.Event | None = None,
     certificate: FilePath | None = None,
 ) -> GapReport:
-    """How far labels, wherever they are from, are from the best clustering, and proof of it.
+    """Prove how far labels, wherever they are from, are from the best clustering.
 
     The run begins with the labels if they are comparable, and ends when they, or a better
     clustering, are proven optimal, or at a limit: the gap is valid then as well.
@@ -64,7 +64,7 @@ def optimality_gap(
     ------
     InstanceError
         On the points, the labels, k or the constraints. That no clustering keeps the constraints is
-        no error: the report says so (`Verdict.INFEASIBLE`).
+        no error: the report says so (`sdpbb.Verdict.INFEASIBLE`).
     CertificateError
         If the certificate cannot be written in the end; the report is its attribute `result`.
     ParameterError, BackendFailure

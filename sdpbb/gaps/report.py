@@ -1,4 +1,4 @@
-"""What is known of labels: the verdict on them, and the figures behind it."""
+"""Report on labels: verdict, gap and the figures behind them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ SHOWN_VIOLATIONS = 5
 OF_COST = "of their sum of squares"
 
 
-class Verdict(Enum):
-    """What is known of labels."""
+class LabelVerdict(Enum):
+    """Verdict on labels; `sdpbb.Verdict` is this class."""
 
     OPTIMAL = "optimal"
     """Proven: they keep the constraints, and a valid lower bound lies within the gap asked for."""
@@ -44,9 +44,12 @@ class Verdict(Enum):
     """No clustering keeps the constraints."""
 
 
+Verdict = LabelVerdict
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class GapReport:
-    """How far labels are from the best clustering into k clusters that keeps the constraints.
+    """The gap between labels and the best clustering into k clusters that keeps the constraints.
 
     Attributes
     ----------
@@ -71,7 +74,7 @@ class GapReport:
 
     @property
     def n_clusters(self) -> int:
-        """Of the labels."""
+        """The number of clusters of the labels."""
         return self.partition.n_clusters
 
     @property
@@ -99,15 +102,15 @@ class GapReport:
         return closed and self.gap is not None and self.gap <= within
 
     @property
-    def verdict(self) -> Verdict:
-        """What is known of the labels."""
+    def verdict(self) -> LabelVerdict:
+        """The verdict on the labels."""
         if self.result.status is SolutionStatus.INFEASIBLE:
-            return Verdict.INFEASIBLE
+            return LabelVerdict.INFEASIBLE
         if self.saving is None:
-            return Verdict.NOT_COMPARABLE
+            return LabelVerdict.NOT_COMPARABLE
         if self.proven_optimal:
-            return Verdict.OPTIMAL
-        return Verdict.NOT_OPTIMAL if self.saving > PRECISION else Verdict.UNDECIDED
+            return LabelVerdict.OPTIMAL
+        return LabelVerdict.NOT_OPTIMAL if self.saving > PRECISION else LabelVerdict.UNDECIDED
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON; `best` is the run with its labels (`Result.to_dict`)."""
@@ -185,7 +188,7 @@ def _sentence(report: GapReport) -> str:
     if report.proven_optimal:
         within = f"within a relative gap of {result.gap_asked:g}"
         return f"proven optimal {within}: no clustering saves more than {gap} {OF_COST}"
-    if report.verdict is Verdict.NOT_OPTIMAL:
+    if report.verdict is LabelVerdict.NOT_OPTIMAL:
         found = f"not optimal: the best clustering found saves {percent(report.saving)} {OF_COST}"
     else:
         found = "not proven optimal, and no better clustering was found"

@@ -1,4 +1,4 @@
-"""The parts of the page that show points: the clustering, or why there is none."""
+"""Sections of the page that show points: the clustering, or the conflict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_CLUSTERS = 500
 
 
 def conflict(run: ReportedRun) -> Markup:
-    """Why there is no clustering."""
+    """Section: why there is no clustering."""
     found = run.result.conflict
     if found is None:
         parts = [paragraph(f"The proof: {run.result.infeasibility}.")]
@@ -36,7 +36,7 @@ def conflict(run: ReportedRun) -> Markup:
 
 
 def clustering(run: ReportedRun, partition: Partition) -> Markup:
-    """The clusters: a picture and a table."""
+    """Section: the clusters as a picture and a table."""
     instance = run.instance
     n_violated = sum(len(violated) for violated in partition.violations(instance))
     n_constraints = len(instance.must_link) + len(instance.cannot_link)
@@ -102,7 +102,7 @@ def _named(cluster: int, n_clusters: int) -> Markup:
 
 
 def _within(instance: Instance, partition: Partition) -> np.ndarray:
-    """(k,) the sums of squares inside of the clusters."""
+    """Return the sums of squares inside the clusters, (k,)."""
     costs = np.zeros(partition.n_clusters)
     for cluster in range(partition.n_clusters):
         members = instance.points[partition.labels == cluster]

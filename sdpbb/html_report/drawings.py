@@ -47,14 +47,14 @@ def inline_svg(ax: Axes, name: str, description: str) -> Markup:
 
 
 def _with_own_ids(svg: str, name: str) -> str:
-    """Names that other drawings do not use."""
+    """Rename the identifiers, so that no other drawing of the page has them."""
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = svg.replace("url(#", f"url(#{name}-")
     return svg.replace('href="#', f'href="#{name}-')
 
 
 def _sized(svg: str, description: str) -> str:
-    """As wide as the page where there is room, and readable where there is not."""
+    """Make the drawing as wide as the page where there is room, and readable where there is not."""
     found = _SIZE.search(svg)
     assert found is not None
     # Typographic points; a pixel of CSS is three quarters of one.

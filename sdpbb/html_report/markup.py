@@ -9,7 +9,7 @@ from html import escape
 
 @dataclass(frozen=True)
 class Markup:
-    """Text in which `<`, `>`, `&` and quotes mean what they mean in HTML."""
+    """Text of HTML, whose special characters are not to be escaped."""
 
     html: str
 
@@ -82,7 +82,7 @@ def _scrolling(content: Markup) -> Markup:
 
 
 def details(summary: str, content: Markup) -> Markup:
-    """What is seen when it is asked for."""
+    """Return content that is shown when its summary is clicked."""
     return element("details", Markup.joined([element("summary", summary), content]))
 
 

@@ -1,4 +1,4 @@
-"""The whole page."""
+"""The page of a run, and its file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sdpbb.traces.trace import Trace
 def html_report(
     instance: Instance, result: Result, trace: Trace | None = None, command: str = ""
 ) -> str:
-    """A page on a run: what was asked, what is proven, the clustering, how it went, and what it
-    takes to do it again. It refers to no other file and has no script.
+    """Return a page on a run: question, proof, clustering, course of the run, and what it takes to
+    repeat it. It refers to no other file and has no script.
 
     Parameters
     ----------

@@ -33,12 +33,12 @@ class ReportedRun:
 
 
 def verdict(result: Result) -> str:
-    """A few words."""
+    """Return the verdict in a few words."""
     return VERDICTS[result.status]
 
 
 def explanation(result: Result) -> str:
-    """One or two sentences: what the verdict means, and no more than has been proven."""
+    """Return one or two sentences: what the verdict means, and no more than has been proven."""
     match result.status:
         case SolutionStatus.OPTIMAL:
             return (

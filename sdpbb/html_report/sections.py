@@ -1,4 +1,4 @@
-"""The parts of the page on what was asked and proven, and how it went."""
+"""Sections of the page on the question, the proof and the course of the run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOST_NODES = 3_000
 
 
 def opening(run: ReportedRun) -> Markup:
-    """The name, the verdict and the figures."""
+    """Section: the name, the verdict and the figures."""
     result = run.result
     strong = element("strong", verdict(result))
     return Markup.joined(
@@ -68,7 +68,7 @@ def _tiles(result: Result) -> Markup:
 
 
 def question(run: ReportedRun) -> Markup:
-    """What was asked."""
+    """Section: what was asked."""
     instance, result = run.instance, run.result
     text = (
         f"Divide {amount(instance.n_points, 'point')} into exactly "
@@ -111,7 +111,7 @@ def _limits(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def course(run: ReportedRun) -> list[Markup]:
-    """How the run went: its bounds over time, its tree."""
+    """Sections: bounds over time, and the tree."""
     trace = run.trace
     if trace is None:
         return []
@@ -151,7 +151,7 @@ def _tree(trace: Trace) -> Markup:
 
 
 def reproduction(run: ReportedRun) -> Markup:
-    """What it takes to do it again."""
+    """Section: what it takes to repeat the run."""
     result, parameters = run.result, run.result.parameters
     parts = []
     if run.command:

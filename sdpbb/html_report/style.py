@@ -1,4 +1,4 @@
-"""How the page looks: on a light and a dark screen, a narrow one, and on paper."""
+"""Style sheet of the page: for light and dark screens, narrow ones, and paper."""
 
 from __future__ import annotations
 

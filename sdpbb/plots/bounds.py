@@ -76,7 +76,7 @@ def _improvements(upper: NDArray[np.float64]) -> NDArray[np.intp]:
 def _view(
     lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> tuple[float | None, float | None]:
-    """What of the vertical axis is shown; None where matplotlib may choose."""
+    """Return the shown part of the vertical axis; None where matplotlib may choose."""
     if np.isnan(upper).all() or np.isnan(lower).all():
         return None, None
     best = float(np.nanmin(upper))

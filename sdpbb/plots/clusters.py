@@ -134,7 +134,10 @@ def _kinds(
 
 
 def _draw_pairs(kind: Pairs, word: str, places: NDArray[np.float64], ax: Axes) -> None:
-    """word : for the wrong ones"""
+    """Draw the pairs of one kind.
+
+    word : for the wrong ones
+    """
     from matplotlib.collections import LineCollection
 
     for wrong in (False, True):
@@ -194,7 +197,10 @@ def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
 def _draw_points(
     places: NDArray[np.float64], colour: str, marker: str, text: str, n: int, ax: Axes
 ) -> None:
-    """n : points of all clusters; the more, the smaller"""
+    """Draw the points of one cluster.
+
+    n : points of all clusters; the more, the smaller
+    """
     ax.scatter(
         places[:, 0],
         places[:, 1],
@@ -211,7 +217,7 @@ def _draw_points(
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """Where points are drawn.
+    """Positions of points in a picture.
 
     places : (n, 2)
     names : of the two axes

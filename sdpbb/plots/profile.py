@@ -1,4 +1,4 @@
-"""How many instances were solved within which time."""
+"""Performance profile: the share of instances solved over time."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from sdpbb.problem.origin import Origin
 
 @dataclass(frozen=True, eq=False)
 class SolvedRelaxation:
-    """affinity : (m, m) of the blocks; labels : (m,) of a clustering of them."""
+    """Solution of the relaxation: affinity (m, m) of the blocks, labels (m,) of a clustering."""
 
     affinity: NDArray[np.float64]
     labels: NDArray[np.intp]

@@ -115,7 +115,7 @@ def _field(row: Mapping[str, Any], name: str, path: FilePath, number: int) -> An
 
 
 def _seconds(row: Mapping[str, Any], path: FilePath, number: int) -> float | None:
-    """What a run took, or None if it was not solved."""
+    """Return the seconds of a run, or None if it was not solved."""
     if _field(row, "status", path, number) not in SOLVED:
         return None
     name = next((name for name in SECONDS if name in row), SECONDS[0])

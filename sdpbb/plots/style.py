@@ -1,4 +1,4 @@
-"""What all pictures look like, and where they are drawn."""
+"""Common style of the pictures; new figures, and files of them."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def add_legend(ax: Axes, outside: bool = False, **options: Any) -> None:
 
 
 def as_label(text: str) -> str:
-    """Any text as one that a legend shows as it is: neither as mathematics, nor not at all."""
+    """Return text that a legend shows as it is: neither as mathematics, nor not at all."""
     label = shown_path(text).replace("$", r"\$")
     return f" {label}" if label.startswith("_") else label
 
@@ -105,7 +105,7 @@ def set_title(ax: Axes, title: str) -> None:
 
 
 def format_problem(path: str) -> str | None:
-    """Why a picture cannot be written at path, by the ending of its name; or None."""
+    """Return why a picture cannot be written at path, by the ending of its name; or None."""
     if os.path.splitext(path)[1].lower() in FORMATS:
         return None
     return f"{shown_path(path)}: expected a name that ends in {' or '.join(FORMATS)}"

@@ -85,7 +85,7 @@ def plot_tree(trace: Trace, ax: Axes | None = None) -> Axes:
 
 
 def _marker_size(ax: Axes, n_leaves: int) -> float:
-    """So that leaves do not hide each other, as long as they can be seen; in square points."""
+    """Return the size of markers, in square points, at which leaves do not hide each other."""
     from matplotlib.figure import Figure
 
     figure = ax.figure
@@ -172,7 +172,7 @@ def layered(parents: Sequence[int | None]) -> NDArray[np.float64]:
 
 
 def _leaves(parents: Sequence[int | None], children: list[list[int]]) -> list[int]:
-    """From left to right."""
+    """Return the leaves from left to right."""
     leaves = []
     waiting = [node for node, parent in enumerate(parents) if parent is None][::-1]
     while waiting:

@@ -1,1 +1,1 @@
-"""What each constraint costs."""
+"""Prices of constraints: the decrease of the optimum without each of them."""

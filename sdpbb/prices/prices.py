@@ -1,4 +1,4 @@
-"""What each constraint costs: by how much the optimum decreases when it is left out."""
+"""`constraint_prices`: the decrease of the optimum when a constraint is left out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
-from sdpbb.prices.tasks import Probe, Solved, probe, solve_from, without
+from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus, relative_gap
@@ -53,7 +53,7 @@ def constraint_prices(
     on_price: Callable[[Price, int], None] | None = None,
     interrupt: threading.Event | None = None,
 ) -> PriceReport:
-    """By how much the optimum decreases when a constraint is left out, for each of some.
+    """Compute by how much the optimum decreases when a constraint is left out, for each of some.
 
     With OPT the optimum, OPT_c the one without constraint c, LB <= OPT <= UB and
     LB_c <= OPT_c <= UB_c, the price OPT - OPT_c lies between max(0, LB - UB_c) and UB - LB_c. A
@@ -71,8 +71,8 @@ def constraint_prices(
     parameters : of each run. workers is the number of constraints that are priced at the same time;
         time_limit is for all runs together
     time_limit_each : seconds for each constraint, > 0
-    observer : is told how the run with all constraints goes
-    on_price : is told of each price as it comes, with the number of those still to come
+    observer : receives the events of the run with all constraints
+    on_price : is called with each price as it comes, and with the number of those still to come
     interrupt : set it to end the run; what is known until then is reported
 
     Raises
@@ -92,11 +92,11 @@ def constraint_prices(
     numbers = catalogue.stated_pairs if constraints is None else _numbers(catalogue, constraints)
 
     def report(stop: threading.Event) -> PriceReport:
-        clock = _Clock(parameters.time_limit, time_limit_each, stop)
+        clock = _PricingClock(parameters.time_limit, time_limit_each, stop)
         result = solve(instance, parameters, observer, stop)
         if result.partition is None:
             return PriceReport(result, (), (), stop.is_set(), clock.seconds)
-        run = _Run(catalogue, parameters, clock, result, on_price)
+        run = _PricingRun(catalogue, parameters, clock, result, on_price)
         run.price(numbers)
         return run.report()
 
@@ -126,8 +126,8 @@ def _numbers(catalogue: Catalogue, constraints: Iterable[Statement]) -> list[int
     return list(dict.fromkeys(numbers))
 
 
-class _Clock:
-    """The time of all runs, and of each."""
+class _PricingClock:
+    """Time limits of all runs, and of each."""
 
     def __init__(self, limit: float, limit_each: float, stop: threading.Event) -> None:
         self._limit, self._limit_each = limit, limit_each
@@ -151,14 +151,14 @@ class _Clock:
         return min(self._limit_each, self._limit - self.seconds)
 
 
-class _Run:
-    """Prices one after the other, or several at a time."""
+class _PricingRun:
+    """Computation of prices, one after the other or several at a time."""
 
     def __init__(
         self,
         catalogue: Catalogue,
         parameters: SolverParameters,
-        clock: _Clock,
+        clock: _PricingClock,
         result: Result,
         on_price: Callable[[Price, int], None] | None,
     ) -> None:
@@ -175,8 +175,8 @@ class _Run:
         probing = bounding_method("sdp")
         self._has_long_steps = contraction.n_blocks > probing.most_blocks_here
         self._fits = probing.mebibytes(contraction) <= free_mebibytes()
-        self._free: dict[int, Probe] = {}
-        self._solved: dict[int, Solved] = {}
+        self._free: dict[int, PriceProbe] = {}
+        self._solved: dict[int, SolvedWithout] = {}
         self._left: list[int] = []
         self._is_here = True  # whether tasks are done by this process
 
@@ -195,7 +195,7 @@ class _Run:
             self._each(pool, self._promising_first(), self._solve, self._take_solved)
 
     def report(self) -> PriceReport:
-        """What is known."""
+        """Return what is known of all prices."""
         prices = [self._price(number) for number in sorted([*self._free, *self._solved])]
         prices.sort(key=lambda price: (-price.lower, -price.difference, -price.upper))
         lower = min(self._lower, self._upper)
@@ -211,8 +211,8 @@ class _Run:
         return PriceReport(best, tuple(prices), unpriced, interrupted, self._clock.seconds)
 
     def _promising_first(self) -> list[int]:
-        """What is left, those first whose points are farthest beyond the nearest centre: what holds
-        them in their clusters may be this constraint."""
+        """Return the constraints left, those first whose points are farthest beyond the nearest
+        centre: what holds them in their clusters may be this constraint."""
         points, labels = self._catalogue.instance.points, self._partition.labels
         k = self._partition.n_clusters
         centres = np.array([points[labels == cluster].mean(axis=0) for cluster in range(k)])
@@ -267,17 +267,17 @@ class _Run:
 
     def _solve(self, pool: TaskPool, number: int, seconds: float) -> None:
         parameters = replace(self._parameters, workers=1, time_limit=seconds)
-        # Other processes are not told of an interrupt: they are ended.
+        # Other processes do not receive an interrupt: they are ended.
         stop = self._clock.stop if self._is_here else None
         instance = without(self._catalogue.instance, self._catalogue.statement(number))
         pool.submit(number, solve_from, instance, parameters, self._partition.labels, stop)
 
-    def _take_probe(self, number: int, found: Probe) -> None:
+    def _take_probe(self, number: int, found: PriceProbe) -> None:
         if found.proof is not None:
             self._free[number] = found
             self._done(number)
 
-    def _take_solved(self, number: int, solved: Solved) -> None:
+    def _take_solved(self, number: int, solved: SolvedWithout) -> None:
         """Learn from the run without a constraint. What is valid for that is a bound for the
         instance; what keeps the constraint all the same is a clustering of it."""
         if solved.was_interrupted:

@@ -1,4 +1,4 @@
-"""What each constraint costs: the values, and the table that people read."""
+"""Prices of constraints as values and as a table."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLUMNS = (
 
 
 class PriceProof(Enum):
-    """How it is known what a constraint costs."""
+    """Proof of the price of a constraint."""
 
     IMPLIED = "implied"
     """Nothing: no clustering keeps the others and violates it."""
@@ -49,7 +49,7 @@ class PriceProof(Enum):
 
 @dataclass(frozen=True)
 class Price:
-    """By how much the optimum decreases when one constraint is left out.
+    """Price of a constraint: the decrease of the optimum when it is left out.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Price:
 
 @dataclass(frozen=True)
 class PriceReport:
-    """What each of some constraints costs.
+    """Prices of constraints.
 
     Attributes
     ----------
@@ -171,12 +171,12 @@ class PriceReport:
 
 
 def _at_least(value: float) -> str:
-    """value >= 0 at DIGITS significant digits, never above it."""
+    """Return value >= 0 at DIGITS significant digits, never above it."""
     return f"{float(rounded_down(value, DIGITS)):.{DIGITS}g}"
 
 
 def _at_most(value: float) -> str:
-    """value >= 0 at DIGITS significant digits, never below it."""
+    """Return value >= 0 at DIGITS significant digits, never below it."""
     return f"{abs(float(rounded_down(-value, DIGITS))):.{DIGITS}g}"
 
 

@@ -1,4 +1,4 @@
-"""What is computed without a constraint, in this process or in another."""
+"""Worker tasks: re-solve without one constraint, or prove that it costs nothing."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ PROBE_STEPS = 5
 
 
 @dataclass(frozen=True)
-class Probe:
-    """Whether a short look shows that a constraint costs nothing, and how; None if it does not."""
+class PriceProbe:
+    """Proof from a short look that a constraint costs nothing; None if there is none."""
 
     proof: PriceProof | None
     seconds: float
 
 
 @dataclass(frozen=True)
-class Solved:
-    """What is known without a constraint."""
+class SolvedWithout:
+    """Result of a run without one constraint."""
 
     objective: float
     lower_bound: float
@@ -45,8 +45,8 @@ class Solved:
 
 
 def without(instance: Instance, statement: Statement) -> Instance:
-    """The instance without a must-link or a cannot-link; the pair stays if it is stated twice, or
-    if a distance (GAMMA, DELTA) stands for it as well."""
+    """Return the instance without a must-link or a cannot-link; the pair stays if it is stated
+    twice, or if a distance (GAMMA, DELTA) stands for it as well."""
     argument, catalogue = statement.argument, Catalogue(instance)
     offset = 0 if argument == "must_link" else len(instance.must_link)
     if offset + statement.position in catalogue.stated_and_implied:
@@ -55,8 +55,8 @@ def without(instance: Instance, statement: Statement) -> Instance:
     return replace(instance, **{argument: pairs})
 
 
-def probe(instance: Instance, statement: Statement, upper: float, seconds: float) -> Probe:
-    """Whether a constraint costs nothing.
+def probe(instance: Instance, statement: Statement, upper: float, seconds: float) -> PriceProbe:
+    """Look for a proof that a constraint costs nothing.
 
     With OPT_v the least cost of the clusterings that keep the other constraints and violate this
     one, the optimum without it is the lesser of OPT and OPT_v. It is OPT if there are none of them,
@@ -77,7 +77,7 @@ def probe(instance: Instance, statement: Statement, upper: float, seconds: float
         proof = PriceProof.IMPLIED
     elif _costs_at_least(violated, upper, started + seconds):
         proof = PriceProof.IDLE
-    return Probe(proof, time.perf_counter() - started)
+    return PriceProbe(proof, time.perf_counter() - started)
 
 
 def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> bool:
@@ -102,7 +102,7 @@ def solve_from(
     parameters: SolverParameters,
     start: NDArray[np.intp],
     stop: threading.Event | None,
-) -> Solved:
+) -> SolvedWithout:
     """Solve an instance, beginning with labels (n,) that keep its constraints.
 
     stop : interrupts the run; None in other processes, whose interrupts are left to the first one
@@ -111,7 +111,7 @@ def solve_from(
     assert result.partition is not None  # it began with one
     assert result.objective is not None
     assert result.lower_bound is not None
-    return Solved(
+    return SolvedWithout(
         objective=result.objective,
         lower_bound=result.lower_bound,
         labels=result.partition.labels,

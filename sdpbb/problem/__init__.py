@@ -1,4 +1,4 @@
-"""What is solved: immutable values over NumPy, and their files. No solver is imported from here."""
+"""Instances, their contractions and their files. Nothing here imports a solver."""
 
 from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.cluster_constraints import (

@@ -1,4 +1,4 @@
-"""Budgets: what a cluster may spend on points and on pairs of points, over points and blocks."""
+"""Budgets: upper limits on the points, and pairs of points, of a cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class PointBudget:
-    """sum_{i in C} weights_i + (number of the pairs inside C) <= limit for every cluster C.
+    """A budget over points:
+
+        sum_{i in C} weights_i + (number of the pairs inside C) <= limit for every cluster C.
 
     Attributes
     ----------
@@ -51,7 +53,7 @@ class Budgets:
 
     @classmethod
     def over_blocks(cls, budgets: Sequence[PointBudget], block_of: NDArray[np.intp]) -> Budgets:
-        """Budgets over points as ones over the blocks block_of (n,)."""
+        """Return budgets over points as budgets over the blocks block_of (n,)."""
         m, p = int(block_of.max()) + 1, len(budgets)
         linear = np.zeros((p, m))
         counts_pairs = any(len(budget.pairs) for budget in budgets)
@@ -68,12 +70,12 @@ class Budgets:
         return cls(linear, pairs, limits)
 
     def __len__(self) -> int:
-        """p"""
+        """The number p of budgets."""
         return len(self.limits)
 
     def without_idle(self, cannot_link: NDArray[np.intp]) -> Budgets:
-        """The budgets that some set of blocks without cannot-links (q, 2) may exceed; not all that
-        no such set exceeds are found."""
+        """Return the budgets that some set of blocks without cannot-links (q, 2) may exceed; not
+        all that no such set exceeds are found."""
         most = self.linear.sum(axis=1)
         if len(self.pairs):
             i, j = cannot_link.T
@@ -94,11 +96,12 @@ class Budgets:
         return bool((spent <= self.limits).all())
 
     def exceeded_alone(self) -> NDArray[np.bool_]:
-        """(m,) whether a block by itself exceeds a budget."""
+        """Return (m,) whether a block by itself exceeds a budget."""
         return np.asarray((self.linear > self.limits[:, None]).any(axis=0))
 
     def exceeded_together(self) -> NDArray[np.bool_]:
-        """(m, m) whether two different blocks together exceed a budget; False on the diagonal."""
+        """Return (m, m) whether two different blocks together exceed a budget; False on the
+        diagonal."""
         m = self.linear.shape[1]
         exceeded = np.zeros((m, m), dtype=bool)
         for b, (linear, limit) in enumerate(zip(self.linear, self.limits, strict=True)):
@@ -110,6 +113,6 @@ class Budgets:
         return exceeded
 
     def exceeded_by_all(self, k: int) -> NDArray[np.intp]:
-        """The budgets that no k clusters are within: their blocks alone spend more than k limits
-        allow, so that no clustering exists."""
+        """Return the budgets that no k clusters are within: their blocks alone spend more than k
+        limits allow, so that no clustering exists."""
         return np.flatnonzero(self.linear.sum(axis=1) > k * self.limits)

@@ -1,4 +1,4 @@
-"""What the arguments of an `Instance` must be, checked and made into arrays."""
+"""Validation of the arguments of an `Instance`, which makes arrays of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NOT_NUMBERS = {
 @stored
 @dataclass(frozen=True, eq=False)
 class SoftPairs:
-    """Pairs that ought to be kept, each with the confidence in it.
+    """Soft constraints: pairs that may be violated at a price, each with the confidence in it.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class SoftPairs:
 
 
 def checked_points(values: ArrayLike) -> NDArray[np.float64]:
-    """The points of an `Instance` as a read-only array, or an InstanceError."""
+    """Return the points of an `Instance` as a read-only array, or raise an InstanceError."""
     points = _float_array(values)
     if points.ndim != 2 or 0 in points.shape:
         raise InstanceError(
@@ -80,7 +80,7 @@ def checked_points(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def number_of_clusters(k: object, n: int) -> int:
-    """The k of an `Instance` of n points as an int, or an InstanceError."""
+    """Return the k of an `Instance` of n points as an int, or raise an InstanceError."""
     if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)):
         raise InstanceError(f"k = {k!r}: the number of clusters must be an integer")
     if not 1 <= k <= n:
@@ -94,7 +94,8 @@ def frozen(array: NDArray) -> NDArray:
 
 
 def _array(values: Any, argument: str, expected: str) -> NDArray:
-    """values as an array of numbers, or of objects that may be, or an InstanceError."""
+    """Return values as an array of numbers, or of objects that may be numbers, or raise an
+    InstanceError."""
     try:
         if np.ma.is_masked(values):
             raise InstanceError(f"{argument}: entries are masked; {expected}")
@@ -107,7 +108,7 @@ def _array(values: Any, argument: str, expected: str) -> NDArray:
 
 
 def _float_array(values: ArrayLike) -> NDArray[np.float64]:
-    """A new array of floats."""
+    """Return a new array of floats."""
     expected = "expected a rectangular table of real numbers"
     array = _array(values, "points", expected)
     if array.dtype == object:

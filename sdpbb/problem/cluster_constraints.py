@@ -24,7 +24,7 @@ from sdpbb.problem.coordinates import pairs_farther_than
 
 
 class ClusterConstraint(ABC):
-    """A condition that each cluster has to keep: a subclass says which clusters do.
+    """A condition that each cluster has to keep; subclasses define it by `allows`.
 
     It must be anti-monotone: if a set of points is allowed, so is each of its non-empty subsets.
     The engine prunes by that, so a condition without this property (a least size, say) makes its
@@ -42,12 +42,13 @@ class ClusterConstraint(ABC):
 
 
 def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np.intp]) -> bool:
-    """What a constraint says of a cluster, members (s,): a subclass may be anybody's.
+    """Return whether a constraint allows a cluster, members (s,).
 
     Raises
     ------
     InstanceError
-        If its answer is neither true nor false: a method that forgets to return would forbid all.
+        If `allows` returns neither true nor false: a user's method that forgets to return would
+        forbid all.
     """
     members.flags.writeable = False
     answer = constraint.allows(instance, members)
@@ -60,19 +61,19 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
 
 
 class BuiltInConstraint(ClusterConstraint):
-    """A constraint that the engine knows by more than its `allows`."""
+    """A constraint of this package, which has a budget or forbidden pairs besides `allows`."""
 
     def rows(self) -> Iterable[int]:
-        """The row numbers that it names."""
+        """Return the row numbers that the constraint names."""
         return ()
 
     def budget(self, n: int) -> PointBudget | None:
-        """What says the same about clusters of n points, if that is a budget."""
+        """Return the equivalent budget on the points of a cluster, of n points in all, or None."""
         return None
 
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
-        """(q, 2) the pairs of points (n, d) that no cluster may hold: with the budget, if there is
-        one, they say the same as `allows`."""
+        """Return the pairs (q, 2) of points (n, d) that no cluster may hold: with the budget, if
+        there is one, they are equivalent to `allows`."""
         return np.empty((0, 2), np.intp)
 
 
@@ -262,7 +263,10 @@ BUILT_IN = (
 
 
 def checked_constraints(values: Any, argument: str) -> tuple[ClusterConstraint, ...]:
-    """Constraints as a tuple, or an InstanceError that names the argument; None for none."""
+    """Return constraints as a tuple, or raise an InstanceError that names the argument.
+
+    values : an iterable of constraints, or None for none
+    """
     expected = "expected ClusterConstraint objects"
     if values is None:
         return ()

@@ -1,4 +1,4 @@
-"""The constraints of an instance in the form that the checker of certificates knows."""
+"""Constraints of an instance in the form of the checker of certificates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdpbb.problem.instance import Instance
 
 @dataclass(frozen=True, eq=False)
 class CheckedConstraints:
-    """What every clustering keeps.
+    """The constraints that every clustering of an instance keeps.
 
     must_link, cannot_link : (p, 2) distinct pairs i < j of points; diameters are among the latter
     rules : that each cluster keeps besides
@@ -34,7 +34,7 @@ class CheckedConstraints:
 
     @classmethod
     def of(cls, instance: Instance) -> CheckedConstraints:
-        """Those of an instance. `ValueError` if there are `foreign_constraints` among them."""
+        """Return the constraints of an instance; ValueError if some are `foreign_constraints`."""
         forbidden = instance.compiled_constraints.forbidden
         return cls(
             must_link=normalised(instance.must_link),
@@ -44,13 +44,13 @@ class CheckedConstraints:
 
 
 def cluster_rules(instance: Instance) -> Rules:
-    """The constraints of an instance on clusters that are more than cannot-links."""
+    """Return the constraints of an instance on clusters that are more than cannot-links."""
     return tuple(_rules(instance.cluster_constraints, instance.points, alternatives=False))
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
-    """The names of constraints that are code which does not come with this package: nobody else
-    can check what they say."""
+    """Return the names of constraints whose code does not come with this package: the checker
+    cannot check them."""
     names: list[str] = []
     for constraint in constraints:
         if type(constraint) not in BUILT_IN:
@@ -63,7 +63,10 @@ def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
 def _rules(
     constraints: Iterable[ClusterConstraint], points: NDArray[np.float64], alternatives: bool
 ) -> Iterator[Rule]:
-    """alternatives : whether forbidden pairs are rules, too, as no cannot-links stand for them"""
+    """Yield the constraints as rules.
+
+    alternatives : whether forbidden pairs are rules, too, as no cannot-links stand for them
+    """
     n = len(points)
     for constraint in constraints:
         if type(constraint) not in BUILT_IN:

@@ -1,4 +1,4 @@
-"""Constraints on clusters in the forms that the engine works with; what they are composed of."""
+"""Constraints on clusters in the forms that the engine works with."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CompiledConstraints:
     def of(
         cls, constraints: Iterable[ClusterConstraint], points: NDArray[np.float64]
     ) -> CompiledConstraints:
-        """The compiled form of constraints on clusters of points (n, d)."""
+        """Return the compiled form of constraints on clusters of points (n, d)."""
         forbidden = [np.empty((0, 2), np.intp)]
         budgets, others = [], []
         for constraint in _conjuncts(constraints):
@@ -56,7 +56,8 @@ class CompiledConstraints:
 
 
 def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
-    """InstanceError, naming the argument, if a constraint names a row that n points do not have."""
+    """Raise an InstanceError, naming the argument, if a constraint names a row that is not
+    there."""
     for leaf in leaves(constraint):
         rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
         outside = max(rows, default=-1)
@@ -67,7 +68,7 @@ def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
 
 
 def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
-    """What a constraint is composed of, itself if it is not AllOf or AnyOf."""
+    """Yield the parts of a constraint; itself if it is not AllOf or AnyOf."""
     if isinstance(constraint, AllOf | AnyOf):
         for part in constraint.constraints:
             yield from leaves(part)

@@ -65,7 +65,7 @@ class Contraction:
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
-        """(m,) the first point of each block."""
+        """The first point of each block, (m,)."""
         return np.unique(self.block_of, return_index=True)[1]
 
     @cached_property
@@ -76,7 +76,7 @@ class Contraction:
 
     @cached_property
     def adjacency(self) -> NDArray[np.bool_]:
-        """(m, m) symmetric: whether two blocks are cannot-linked."""
+        """Whether two blocks are cannot-linked, (m, m), symmetric."""
         adjacent = np.zeros((self.n_blocks, self.n_blocks), dtype=bool)
         i, j = self.cannot_link.T
         adjacent[i, j] = adjacent[j, i] = True
@@ -84,7 +84,7 @@ class Contraction:
 
     @cached_property
     def budgets(self) -> Budgets:
-        """What clusters of blocks may spend, besides keeping the cannot-links."""
+        """Budgets over blocks, but for some that no set without cannot-links exceeds."""
         known = () if self.instance is None else self.instance.compiled_constraints.budgets
         return Budgets.over_blocks(known, self.block_of).without_idle(self.cannot_link)
 
@@ -121,11 +121,11 @@ class Contraction:
         return all(is_allowed(constraint, instance, members) for constraint in others)
 
     def lift(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Labels of the points from labels (m,) of the blocks."""
+        """Return labels (n,) of the points from labels (m,) of the blocks."""
         return np.asarray(labels)[self.block_of]
 
     def cost(self, labels: NDArray[np.intp]) -> float:
-        """The sum of squares of the clustering that gives block i the label labels[i]."""
+        """Return the sum of squares of the clustering that gives block i the label labels[i]."""
         total = float(self.scatter.sum())
         by_cluster = np.argsort(labels, kind="stable")
         ends = np.flatnonzero(np.diff(np.asarray(labels)[by_cluster])) + 1
@@ -209,8 +209,8 @@ def contract(
 def _pairs_not_allowed(
     instance: Instance, block_of: NDArray[np.intp], cannot_link: NDArray[np.intp]
 ) -> NDArray[np.intp] | Infeasibility:
-    """The pairs of blocks (p, 2) that no cluster may hold because of constraints on clusters,
-    cannot-linked (q, 2) or not; or why there is no clustering."""
+    """Return the pairs of blocks (p, 2) that no cluster may hold because of constraints on
+    clusters, cannot-linked (q, 2) or not; or why there is no clustering."""
     compiled = instance.compiled_constraints
     budgets = Budgets.over_blocks(compiled.budgets, block_of)
     exceeded = budgets.exceeded_by_all(instance.k)
@@ -249,8 +249,8 @@ def _aggregate(
 
 
 def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Pairs (p, 2) of points that keep blocks of different components apart, and that no clustering
-    keeps where points of a block are of different ones."""
+    """Return pairs (p, 2) of points that keep blocks of different components apart, and that no
+    clustering keeps where points of a block are of different ones."""
     first = np.unique(block_of, return_index=True)[1]
     across = np.flatnonzero(components != components[first[block_of]])
     inside = np.column_stack([first[block_of[across]], across])
@@ -258,7 +258,7 @@ def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> ND
 
 
 def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Each point with the first point of its block."""
+    """Return the pairs (n, 2) of each point with the first point of its block."""
     first = np.unique(blocks, return_index=True)[1]
     return np.column_stack([first[blocks], np.arange(len(blocks))])
 

@@ -1,4 +1,4 @@
-"""Coordinates of points and blocks that keep the digits of what happens inside of components.
+"""Coordinates of points and blocks, and distances, without loss of digits inside components.
 
 Sums of squares do not see translations, and where no cluster is across two components, each of
 these may be moved by itself: no sum of squares that counts is another one then. What is given are
@@ -26,8 +26,8 @@ MAX_PAIRS = 20_000_000
 
 
 def centred(points: Reals, component_of: Integers | None = None) -> Reals:
-    """(n, r) the points, each component around its own mean: an isometric copy of each in
-    r = min(n, d) coordinates. Exactly 0 where all points of a component coincide.
+    """Return the points with each component around its own mean, (n, r): an isometric copy of each
+    in r = min(n, d) coordinates. Exactly 0 where all points of a component coincide.
 
     component_of : (n,) numbers of components, or None for a single one
 
@@ -51,15 +51,16 @@ def _around_mean(points: Reals) -> Reals:
 
 
 def central(points: Reals) -> Reals:
-    """(d,) one of the points (s, d), about the nearest to their mean."""
+    """Return one of the points (s, d), about the nearest to their mean, as (d,)."""
     differences = points - points[0]
     around = differences - differences.mean(axis=0)
     return np.asarray(points[np.square(around).sum(axis=1).argmin()])
 
 
 def sum_of_squares(points: Reals) -> float:
-    """Of points (s, d), around their mean: 0 if, and only if, they coincide, and elsewhere off by a
-    few units in the last place times the logarithm of s d, relatively.
+    """Return the sum of squares of points (s, d) around their mean: 0 if, and only if, they
+    coincide, and elsewhere with a relative error of a few units in the last place times the
+    logarithm of s d.
 
     The mean is at most as far from its nearest point as from the others on average, so that the sum
     of the squared differences to that is at most twice this one.
@@ -72,7 +73,8 @@ def sum_of_squares(points: Reals) -> float:
 
 
 def offsets(points: Reals, block_of: Integers) -> tuple[Reals, Reals]:
-    """(n, d) what each point is away from the first of its block, and (m, d) the means of these."""
+    """Return the differences (n, d) of points to the first of their block, and their means (m,
+    d)."""
     first = np.unique(block_of, return_index=True)[1]
     away = points - points[first[block_of]]
     sizes = np.bincount(block_of).astype(np.float64)
@@ -80,7 +82,7 @@ def offsets(points: Reals, block_of: Integers) -> tuple[Reals, Reals]:
 
 
 def block_means(values: Reals, block_of: Integers, sizes: Reals) -> Reals:
-    """(m, r) the means over blocks of values (n, r)."""
+    """Return the means (m, r) over blocks of values (n, r)."""
     means = np.zeros((len(sizes), values.shape[1]))
     np.add.at(means, block_of, values)
     means /= sizes[:, None]
@@ -92,7 +94,7 @@ def block_means(values: Reals, block_of: Integers, sizes: Reals) -> Reals:
 
 
 def block_scatter(points: Reals, block_of: Integers) -> Reals:
-    """(m,) the sum of squares inside each block: 0 where its points coincide, and nowhere else."""
+    """Return the sum of squares inside each block, (m,): 0 only where its points coincide."""
     shared = np.flatnonzero(np.bincount(block_of)[block_of] > 1)
     scatter = np.zeros(int(block_of.max()) + 1)
     if len(shared):
@@ -104,14 +106,14 @@ def block_scatter(points: Reals, block_of: Integers) -> Reals:
 
 
 def held_apart(means: Reals, component_of: Integers, distance: float) -> Reals:
-    """(m, r + 1) block means (m, r) with one more coordinate, by which components are at least this
-    distance apart: for methods that look at distances only."""
+    """Return block means (m, r) with one more coordinate, (m, r + 1), by which components are at
+    least this distance apart: for methods that look at distances only."""
     position = component_of - 0.5 * component_of.max()
     return np.column_stack([means, distance * position])
 
 
 def pairs_across(component_of: Integers) -> Integers:
-    """(p, 2) all pairs i < j of different components (m,)."""
+    """Return all pairs i < j of different components (m,), as (p, 2)."""
     pairs = [np.empty((0, 2), np.intp)]
     everything = np.arange(len(component_of))
     for members in members_of(component_of)[:-1]:
@@ -121,7 +123,7 @@ def pairs_across(component_of: Integers) -> Integers:
 
 
 def members_of(component_of: Integers) -> list[Integers]:
-    """The members of each component, in the order of their numbers."""
+    """Return the members of each component, in the order of their numbers."""
     order = np.argsort(component_of, kind="stable")
     counts = np.unique(component_of, return_counts=True)[1]
     return np.split(order, np.cumsum(counts)[:-1])

@@ -38,7 +38,7 @@ Constraints
     `sml_proba` and `scl_proba`, which are the weights of the soft constraints. Any of them may be
     left out.
 
-    `read_constraints` says how the format is told. Text after `#` is a comment, except in JSON.
+    `read_constraints` detects the format. Text after `#` is a comment, except in JSON.
     Rows are numbered from 0; from 1 where one_based says so; or they are called by the names in the
     column index_column of the points.
 

@@ -137,7 +137,7 @@ def _number(name: Any, number_of: Mapping[Hashable, int], where: str) -> int:
 
 
 def distinct_columns(frame: Any) -> list[Hashable]:
-    """The names of the columns, all of them different, or an InstanceError."""
+    """Return the names of the columns, all of them different, or raise an InstanceError."""
     columns = list(getattr(frame, "column_names", frame.columns))
     for position, column in enumerate(columns):
         if column in columns[:position]:
@@ -148,7 +148,7 @@ def distinct_columns(frame: Any) -> list[Hashable]:
 def _row_names(
     frame: Any, index_column: str | None, columns: list[Hashable]
 ) -> tuple[tuple[Hashable, ...] | None, str]:
-    """What the rows are called, and why the index does not say so."""
+    """Return the names of the rows, and why the index does not give them."""
     if index_column is not None:
         left_out_columns(columns, index_column, ())
         names = _values(frame[index_column])
@@ -168,7 +168,7 @@ def _merely_counts(index: Any) -> bool:
 
 
 def _values(series: Any) -> list[Any]:
-    """A column of pandas, polars or pyarrow as a list."""
+    """Return a column of pandas, polars or pyarrow as a list."""
     for method in ("tolist", "to_list"):
         if hasattr(series, method):
             return getattr(series, method)()
@@ -178,7 +178,7 @@ def _values(series: Any) -> list[Any]:
 def _floats(
     series: Any, column: Hashable, remedy: str = "to leave the column out (drop)"
 ) -> NDArray[np.float64]:
-    """A column as floats (n,); missing values are nan."""
+    """Return a column as floats (n,); missing values are nan."""
     array = np.asarray(series.to_numpy())
     for (row, *_), value in inexact_entries(array):
         raise InstanceError(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The component of each of n vertices, (n,), under undirected edges (p, 2).
+    """Return the component of each of n vertices, (n,), under undirected edges (p, 2).
 
     Components are numbered 0, 1, ... by their smallest vertex.
     """
@@ -23,7 +23,7 @@ def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The undirected edges (p, 2) with i < j, sorted, each once."""
+    """Return the undirected edges (p, 2) with i < j, sorted, each once."""
     if not len(pairs):
         return pairs.reshape(-1, 2)
     i, j = pairs.T
@@ -34,7 +34,7 @@ def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
-    """The neighbours of each of n vertices under undirected edges (p, 2)."""
+    """Return the neighbours of each of n vertices under undirected edges (p, 2)."""
     neighbours: list[set[int]] = [set() for _ in range(n)]
     for i, j in pairs.tolist():
         neighbours[i].add(j)
@@ -43,8 +43,8 @@ def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
 
 
 def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:
-    """A shortest path from i to j, both included, through undirected edges (p, 2); there must be
-    one."""
+    """Return a shortest path from i to j, both included, through undirected edges (p, 2); there
+    must be one."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -57,7 +57,8 @@ def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int,
 
 
 def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """The same grouping as labels (n,), numbered 0, 1, ... by the first member of each group."""
+    """Return the same grouping as labels (n,), numbered 0, 1, ... by the first member of each
+    group."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.intp)
     rank[np.argsort(first)] = np.arange(len(first))

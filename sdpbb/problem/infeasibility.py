@@ -1,4 +1,4 @@
-"""Why no clustering keeps the constraints."""
+"""Proofs that no clustering keeps the constraints."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ class Instance:
         drop: Sequence[str] = (),
         name: str = "",
     ) -> Instance:
-        """Take the points from a data frame, and call its rows as it does.
+        """Take the points, and the names of the rows, from a data frame.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ def _set(instance: Instance, attribute: str, value: object) -> None:
 
 
 def check_instance(value: object) -> None:
-    """InstanceError unless the value is an `Instance`: the mistake of those who pass points."""
+    """Raise an InstanceError unless the value is an `Instance`, and not points, say."""
     if not isinstance(value, Instance):
         kind = type(value).__name__
         raise InstanceError(f"instance: of type {kind}; expected an sdpbb.Instance(points, k)")

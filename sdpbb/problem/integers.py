@@ -28,8 +28,8 @@ def is_inexact(value: int) -> bool:
 
 
 def inexact_integer(field: str) -> int | None:
-    """The integer in a field of a file if no float is that integer. What is written with a point or
-    an exponent is a decimal, which is rounded like all of them."""
+    """Return the integer in a field of a file if no float is that integer. What is written with a
+    point or an exponent is a decimal, which is rounded like all of them."""
     found = _LARGE.fullmatch(field)
     if found is None:
         return None
@@ -43,7 +43,7 @@ def may_be_inexact(rounded: NDArray[np.float64]) -> bool:
 
 
 def inexact_entries(values: NDArray) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Where an array of integers, or of objects, holds such integers, each with its value."""
+    """Yield the indices and values of such integers in an array of integers, or of objects."""
     if values.dtype.kind in "iu":
         low, high = values.min(initial=0), values.max(initial=0)
         if int(low) >= -EXACT and int(high) <= EXACT:

@@ -1,4 +1,4 @@
-"""What the user calls the rows and the constraints of an instance."""
+"""User-facing names of the rows and constraints of an instance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_ROWS = 2**31
 @stored
 @dataclass(frozen=True, eq=False)
 class PairLines:
-    """Where pairs are stated.
+    """Source locations of pairs.
 
     pairs : (p, 2) row numbers i < j from 0; where several places state a pair, the first one is
         meant
@@ -58,8 +58,8 @@ class PairLines:
             )
 
     def place_of(self, i: int, j: int) -> str:
-        """What follows the name of the file in the place that states the pair, ":17" or
-        ": ml[3]"; "" if none does."""
+        """Return the place in the file that states the pair, ":17" or ": ml[3]"; "" if none
+        does."""
         position = self._position_of(i, j)
         if position is None:
             return ""
@@ -92,7 +92,7 @@ def _nowhere() -> PairLines:
 @stored
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """Where an instance is from, so that messages speak of it as its user does.
+    """User-facing names of rows and constraints, for messages.
 
     The instance itself counts rows from 0, whatever its files do.
 
@@ -113,16 +113,16 @@ class Origin:
     cannot_link: PairLines = field(default_factory=_nowhere)
 
     def row(self, i: int) -> str:
-        """What the user calls row i."""
+        """Return the user's name of row i."""
         return str(i + self.first_row) if self.row_names is None else self.row_names[i]
 
     def rows(self, numbers: Iterable[int]) -> list[str]:
-        """What the user calls these rows."""
+        """Return the user's names of these rows."""
         return [self.row(i) for i in numbers]
 
     def place(self, kind: str, i: int, j: int) -> str:
-        """Where a file states the pair, as in "constraints.txt:17" or "constraints.json: ml[3]";
-        "" if none does.
+        """Return the place that states the pair, as in "constraints.txt:17" or
+        "constraints.json: ml[3]"; "" if none does.
 
         kind : "must_link" or "cannot_link"
         """

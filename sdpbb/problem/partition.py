@@ -1,4 +1,4 @@
-"""A clustering of the points, and what it costs and violates."""
+"""Clusterings of the points: labels, cost, violated constraints."""
 
 from __future__ import annotations
 

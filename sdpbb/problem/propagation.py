@@ -1,4 +1,4 @@
-"""What the cannot-link graph forces together."""
+"""Propagation: blocks that the cannot-link graph forces together."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def forced_merges(
     if k == 2:
         return _two_colouring(n_blocks, cannot_link)
     neighbours = neighbour_sets(n_blocks, cannot_link)
-    # A block that joins a group stands for it no longer: each merge is told once.
+    # A block that joins a group stands for it no longer: each merge is returned once.
     merges: dict[int, int] = {}
     for clique, common in shared_cliques(neighbours, k - 1):
         for i in common:

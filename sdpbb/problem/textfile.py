@@ -101,7 +101,8 @@ def naming_file(path: FilePath) -> Iterator[None]:
 
 
 def _encoding(file: Path) -> str:
-    """utf-8-sig takes off the byte order mark that spreadsheets write, but is slow."""
+    """Return the encoding to open the file with: utf-8-sig takes off the byte order mark that
+    spreadsheets write, but is slow."""
     with open(file, "rb") as stream:
         return "utf-8-sig" if stream.read(3) == codecs.BOM_UTF8 else "utf-8"
 
@@ -117,11 +118,11 @@ def is_integer(field: str) -> bool:
 
 
 def without_comment(line: str) -> str:
-    """A line up to the `#` that begins a comment."""
+    """Return a line up to the `#` that begins a comment."""
     return line.split("#", 1)[0]
 
 
 def shown(text: str) -> str:
-    """Text from a file, quoted, on one line and of bounded length."""
+    """Return text from a file quoted, on one line and of bounded length."""
     text = ascii(text)
     return text if len(text) <= 60 else f"{text[:56]}...{text[-1]}"

@@ -1,1 +1,1 @@
-"""What a run did: its bounds over time and its tree, and the file of both."""
+"""Traces of runs, bounds over time and the tree, and their files."""

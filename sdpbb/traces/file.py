@@ -1,4 +1,4 @@
-"""Traces in files."""
+"""Files of traces."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Check = Callable[[Any], bool]
 
 
 def read_trace(path: FilePath) -> Trace:
-    """The trace in a file.
+    """Read a trace from a file.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def read_trace(path: FilePath) -> Trace:
 
 
 class _Malformed(ValueError):
-    """What is wrong with the values of a trace."""
+    """Error in the values of a trace."""
 
 
 def _trace(values: Any) -> Trace:
@@ -61,7 +61,7 @@ def _trace(values: Any) -> Trace:
 
 
 def _columns(values: dict[str, Any], key: str, checks: dict[str, Check]) -> list[tuple[Any, ...]]:
-    """The rows of a table that is stored by columns."""
+    """Return the rows of a table that is stored by columns."""
     table = values.get(key)
     if not isinstance(table, dict) or not all(isinstance(table.get(name), list) for name in checks):
         raise _Malformed(f"no table {key!r}")

@@ -1,4 +1,4 @@
-"""What a run did, for pictures: its bounds over time, and its tree."""
+"""Trace of a run, for pictures: bounds over time, and the tree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_POINTS = 20_000
 
 @dataclass(frozen=True)
 class ProgressPoint:
-    """What was proven and known after so many seconds; upper is inf before there is a clustering.
+    """Bounds after so many seconds; upper is inf before there is a clustering.
 
     source : "", or where the new incumbent came from
     """
@@ -62,7 +62,7 @@ class TracedNode:
 
 
 class Trace:
-    """An observer that keeps what the pictures of a run show.
+    """Observer that records the bounds and the tree of a run.
 
     >>> import sdpbb
     >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
@@ -131,7 +131,7 @@ class Trace:
             self.nodes.append(TracedNode(parent, together, rows, event.lower, NodeEnd.OPEN))
 
     def _end(self, number: int, lower: float, end: NodeEnd) -> int:
-        """Keep how a node was left; its position."""
+        """Record how a node was left, and return its position."""
         position = self._positions.get(number)
         if position is None:
             self._positions[number] = position = len(self.nodes)

@@ -16,7 +16,7 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.prices import prices as price_module
 from sdpbb.prices.prices import constraint_prices, stated_constraints
 from sdpbb.prices.report import COLUMNS, Price, PriceProof, PriceReport
-from sdpbb.prices.tasks import Solved, probe, without
+from sdpbb.prices.tasks import SolvedWithout, probe, without
 from sdpbb.problem import Instance, MaximumSize
 from sdpbb.problem.formats import read_instance
 from sdpbb.result import SolutionStatus, Termination
@@ -150,8 +150,8 @@ def test_better_clusterings_of_later_runs_are_used():
         gap=1.0,
     )
     catalogue = price_module.Catalogue(instance)
-    clock = price_module._Clock(math.inf, math.inf, threading.Event())
-    run = price_module._Run(catalogue, SolverParameters(), clock, bad, None)
+    clock = price_module._PricingClock(math.inf, math.inf, threading.Event())
+    run = price_module._PricingRun(catalogue, SolverParameters(), clock, bad, None)
     run.price([0, 1])
     report = run.report()
     assert report.result.objective == pytest.approx(1.0)
@@ -171,11 +171,11 @@ def test_an_interval_rests_on_the_lower_bounds():
         gap=20.0 / 110.0,
     )
     catalogue = price_module.Catalogue(instance)
-    clock = price_module._Clock(math.inf, math.inf, threading.Event())
-    run = price_module._Run(catalogue, SolverParameters(), clock, stopped, None)
+    clock = price_module._PricingClock(math.inf, math.inf, threading.Event())
+    run = price_module._PricingRun(catalogue, SolverParameters(), clock, stopped, None)
     run._left = [0, 1]
-    run._take_solved(0, Solved(110.0, 80.0, stopped.partition.labels, False, False, 0.0))
-    run._take_solved(1, Solved(70.0, 60.0, np.array([0, 1, 1, 1]), False, False, 0.0))
+    run._take_solved(0, SolvedWithout(110.0, 80.0, stopped.partition.labels, False, False, 0.0))
+    run._take_solved(1, SolvedWithout(70.0, 60.0, np.array([0, 1, 1, 1]), False, False, 0.0))
     prices = {price.statement.text: price for price in run.report().prices}
     must_link, cannot_link = prices["ML 0 1"], prices["CL 0 3"]
     # Without the must-link between 80 and 110, without the cannot-link between 60 and 70.

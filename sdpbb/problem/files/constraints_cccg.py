@@ -1,5 +1,5 @@
-"""Files of constraints in lines `i j 1` (must-link) and `i j -1` (cannot-link), as the program CCCG
-reads them."""
+"""Constraints in lines `i j 1` (must-link) and `i j -1` (cannot-link), as the program CCCG reads
+them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
+    """Return the constraints of a file, as `read_constraints` does."""
     numbers, lines = (array("q"), array("q")), (array("q"), array("q"))
     with open_text(path) as file:
         for number, text in enumerate(file, start=1):

@@ -1,4 +1,4 @@
-"""Files of constraints in lines that begin with a keyword; `sdpbb.problem.formats` states them."""
+"""Constraints in lines that begin with a keyword (pc-sos-sdp); `sdpbb.problem.formats` has them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
+    """Return the constraints of a file, as `read_constraints` does."""
     pairs = {keyword: _Pairs() for keyword in ("ML", "CL", "SML", "SCL")}
     distances: dict[str, tuple[float, int]] = {}
     on_clusters: list[ClusterConstraint] = []
@@ -220,7 +220,7 @@ def _on_clusters(line: _Line, rows: Rows) -> ClusterConstraint:
 
 
 def _weight(line: _Line, rows: Rows) -> float:
-    """Of a line that states a pair; 1 if it states none."""
+    """Return the weight of a line that states a pair; 1 if it has none."""
     fields = line.fields
     if len(fields) == 3:
         return 1.0

@@ -1,4 +1,4 @@
-"""Files of constraints as a matrix of 1 (must-link), -1 (cannot-link) and 0 (neither)."""
+"""Constraints as a matrix of 1 (must-link), -1 (cannot-link) and 0 (neither)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`.
+    """Return the constraints of a file, as `read_constraints` does.
 
     A pair has two entries, which must not contradict each other. One of them may be 0: the
     published matrices of BH-k-means state cannot-links below the diagonal only.
@@ -139,7 +139,7 @@ def _entries(path: FilePath, n: int) -> _Entries:
 
 
 def _value(field: str, where: str, column: int) -> int:
-    """Of an entry in another spelling, such as 1.0e+00."""
+    """Return the value of an entry in another spelling, such as 1.0e+00."""
     if is_number(field) and float(field) in (-1.0, 0.0, 1.0):
         return int(float(field))
     raise InstanceError(

@@ -1,4 +1,4 @@
-"""Files of constraints in JSON, as the program PCCC reads them: lists of pairs under `ml`, `cl`,
+"""Constraints in JSON, as the program PCCC reads them: lists of pairs under `ml`, `cl`,
 `sml` and `scl`, and the confidences in the soft ones under `sml_proba` and `scl_proba`."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 
 def read(path: FilePath, rows: Rows) -> Constraints:
-    """The constraints of a file, as `sdpbb.problem.files.constraint_formats.read_constraints`."""
+    """Return the constraints of a file, as `read_constraints` does."""
     lists = _lists(path)
     name = shown_path(path)
     pairs = {key: _pairs(lists[key], f"{name}: {key}", rows) for key in _PAIRS}
@@ -130,7 +130,7 @@ def _wrong(says: str, names: list[str], rows: Rows) -> InstanceError:
 
 
 def _names(value: Any, rows: Rows) -> list[str]:
-    """What a list in a file calls rows, as text; none if it is no list of names or numbers."""
+    """Return the entries of a list as texts; none if it is no list of names or numbers."""
     kinds = (int,) if rows.names is None else (int, str)
     if isinstance(value, list) and all(type(entry) in kinds for entry in value):
         return [str(entry) for entry in value]

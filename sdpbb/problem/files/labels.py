@@ -67,12 +67,12 @@ def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
 
 
 def labels_text(labels: NDArray[np.intp]) -> str:
-    """What a file of labels (n,) holds."""
+    """Return the content of a file of labels (n,)."""
     return "".join(f"{label}\n" for label in labels.tolist())
 
 
 def _label(field: str, where: str) -> Hashable:
-    """What two fields have in common if they are the same label."""
+    """Return the label of a field, equal for fields that are the same label."""
     if not is_number(field):
         return field
     try:

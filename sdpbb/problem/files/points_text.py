@@ -203,7 +203,10 @@ def _chosen_columns(
     drop: Sequence[str],
     argument: str,
 ) -> _Layout:
-    """argument : what messages call index_column"""
+    """Return the columns of CSV that are chosen by name.
+
+    argument : what messages call index_column
+    """
     names = [field.strip() for field in _csv_fields(line)]
     is_row = any(map(is_number, names))
     if is_row:

@@ -35,7 +35,7 @@ class Rows:
 
     @classmethod
     def of(cls, n: int, one_based: bool, names: Sequence[str] | None) -> Rows:
-        """Of n rows that are numbered, or called names (n,).
+        """Return n rows that are numbered, or called names (n,).
 
         Raises
         ------
@@ -53,12 +53,12 @@ class Rows:
 
     @property
     def expected(self) -> str:
-        """What stands for a row: "row numbers" or "names of rows"."""
+        """The words of messages for rows: "row numbers" or "names of rows"."""
         return "row numbers" if self.names is None else "names of rows"
 
     def number_of(self, field: str) -> int | None:
-        """The row, from 0, that a field stands for, n or more or negative where there is no such
-        row; None if it cannot stand for any."""
+        """Return the row, from 0, that a field stands for, n or more or negative where there is no
+        such row; None if it cannot stand for any."""
         if self.names is not None:
             return self.names.get(field, self.n)
         return int(field) - self.first if is_integer(field) else None
@@ -68,8 +68,8 @@ class Rows:
         return all(self.number_of(field) is not None for field in fields)
 
     def pair(self, first: str, second: str) -> tuple[int, int] | None:
-        """The rows that two fields stand for; None if one of them is not there, or they are the
-        same."""
+        """Return the rows that two fields stand for; None if one of them is not there, or they are
+        the same."""
         i, j = self.number_of(first), self.number_of(second)
         if i is None or j is None or i == j or not (0 <= i < self.n and 0 <= j < self.n):
             return None
