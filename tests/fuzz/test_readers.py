@@ -34,7 +34,10 @@ def points(path: Path, rng: np.random.Generator) -> None:
     has_columns = path.suffix in (".csv", ".parquet")
     names = ("name", "1", "x")[rng.integers(3)] if has_columns and rng.random() < 0.4 else None
     drop = ("class",) if has_columns and rng.random() < 0.5 else ()
-    read_points(path, index_column=names, drop=drop)
+    table = read_points(path, index_column=names, drop=drop)
+    assert table.points.ndim == 2
+    assert table.points.size > 0
+    assert np.isfinite(table.points).all()
     # What is no instance may be refused after all.
     with contextlib.suppress(InstanceError):
         read_instance(path, k, index_column=names, drop=drop)
@@ -48,13 +51,16 @@ def labels(path: Path, rng: np.random.Generator) -> None:
 def constraints(path: Path, rng: np.random.Generator) -> None:
     named = rng.random() < 0.2
     given = None if rng.random() < 0.5 else list(FORMATS)[rng.integers(len(FORMATS))]
-    read_constraints(
+    read = read_constraints(
         path,
         N_ROWS,
         given,
         one_based=not named and bool(rng.random() < 0.2),
         row_names=["0", "1", "2", "anna", "b c", "5"] if named else None,
     )
+    for pairs in read.all_pairs:
+        assert ((pairs >= 0) & (pairs < N_ROWS)).all()
+        assert (pairs[:, 0] != pairs[:, 1]).all()
 
 
 def instance(path: Path, _rng: np.random.Generator) -> None:
@@ -136,6 +142,9 @@ def answers(reader: Reader, path: Path, content: bytes, rng: np.random.Generator
             message = str(error)
             assert message.isprintable()
             assert 0 < len(message) <= LONGEST
+            if reader.read in (points, labels, constraints):
+                assert str(path) in message
+                assert len(message) < len(str(path)) + 1000
             return False
     return True
 

@@ -1,11 +1,10 @@
-"""The formats of constraint files besides the one of `test_formats.py`, and how they are told."""
+"""Formats of constraints: what is written is read back, and the format is detected."""
 
 from __future__ import annotations
 
 import json
 import re
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.cli.options import ConstraintsFileFormat
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
-from sdpbb.problem import MaximumSize, SoftPairs
+from sdpbb.problem import (
+    MaximumOverlap,
+    MaximumSize,
+    MinimumDifference,
+    SoftCannotLinks,
+    SoftPairs,
+)
 from sdpbb.problem.formats import (
     CONSTRAINT_FORMATS,
     Constraints,
@@ -23,6 +29,7 @@ from sdpbb.problem.formats import (
     write_constraints,
 )
 from tests.problem.bad_constraints import BAD_CCCG, BAD_MATRICES, BAD_PCCC, TOLD_NOT
+from tests.problem.bad_files import BAD_CONSTRAINTS
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")
@@ -56,33 +63,52 @@ def file(folder: Path, content: str | bytes, name: str = "constraints.txt") -> P
     return path
 
 
-@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
-@given(links=linked, is_told=st.booleans())
-def test_pairs_round_trip_in_every_format(folder, constraints_format, links, is_told):
-    constraints = constraints_of(links)
-    path = folder / "constraints"
-    write_constraints(path, constraints, constraints_format, N, ["drawn by hand", "twice"])
-    read = read_constraints(path, N, constraints_format if is_told else None)
-    assert np.array_equal(read.must_link, constraints.must_link)
-    assert np.array_equal(read.cannot_link, constraints.cannot_link)
-
-
+pairs = st.lists(pair, max_size=5).map(array_of)
 weight = st.floats(0, 1, exclude_min=True)
 soft = st.lists(st.tuples(pair, weight), max_size=6).map(
     lambda entries: SoftPairs(array_of(p for p, _ in entries), np.array([w for _, w in entries]))
 )
+distances = st.none() | st.floats(0, 1e300)
+rows = st.lists(st.integers(0, N - 1), min_size=1)
+limits = st.integers(0, 5)
+on_clusters = st.lists(
+    st.builds(MaximumSize, st.integers(1, 20))
+    | st.builds(MaximumOverlap, rows, limits)
+    | st.builds(MinimumDifference, rows, limits)
+    | st.builds(SoftCannotLinks, st.lists(pair, min_size=1), limits)
+).map(tuple)
 
 
-@given(links=linked, soft_must_link=soft, soft_cannot_link=soft)
-def test_soft_constraints_round_trip_in_json(folder, links, soft_must_link, soft_cannot_link):
-    constraints = replace(
-        constraints_of(links), soft_must_link=soft_must_link, soft_cannot_link=soft_cannot_link
-    )
-    write_constraints(folder / "soft.json", constraints, "pccc")
-    read = read_constraints(folder / "soft.json", N)
+def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
+    """Anything that has a place in the format."""
+    if constraints_format == "matrix":
+        return linked.map(constraints_of)
+    parts = {"must_link": pairs, "cannot_link": pairs}
+    if CONSTRAINT_FORMATS[constraints_format].has_soft:
+        parts |= {"soft_must_link": soft, "soft_cannot_link": soft}
+    if constraints_format == "pc-sos-sdp":
+        parts |= {"max_diameter": distances, "min_separation": distances}
+        parts |= {"cluster_constraints": on_clusters}
+    return st.builds(Constraints, **parts)
+
+
+@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
+@given(data=st.data(), is_named=st.booleans())
+def test_constraints_round_trip(folder, constraints_format, data, is_named):
+    constraints = data.draw(held_by(constraints_format))
+    path = folder / "constraints"
+    write_constraints(path, constraints, constraints_format, N, ["drawn by hand", "twice"])
+    read = read_constraints(path, N, constraints_format if is_named else None)
+    for written, found in zip(constraints.all_pairs, read.all_pairs, strict=True):
+        assert np.array_equal(written, found)
     for kind in ("soft_must_link", "soft_cannot_link"):
-        assert np.array_equal(getattr(read, kind).pairs, getattr(constraints, kind).pairs)
         assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
+    for kind in ("max_diameter", "min_separation", "cluster_constraints"):
+        assert getattr(read, kind) == getattr(constraints, kind)
+
+
+def test_formats_are_the_choices_of_the_command_line():
+    assert [choice.value for choice in ConstraintsFileFormat] == list(CONSTRAINT_FORMATS)
 
 
 def test_a_header_is_a_comment_where_there_are_comments():
@@ -141,7 +167,7 @@ def test_other_formats_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("constraints_format", "bad_files"),
-    [("cccg", BAD_CCCG), ("matrix", BAD_MATRICES), ("pccc", BAD_PCCC)],
+    [(None, BAD_CONSTRAINTS), ("cccg", BAD_CCCG), ("matrix", BAD_MATRICES), ("pccc", BAD_PCCC)],
 )
 def test_bad_files_are_told_in_one_line(tmp_path, constraints_format, bad_files):
     for bad in bad_files:
@@ -316,41 +342,3 @@ def test_published_matrices_hold_as_many_pairs_as_their_percentage_says(name, pe
     matrix = np.loadtxt(SHARED / "bh-kmeans" / f"{name}_{percent}.txt")
     assert (matrix[tuple(read.must_link.T[::-1])] == 1).all()
     assert (matrix[tuple(read.cannot_link.T[::-1])] == -1).all()
-
-
-def complaint(path: Path, constraints_format: str | None) -> str | None:
-    try:
-        read = read_constraints(path, N, constraints_format)
-    except InstanceError as error:
-        return str(error)
-    for pairs in read.all_pairs:
-        if not ((pairs >= 0) & (pairs < N)).all() or (pairs[:, 0] == pairs[:, 1]).any():
-            return "what was read are no pairs"
-    return None
-
-
-VALID = {
-    "pc-sos-sdp": b"ML 0 1\nCL 2 3 # x\nSML 0 2 0.5\nGAMMA 2.5\nDELTA 1e-3\nMAXSIZE 3\n"
-    b"OVERLAP 1 0 1 2\nSOFTCL 1 0 1 2 3\n",
-    "cccg": b"0 1 1\n2 3 -1\n# c\n1 2 -1\n",
-    "pccc": b'{"ml": [[0, 1]], "sml": [[3, 4]], "cl": [[0, 3]], "scl": [[0, 5]], '
-    b'"sml_proba": [0.8], "scl_proba": [0.7]}',
-    "matrix": b"1 0 0 1 0 0 0\n" + b"0 1 -1 0 0 0 0\n" * 2,
-}
-PIECES = [b"0", b"-1", b"999999999999", b"nan", b"1e400", b"\n", b" ", b"[", b"}", b'"', b"\0"]
-PIECES += [b"\xff", b"ML", b"true", b"null", b"[" * 3000, b"9" * 5000, b"\\ud800", b"#"]
-
-
-@pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
-@given(data=st.data())
-def test_a_damaged_file_is_constraints_or_an_error_of_one_line(folder, constraints_format, data):
-    content = VALID[constraints_format]
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, len(content)))
-        end = data.draw(st.integers(start, min(start + 6, len(content))))
-        content = content[:start] + data.draw(st.sampled_from([b"", *PIECES])) + content[end:]
-    path = file(folder, content)
-    told = data.draw(st.sampled_from([None, constraints_format]))
-    message = complaint(path, told)
-    assert message is None or message.startswith(f"{path}:")
-    assert message is None or ("\n" not in message and len(message) < len(str(path)) + 500)

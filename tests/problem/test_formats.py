@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from sdpbb.errors import InstanceError
 from sdpbb.problem import (
@@ -15,7 +14,6 @@ from sdpbb.problem import (
     MaximumSize,
     MinimumDifference,
     SoftCannotLinks,
-    SoftPairs,
 )
 from sdpbb.problem.formats import (
     Constraints,
@@ -25,12 +23,8 @@ from sdpbb.problem.formats import (
     read_points,
     write_constraints,
     write_labels,
-    write_points,
 )
-from tests.problem.bad_files import BAD_CONSTRAINTS, BAD_LABELS, BAD_POINTS
-
-finite = st.floats(allow_nan=False, allow_infinity=False)
-tables = arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 4)), elements=finite)
+from tests.problem.bad_files import BAD_LABELS, BAD_POINTS
 
 
 @pytest.fixture(scope="module")
@@ -42,64 +36,6 @@ def file(tmp_path: Path, content: str | bytes, name: str = "points.txt") -> Path
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
-
-
-@given(points=tables, k=st.integers(1, 6) | st.none())
-def test_points_round_trip(folder, points, k):
-    k = None if k is None or k > len(points) else k
-    write_points(folder / "points.txt", points, k)
-    read = read_points(folder / "points.txt")
-    assert np.array_equal(read.points, points)
-    assert read.k == k
-
-
-@given(points=tables, heading=st.booleans())
-def test_csv_round_trip(folder, points, heading):
-    lines = [",".join(f"x{j}" for j in range(points.shape[1]))] if heading else []
-    lines += [",".join(map(repr, row)) for row in points.tolist()]
-    (folder / "points.csv").write_text("\n".join(lines))
-    read = read_points(folder / "points.csv")
-    assert np.array_equal(read.points, points)
-    assert read.k is None
-
-
-pairs = arrays(np.intp, st.tuples(st.integers(0, 5), st.just(2)), elements=st.integers(0, 9)).map(
-    lambda pairs: pairs[pairs[:, 0] != pairs[:, 1]]
-)
-distances = st.none() | st.floats(0, 1e300)
-weight = st.floats(0, 1, exclude_min=True)
-soft_pairs = pairs.flatmap(
-    lambda pairs: arrays(float, len(pairs), elements=weight).map(lambda w: SoftPairs(pairs, w))
-)
-
-
-rows = st.lists(st.integers(0, 9), min_size=1)
-several_pairs = st.lists(
-    st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda p: p[0] != p[1]), min_size=1
-)
-limits = st.integers(0, 5)
-on_clusters = st.lists(
-    st.builds(MaximumSize, st.integers(1, 20))
-    | st.builds(MaximumOverlap, rows, limits)
-    | st.builds(MinimumDifference, rows, limits)
-    | st.builds(SoftCannotLinks, several_pairs, limits)
-).map(tuple)
-
-
-@given(
-    st.builds(Constraints, pairs, pairs, distances, distances, soft_pairs, soft_pairs, on_clusters)
-)
-def test_constraints_round_trip(folder, constraints):
-    write_constraints(folder / "constraints.txt", constraints)
-    read = read_constraints(folder / "constraints.txt", 10)
-    assert np.array_equal(read.must_link, constraints.must_link)
-    assert np.array_equal(read.cannot_link, constraints.cannot_link)
-    assert read.max_diameter == constraints.max_diameter
-    assert read.min_separation == constraints.min_separation
-    assert read.cluster_constraints == constraints.cluster_constraints
-    for kind in ("soft_must_link", "soft_cannot_link"):
-        assert np.array_equal(getattr(read, kind).pairs, getattr(constraints, kind).pairs)
-        assert np.array_equal(getattr(read, kind).weights, getattr(constraints, kind).weights)
 
 
 @pytest.mark.parametrize(
@@ -134,36 +70,11 @@ def test_bad_points_are_told_in_one_line(tmp_path, bad):
         read_points(path)
 
 
-@pytest.mark.parametrize("bad", BAD_CONSTRAINTS, ids=lambda bad: bad.name)
-def test_bad_constraints_are_told_in_one_line(tmp_path, bad):
-    path = bad.make(tmp_path)
-    with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
-        read_constraints(path, 4)
-
-
 @pytest.mark.parametrize("bad", BAD_LABELS, ids=lambda bad: bad.name)
 def test_bad_labels_are_told_in_one_line(tmp_path, bad):
     path = bad.make(tmp_path)
     with pytest.raises(InstanceError, match=f"^{re.escape(bad.message(path))}$"):
         read_labels(path, 4)
-
-
-def complaint(path: Path) -> str | None:
-    try:
-        points = read_points(path).points
-    except InstanceError as error:
-        return str(error)
-    return None if np.isfinite(points).all() else "points that are not finite were let through"
-
-
-nearly_points = st.text('0123456789.,-+eEnaif \t\n"x', max_size=40).map(str.encode)
-
-
-@given(st.binary(max_size=80) | nearly_points, st.sampled_from(["a.txt", "a.csv"]))
-def test_any_bytes_are_points_or_an_error_of_one_line(folder, content, name):
-    path = file(folder, content, name)
-    message = complaint(path)
-    assert message is None or (message.startswith(str(path)) and "\n" not in message)
 
 
 def test_comments_and_blank_lines_between_constraints(tmp_path):

@@ -7,7 +7,6 @@ not finite, the file is read again, slowly, for the first field at fault.
 from __future__ import annotations
 
 import csv
-import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,9 +29,6 @@ from sdpbb.problem.textfile import (
 )
 
 MISSING_FIRST_LINE = "; is the line n d k missing?"
-
-# Letters of which Python's float() makes numbers, and `is_number` does not, are among these.
-_ODD = re.compile(r"[^\t\n\r -^`-~]")
 
 
 @dataclass(frozen=True)
@@ -257,7 +253,9 @@ def _load(file: TextIO, layout: _Layout) -> tuple[NDArray[np.float64] | None, li
             row_names.append(fields[layout.index].strip())
         if layout.features is not None:
             fields = [fields[column] for column in layout.features]
-        if _ODD.search(line) and not all(map(_is_number, fields)):
+        # Python's float() makes numbers of digits of all alphabets, and of underscores, too.
+        is_plain = line.isascii() and "_" not in line
+        if not is_plain and not all(map(_is_number, fields)):
             return None, row_names
         try:
             values.extend(map(float, fields))
