@@ -155,6 +155,11 @@ BAD_POINTS = [
         "column 1 has no name; expected one, or a file without that column if it holds row numbers "
         "(pandas: to_csv(..., index=False))",
     ),
+    BadFile(
+        "other digits", "1,2\n\u0663,4\n", 2, "column 1 is '\\u0663'; expected a finite number"
+    ),
+    BadFile("separator", "1,2\n3\x1c,4\n", 2, "column 1 is '3\\x1c'; expected a finite number"),
+    BadFile("underscore in csv", "1,2\n3,4_0\n", 2, "column 2 is '4_0'; expected a finite number"),
     BadFile("comments only", "# nothing\n", None, "the file is empty; expected points"),
     BadFile("csv nan", "1,2\nNaN,3\n", 2, "column 1 is 'NaN'; expected a finite number"),
 ]

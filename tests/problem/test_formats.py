@@ -51,6 +51,7 @@ def file(tmp_path: Path, content: str | bytes, name: str = "points.txt") -> Path
         ("A.CSV", '"x, first",y\n"1", 2\n\n3e0,+4.\n'),
         ("a.csv", b"\xef\xbb\xbf1,2\n3,4\n"),
         ("a.csv", b"\xef\xbb\xbf\n1,2\r\n3,4\r\n"),
+        ("a.csv", "x,y\n1,\u00a02\n3\u2003,4\n"),
     ],
 )
 def test_the_same_points_in_all_spellings(tmp_path, name, content):

@@ -312,7 +312,9 @@ def _features(layout: _Layout, fields: list[str]) -> list[tuple[int, str]]:
 
 
 def _is_number(field: str) -> bool:
-    return is_number(field.strip())  # off go the blanks of all alphabets, which float() takes, too
+    """Whether a field is a number, with or without blanks around it."""
+    # Of a field with other letters than ASCII, float() takes off the blanks of all alphabets.
+    return is_number(field if field.isascii() else field.strip())
 
 
 def _check_width(where: str, layout: _Layout, fields: list[str]) -> None:
