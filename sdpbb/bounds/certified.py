@@ -179,7 +179,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
     ) -> CertifiedRun[Warm]:
         """Begin to bound a node."""
         inner = self._inner.start(contraction, warm_start, known)
-        state = CertifiedState(None, self.scatter(contraction), ProvenBound(0.0))
+        state = CertifiedState(inner.state, self.scatter(contraction), ProvenBound(0.0))
         return self._run(contraction, inner, state)
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
@@ -207,15 +207,10 @@ class CertifiedRun(Generic[Warm]):
         state: CertifiedState,
     ) -> None:
         """method : the one that the inner run is of"""
-        self._method, self._inner, self._state = method, inner, state
+        self._method, self._inner, self.state = method, inner, state
         self._contraction, self._contracted, self._rules = contraction, contracted, rules
         self._n_idle = 0  # steps since a bound was claimed that closes the node, unconfirmed
         self._check_seconds = 0.0  # of the longest check so far
-
-    @property
-    def state(self) -> CertifiedState:
-        self._state.inner = self._inner.state
-        return self._state
 
     @property
     def n_iterations(self) -> int:
@@ -229,7 +224,7 @@ class CertifiedRun(Generic[Warm]):
         )
         if progress.bound.value == np.inf:  # the constraints alone say so
             return self._refuted(progress)
-        state = self._state
+        state = self.state
         if progress.bound > state.claimed:
             self._claim(progress.bound, cutoff)
         closes, stalled = state.claimed.value >= cutoff, progress.stalled
@@ -254,24 +249,24 @@ class CertifiedRun(Generic[Warm]):
             if isinstance(prices, Lagrangian) and prices.proves_infeasible(
                 self._contracted, self._contraction.k, adjacency, self._rules, SHARE
             ):
-                self._state.best = progress.bound
+                self.state.best = progress.bound
                 return progress
         if adjacency.sum() == m * (m - 1):
             return progress
-        return replace(progress, bound=self._state.best, stalled=True)
+        return replace(progress, bound=self.state.best, stalled=True)
 
     def _claim(self, bound: ProvenBound, cutoff: float) -> None:
         """Take the best bound of the inner run."""
         is_quick = self._method.is_quickly_checked
-        if is_quick(self._state.claimed.evidence) and not is_quick(bound.evidence):
+        if is_quick(self.state.claimed.evidence) and not is_quick(bound.evidence):
             # The checker confirms the one before, and may not confirm the one that follows.
             self._check(cutoff)
-        self._state.claimed = bound
+        self.state.claimed = bound
 
     def _check(self, cutoff: float) -> None:
         """Have the checker judge the evidence that is claimed, and take the bound that it confirms
         if it is better than before."""
-        state, claimed = self._state, self._state.claimed
+        state, claimed = self.state, self.state.claimed
         state.claimed = claimed.bare()
         for evidence in self._method.checkable(self._contraction, claimed.evidence):
             bound = self._confirmed(evidence, SHARE)
@@ -300,7 +295,7 @@ class CertifiedRun(Generic[Warm]):
     def provisional(self) -> ProvenBound:
         """Return the best bound so far, as far as the checker confirms it with little work; changes
         nothing."""
-        best, claimed = self._state.best, self._state.claimed.evidence
+        best, claimed = self.state.best, self.state.claimed.evidence
         if claimed is None:
             return best
         evidence = next(self._method.checkable(self._contraction, claimed))
@@ -308,13 +303,13 @@ class CertifiedRun(Generic[Warm]):
 
     def fixings(self, cutoff: float) -> PairFixings:
         """Return pairs that are apart, with a `FixingProof`."""
-        if self._state.claimed.evidence is not None:
+        if self.state.claimed.evidence is not None:
             self._check(cutoff)
         k, adjacency = self._contraction.k, self._contraction.adjacency
         below = _widened(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency
         excluded = np.zeros_like(far)
-        evidence = self._state.best.evidence
+        evidence = self.state.best.evidence
         if isinstance(evidence, Semidefinite):
             excluded = excluded_pairs(self._contracted, k, adjacency, evidence, below)
             excluded &= ~(adjacency | far)

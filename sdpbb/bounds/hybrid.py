@@ -1,13 +1,11 @@
-"""Both bounds of a node: the semidefinite one first, and clusters where its dual values say that
-few are left."""
+"""The hybrid bound of a node: the semidefinite bound and column generation, in stages."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,55 +45,61 @@ from sdpbb.problem import Contraction
 @stored
 @dataclass(frozen=True, eq=False)
 class HybridWarmStart:
-    """What a child starts from.
+    """Warm start of a child.
 
-    columns : of the parent, or of those before it; None if none of them generated any
-    enumerates : whether that is worth another try
-    is_easy : whether column generation alone is
-    generates : whether column generation is where clusters are large
+    columns : of the parent, or of its ancestors; None if none of them generated any
+    skipped : names of the stages that are not worth another try
     """
 
-    sdp: SdpWarmStart
+    relaxation: SdpWarmStart
     columns: GenerationWarmStart | None
-    enumerates: bool
-    is_easy: bool
-    generates: bool
+    skipped: tuple[str, ...]
 
 
 @stored
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class HybridState:
-    """Where the bounding of a node was left: the parts that have begun, and the best bound.
+    """State of the bounding of a node.
 
+    relaxation, enumeration, columns : of the parts that have begun
+    inherited : columns of the parent, or of column generation that was given up
+    known : (m,) labels of a known clustering, for columns to begin with
+    skipped : names of the stages that are not to begin
+    stage : position in STAGES of the current one, -1 before the first
+    pricer : of the enumeration, None before the first stage
+    bound : the best of all parts
     n_dropped : steps of column generation that was given up
     """
 
-    sdp: RelaxationState
-    pricer: PricerState
-    enumeration: EnumerationState | None
-    columns: ColgenState | None
+    relaxation: RelaxationState
     inherited: GenerationWarmStart | None
     known: NDArray[np.intp] | None
-    bound: ProvenBound
-    enumerates: bool
-    is_easy: bool
-    generates: bool
-    n_dropped: int
+    skipped: tuple[str, ...] = ()
+    stage: int = -1
+    pricer: PricerState | None = None
+    enumeration: EnumerationState | None = None
+    columns: ColgenState | None = None
+    bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
+    n_dropped: int = 0
 
 
 class HybridBounding(BoundingMethod[HybridWarmStart]):
-    """Bounds nodes by the semidefinite relaxation, and by clusters.
+    """Bounds nodes by the semidefinite relaxation and by column generation, in stages.
 
-    1. Where pricing looks easy (`CentreParameters`): column generation only, unless that takes
-       long (`HybridParameters.easy_steps`).
-    2. Elsewhere the semidefinite bound, until the node is closed or the bound has stalled.
-    3. Its dual values are dual values of the master programme (`sdp_dual.master_dual`): all
-       clusters that a better clustering can have are enumerated at these, if they are few.
-    4. Column generation goes on from these dual values: to its end where clusters are small, and
-       for a while (`HybridParameters.tried_steps`) elsewhere.
+    The stages, in order. One begins where the one before ends without having closed the node, or is
+    given up:
 
-    A linear programme that its solver cannot solve, as numbers differ too much in size, ends what
-    needs it, and the rest goes on: bounds that were proven stay.
+    1. Easy columns. Where pricing looks easy (`CentreParameters`): column generation alone, unless
+       that takes long (`HybridParameters.easy_steps`).
+    2. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.
+    3. Enumeration. Its dual values are dual values of the master programme
+       (`sdp_dual.master_dual`): all clusters that a better clustering can have are enumerated at
+       these, if they are few.
+    4. Columns. Column generation goes on from these dual values: to its end where clusters are
+       small, and for a while (`HybridParameters.tried_steps`) elsewhere.
+
+    Where HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage
+    is given up. Bounds that were proven stay.
     """
 
     def __init__(
@@ -133,21 +137,20 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         known: NDArray[np.intp] | None = None,
     ) -> HybridRun:
         """Begin to bound a node."""
-        sdp = self.sdp.start(contraction, None if warm_start is None else warm_start.sdp)
-        inherited = None if warm_start is None else warm_start.columns
-        run = HybridRun(contraction, self, sdp, inherited, known)
-        run.enumerates = warm_start is None or warm_start.enumerates
-        run.generates = warm_start is None or warm_start.generates
-        if warm_start is None or warm_start.is_easy:
-            run.begin_with_columns_if_easy()
+        if warm_start is None:
+            relaxation = self.sdp.start(contraction, None)
+            state = HybridState(relaxation.state, None, known)
+        else:
+            relaxation = self.sdp.start(contraction, warm_start.relaxation)
+            state = HybridState(relaxation.state, warm_start.columns, known, warm_start.skipped)
+        run = HybridRun(contraction, self, relaxation, state)
+        run.go_on(math.inf)
         return run
 
     def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
         """Go on where the bounding of the same contraction was left."""
-        sdp = self.sdp.resume(contraction, state.sdp)
-        run = HybridRun(contraction, self, sdp, state.inherited, state.known)
-        run.restore(state)
-        return run
+        relaxation = self.sdp.resume(contraction, state.relaxation)
+        return HybridRun(contraction, self, relaxation, state)
 
 
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
@@ -161,163 +164,250 @@ def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
     )
 
 
+class Stage(Protocol):
+    """A stage of the hybrid bound. It works on the parts of a `HybridRun`, and has no state."""
+
+    name: str
+    leaves_node: bool  # whether its end is that of the bounding of the node
+
+    def begins(self, run: HybridRun, cutoff: float) -> bool:
+        """Begin the stage if it is worth its time; return whether it is."""
+
+    def is_overdue(self, run: HybridRun) -> bool:
+        """Whether the stage has taken so long that it is to be given up."""
+
+    def give_up(self, run: HybridRun) -> None:
+        """Drop its part of the run. The stage is skipped from then on."""
+
+    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+        """Take a step; stalled when the stage has ended."""
+
+
+class EasyColumnStage:
+    """Column generation alone."""
+
+    name = "easy columns"
+    leaves_node = True
+
+    def begins(self, run: HybridRun, cutoff: float) -> bool:
+        centre = run.bounding.colgen.centre
+        is_easy = self.name not in run.skipped and is_easy_to_price(run.contraction, centre)
+        if is_easy and run.is_small:
+            run.generate(None)
+            return True
+        run.skip(self.name)
+        return False
+
+    def is_overdue(self, run: HybridRun) -> bool:
+        columns = run.generated
+        # An enumeration has an end of its own.
+        return columns.n_iterations >= run.bounding.hybrid.easy_steps and not columns.is_enumerating
+
+    def give_up(self, run: HybridRun) -> None:
+        run.drop_columns()
+
+    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+        return run.generated.advance(cutoff, seconds_left)
+
+
+class RelaxationStage:
+    """The semidefinite bound."""
+
+    name = "relaxation"
+    leaves_node = False
+
+    def begins(self, run: HybridRun, cutoff: float) -> bool:
+        return True
+
+    def is_overdue(self, run: HybridRun) -> bool:
+        return False
+
+    def give_up(self, run: HybridRun) -> None:
+        pass
+
+    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+        return run.relaxation.advance(cutoff, seconds_left)
+
+
+class EnumerationStage:
+    """Enumeration of all clusters of a better clustering, at the dual values of the relaxation."""
+
+    name = "enumeration"
+    leaves_node = False
+
+    def begins(self, run: HybridRun, cutoff: float) -> bool:
+        parameters = run.bounding.colgen.enumeration
+        # Without a cutoff there is no clustering to be better than.
+        if not (parameters.is_wanted and math.isfinite(cutoff)) or self.name in run.skipped:
+            return False
+        run.enumerate(cutoff)
+        return True
+
+    def is_overdue(self, run: HybridRun) -> bool:
+        return False
+
+    def give_up(self, run: HybridRun) -> None:
+        run.enumeration = run.state.enumeration = None
+
+    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+        enumeration = run.enumeration
+        assert enumeration is not None
+        enumeration.advance()
+        if enumeration.is_out_of_reach:
+            run.skip(self.name)
+        bound = enumeration.bound
+        # At the cutoff it has ended as it was to.
+        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
+
+
+class ColumnStage(EasyColumnStage):
+    """Column generation from the dual values of the relaxation."""
+
+    name = "columns"
+
+    def begins(self, run: HybridRun, cutoff: float) -> bool:
+        # Where exact pricing has not ended at these prices, it will hardly at others.
+        is_tried = not {self.name, EnumerationStage.name} & set(run.skipped)
+        if not run.is_small and not (is_tried and run.bounding.hybrid.tried_steps > 0):
+            return False
+        run.generate(semidefinite_duals(run.contraction, run.relaxation))
+        return True
+
+    def is_overdue(self, run: HybridRun) -> bool:
+        columns, tried_steps = run.generated, run.bounding.hybrid.tried_steps
+        is_long = not run.is_small and columns.n_iterations >= tried_steps
+        return is_long and not columns.is_enumerating
+
+
+STAGES: tuple[Stage, ...] = (
+    EasyColumnStage(),
+    RelaxationStage(),
+    EnumerationStage(),
+    ColumnStage(),
+)
+
+
 class HybridRun:
-    """The bounding of one node."""
+    """The bounding of one node.
+
+    relaxation, enumeration, columns : the parts that the stages work on, None before they begin
+    """
 
     def __init__(
         self,
         contraction: Contraction,
         bounding: HybridBounding,
-        sdp: RelaxationRun,
-        inherited: GenerationWarmStart | None,
-        known: NDArray[np.intp] | None,
+        relaxation: RelaxationRun,
+        state: HybridState,
     ) -> None:
-        self._contraction, self._bounding = contraction, bounding
-        self._sdp, self._inherited, self._known = sdp, inherited, known
-        self._pricer = BranchingPricer(contraction, bounding.colgen.pricing)
-        self._enumeration: Enumeration | None = None
-        self._columns: ColgenRun | None = None
-        self._bound = ProvenBound(0.0)
-        self.enumerates = True
-        self.generates = True
-        self._is_easy = False
-        self._n_dropped = 0
-        self._is_small = is_small(contraction, bounding.hybrid)
-
-    def begin_with_columns_if_easy(self) -> None:
-        """Generate columns without the semidefinite bound, where pricing looks easy."""
-        easy = is_easy_to_price(self._contraction, self._bounding.colgen.centre)
-        self._is_easy = easy and self._is_small
-        if self._is_easy:
-            self._generate(None)
+        self.contraction, self.bounding, self.relaxation = contraction, bounding, relaxation
+        self.is_small = is_small(contraction, bounding.hybrid)
+        self.state, colgen = state, bounding.colgen
+        self._pricer = BranchingPricer(contraction, colgen.pricing, state.pricer)
+        state.pricer = self._pricer.state
+        self.enumeration: Enumeration | None = None
+        if state.enumeration is not None:
+            self.enumeration = Enumeration(
+                contraction, self._pricer, colgen.enumeration, state.enumeration
+            )
+        self.columns: ColgenRun | None = None
+        if state.columns is not None:
+            self.columns = ColgenRun(contraction, colgen, state.columns)
 
     @property
     def n_iterations(self) -> int:
-        generated = 0 if self._columns is None else self._columns.n_iterations
-        return self._sdp.n_iterations + self._n_dropped + generated
+        generated = 0 if self.columns is None else self.columns.n_iterations
+        return self.relaxation.n_iterations + self.state.n_dropped + generated
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
-        """A step of the part that is under way."""
-        if self._columns is not None:
-            if not self._turned_out_hard(self._columns):
-                with suppress(BackendFailure):
-                    return self._with_best_bound(self._columns.advance(cutoff, seconds_left))
-            self._n_dropped += self._columns.n_iterations
-            self._inherited, self._columns = self._columns.warm_start(), None
-            if not self._is_easy:
-                self.generates = False
-                return self._with_best_bound(self._step(self._bound, stalled=True))
-            self._is_easy = False
-        if self._enumeration is not None:
-            try:
-                self._enumeration.advance()
-            except BackendFailure:
-                self._enumeration, self.enumerates = None, False
-                return self._with_best_bound(self._step(self._bound, stalled=not self._goes_on()))
-            bound = self._enumeration.bound
-            self.enumerates = not self._enumeration.is_out_of_reach
-            if not self._enumeration.is_finished or bound.value >= cutoff:
-                return self._with_best_bound(self._step(bound, stalled=False))
-            return self._with_best_bound(self._step(bound, stalled=not self._goes_on()))
-        progress = self._sdp.advance(cutoff, seconds_left)
-        if not progress.stalled or progress.bound.value >= cutoff:
-            return self._with_best_bound(progress)
-        more = self._enumerate(cutoff) or self._goes_on()
-        return self._with_best_bound(self._step(progress.bound, stalled=not more))
+        """A step of the current stage."""
+        stage = STAGES[self.state.stage]
+        if stage.is_overdue(self):
+            return self._give_up(stage, cutoff, seconds_left)
+        try:
+            progress = stage.advance(self, cutoff, seconds_left)
+        except BackendFailure:
+            if isinstance(stage, RelaxationStage):
+                raise
+            return self._give_up(stage, cutoff, seconds_left)
+        if progress.stalled and progress.bound.value < cutoff and not stage.leaves_node:
+            progress = replace(progress, stalled=not self.go_on(cutoff))
+        return self._with_best_bound(progress)
 
-    def _turned_out_hard(self, columns: ColgenRun) -> bool:
-        if columns.is_enumerating:  # which has an end of its own
-            return False
-        if self._is_easy:
-            return columns.n_iterations >= self._bounding.hybrid.easy_steps
-        return not self._is_small and columns.n_iterations >= self._bounding.hybrid.tried_steps
+    def _give_up(self, stage: Stage, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+        """Give the current stage up, and take a step of the next one if there is any."""
+        stage.give_up(self)
+        self.skip(stage.name)
+        if self.go_on(cutoff):
+            return self.advance(cutoff, seconds_left)
+        return self._with_best_bound(BoundProgress(self.state.bound, True, 0, 0))
 
-    def _goes_on(self) -> bool:
-        """Begin to generate columns from the dual values of the semidefinite bound, if that is
-        worth it."""
-        # Where exact pricing has not ended at these prices, it will hardly at others.
-        tried = self.generates and self.enumerates and self._bounding.hybrid.tried_steps > 0
-        worth = self._is_small or tried
-        if worth:
-            self._generate(self._duals())
-        return worth
+    def go_on(self, cutoff: float) -> bool:
+        """Begin the next stage that is worth its time; return whether there is any."""
+        for position in range(self.state.stage + 1, len(STAGES)):
+            if STAGES[position].begins(self, cutoff):
+                self.state.stage = position
+                return True
+        return False
 
-    def _enumerate(self, cutoff: float) -> bool:
-        """Begin to, unless there is no clustering to be better than."""
-        parameters = self._bounding.colgen.enumeration
-        if not (parameters.is_wanted and self.enumerates and math.isfinite(cutoff)):
-            return False
-        self._enumeration = Enumeration.start(
-            self._contraction, self._pricer, parameters, self._duals(), cutoff
-        )
-        return True
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Names of the stages that are not to begin."""
+        return self.state.skipped
 
-    def _duals(self) -> DualValues:
-        return semidefinite_duals(self._contraction, self._sdp)
+    def skip(self, stage: str) -> None:
+        """Skip a stage from now on, in the children of the node as well."""
+        if stage not in self.state.skipped:
+            self.state.skipped += (stage,)
 
-    def _generate(self, centre: DualValues | None) -> None:
+    def enumerate(self, cutoff: float) -> None:
+        """Begin to enumerate clusters at the dual values of the relaxation."""
+        parameters = self.bounding.colgen.enumeration
+        at = semidefinite_duals(self.contraction, self.relaxation)
+        self.enumeration = Enumeration.start(self.contraction, self._pricer, parameters, at, cutoff)
+        self.state.enumeration = self.enumeration.state
+
+    def generate(self, centre: DualValues | None) -> None:
         """Begin to generate columns."""
-        run = ColgenRun(self._contraction, self._bounding.colgen)
-        if self._inherited is None:
-            run.generate(known_columns(self._contraction, self._known), centre)
+        known, inherited = self.state.known, self.state.inherited
+        self.columns = ColgenRun(self.contraction, self.bounding.colgen)
+        self.state.columns = self.columns.state
+        if inherited is None:
+            self.columns.generate(known_columns(self.contraction, known), centre)
         else:
-            run.inherit(self._inherited, self._known, centre)
-        self._columns = run
+            self.columns.inherit(inherited, known, centre)
 
-    def _step(self, bound: ProvenBound, stalled: bool) -> BoundProgress:
-        return BoundProgress(bound, stalled, 0, self.n_iterations)
+    @property
+    def generated(self) -> ColgenRun:
+        """The column generation of the current stage."""
+        assert self.columns is not None
+        return self.columns
+
+    def drop_columns(self) -> None:
+        """End column generation, and keep its columns for another one."""
+        self.state.n_dropped += self.generated.n_iterations
+        self.state.inherited = self.generated.warm_start()
+        self.columns = self.state.columns = None
 
     def _with_best_bound(self, progress: BoundProgress) -> BoundProgress:
         """The progress with the best bound of all parts so far."""
-        best = max(progress.bound, self._bound)
-        self._bound = best.bare()
+        best = max(progress.bound, self.state.bound)
+        self.state.bound = best.bare()
         return replace(progress, bound=best, n_iterations=self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
-        return self._sdp.affinity() if self._columns is None else self._columns.affinity()
+        return self.relaxation.affinity() if self.columns is None else self.columns.affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        if self._columns is not None and self._columns.clustering() is not None:
-            return self._columns.clustering()
-        return None if self._enumeration is None else self._enumeration.labels
+        if self.columns is not None and self.columns.clustering() is not None:
+            return self.columns.clustering()
+        return None if self.enumeration is None else self.enumeration.labels
 
     def fixings(self, cutoff: float) -> PairFixings:
-        if not self._sdp.n_iterations:
+        if not self.relaxation.n_iterations:
             return PairFixings(np.empty((0, 2), np.intp))
-        return self._sdp.fixings(cutoff)
+        return self.relaxation.fixings(cutoff)
 
     def warm_start(self) -> HybridWarmStart:
-        columns = self._inherited if self._columns is None else self._columns.warm_start()
-        return HybridWarmStart(
-            self._sdp.warm_start(), columns, self.enumerates, self._is_easy, self.generates
-        )
-
-    @property
-    def state(self) -> HybridState:
-        return HybridState(
-            self._sdp.state,
-            self._pricer.state,
-            None if self._enumeration is None else self._enumeration.state,
-            None if self._columns is None else self._columns.state,
-            self._inherited,
-            self._known,
-            self._bound,
-            self.enumerates,
-            self._is_easy,
-            self.generates,
-            self._n_dropped,
-        )
-
-    def restore(self, state: HybridState) -> None:
-        """Go on from the state of a run on the same contraction."""
-        colgen = self._bounding.colgen
-        self._bound, self.enumerates = state.bound, state.enumerates
-        self._is_easy, self.generates = state.is_easy, state.generates
-        self._n_dropped = state.n_dropped
-        self._pricer = BranchingPricer(self._contraction, colgen.pricing, state.pricer)
-        if state.enumeration is not None:
-            self._enumeration = Enumeration(
-                self._contraction, self._pricer, colgen.enumeration, state.enumeration
-            )
-        if state.columns is not None:
-            self._columns = ColgenRun(self._contraction, colgen, state.columns)
+        columns = self.state.inherited if self.columns is None else self.columns.warm_start()
+        return HybridWarmStart(self.relaxation.warm_start(), columns, self.state.skipped)

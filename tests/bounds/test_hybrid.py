@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
 )
-from sdpbb.bounds.hybrid import HybridBounding, HybridRun
+from sdpbb.bounds.hybrid import STAGES, HybridBounding, HybridRun
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -130,6 +131,43 @@ def test_without_columns_and_enumeration_it_is_the_semidefinite_bound(seed):
     assert np.array_equal(run.affinity(), other.affinity())
 
 
+EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = (stage.name for stage in STAGES)
+
+
+@pytest.mark.parametrize(
+    ("name", "without_cutoff", "with_cutoff"),
+    [
+        ("as it is", [EASY_COLUMNS], [EASY_COLUMNS]),
+        ("columns alone", [EASY_COLUMNS], [EASY_COLUMNS]),
+        (
+            "columns, then all",
+            [EASY_COLUMNS, RELAXATION, COLUMNS],
+            [EASY_COLUMNS, RELAXATION, ENUMERATION],
+        ),
+        ("relaxation alone", [RELAXATION], [RELAXATION]),
+        ("relaxation, enumeration", [RELAXATION], [RELAXATION, ENUMERATION]),
+        ("relaxation, columns", [RELAXATION, COLUMNS], [RELAXATION, COLUMNS]),
+        ("relaxation, a few columns", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION]),
+        ("all of them", [RELAXATION, COLUMNS], [RELAXATION, ENUMERATION, COLUMNS]),
+    ],
+)
+def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
+    """And which its children skip: what was given up, easy columns unless it ended with them."""
+    contraction = contract(Instance(np.random.default_rng(1).normal(size=(24, 2)), 4))
+    assert isinstance(contraction, Contraction)
+    best = MultiStart().run(contraction, np.random.default_rng(0)).cost
+    for cutoff, expected in ((math.inf, without_cutoff), (best * (1 - 1e-9), with_cutoff)):
+        run, stages, progress = HYBRIDS[name].start(contraction, None), [], None
+        while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
+            stages.append(STAGES[run.state.stage].name)
+            progress = run.advance(cutoff)
+        assert [stage for stage, _ in groupby(stages)] == expected
+        skipped = set() if expected[-1] == EASY_COLUMNS else {EASY_COLUMNS}
+        if name == "relaxation, a few columns" and expected[-1] == COLUMNS:
+            skipped.add(COLUMNS)
+        assert set(run.warm_start().skipped) == skipped
+
+
 def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     """Their first prices prove nearly what the relaxation has, which singletons alone do not."""
     points = np.random.default_rng(1).normal(size=(40, 2))
@@ -158,15 +196,15 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     run = HYBRIDS["columns, then all"].start(contraction, None)
     for _ in range(3):
         assert run.state.columns is not None
-        assert run.warm_start().is_easy
+        assert "easy columns" not in run.warm_start().skipped
         run.advance(math.inf)
     run.advance(math.inf)
     state = run.state
     assert state.columns is None
     assert len(state.inherited.columns.members()) > contraction.n_blocks
-    assert run.n_iterations == 3 + state.sdp.admm.n_iterations
+    assert run.n_iterations == 3 + state.relaxation.admm.n_iterations
     assert run.warm_start().columns is state.inherited
-    assert not run.warm_start().is_easy
+    assert "easy columns" in run.warm_start().skipped
     child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
     assert child.state.columns is None
 

@@ -137,23 +137,17 @@ class ColgenRun:
         self._contraction, self._parameters = contraction, parameters
         pricer = BranchingPricer(contraction, parameters.pricing, state.pricer if state else None)
         self._pricer, self._centre = pricer, centre
-        self._state = state or ColgenState(pricer.state)
+        self.state = state or ColgenState(pricer.state)
         self._generation: Generation | None = None
-        if self._state.generation is not None:
+        if self.state.generation is not None:
             self._generation = Generation(
-                contraction, pricer, parameters, state=self._state.generation
+                contraction, pricer, parameters, state=self.state.generation
             )
         self._enumeration: Enumeration | None = None
-        if self._state.enumeration is not None:
+        if self.state.enumeration is not None:
             self._enumeration = Enumeration(
-                contraction, pricer, parameters.enumeration, self._state.enumeration
+                contraction, pricer, parameters.enumeration, self.state.enumeration
             )
-
-    @property
-    def state(self) -> ColgenState:
-        """The state to resume from; changed by going on."""
-        self._state.centre = None if self._centre is None else self._centre.state
-        return self._state
 
     def generate(self, columns: Columns, centre: DualValues | None, at_root: bool = True) -> None:
         """Begin to generate columns, from these, and from dual values from elsewhere."""
@@ -161,7 +155,7 @@ class ColgenRun:
         self._generation = Generation(
             self._contraction, self._pricer, self._parameters, columns, centre, integer=at_root
         )
-        self._state.generation = self._generation.state
+        self.state.generation = self._generation.state
 
     def inherit(
         self,
@@ -176,7 +170,7 @@ class ColgenRun:
 
     def begin_with(self, centre: RelaxationRun, known: NDArray[np.intp] | None) -> None:
         """Begin with the semidefinite bound: for its dual values, its bound does not count."""
-        self._centre, self._state.known = centre, known
+        self._centre, self.state.centre, self.state.known = centre, centre.state, known
 
     @property
     def n_iterations(self) -> int:
@@ -207,9 +201,9 @@ class ColgenRun:
         progress = self._centre.advance(cutoff)
         last = self._parameters.centre.iterations
         if progress.stalled or progress.bound.value >= cutoff or progress.n_iterations >= last:
-            columns = known_columns(self._contraction, self._state.known)
+            columns = known_columns(self._contraction, self.state.known)
             self.generate(columns, semidefinite_duals(self._contraction, self._centre))
-            self._centre = None
+            self._centre = self.state.centre = None
 
     def _enumerate(self, cutoff: float) -> bool:
         """Begin to enumerate, if that is wanted."""
@@ -225,7 +219,7 @@ class ColgenRun:
             cutoff,
             self._generation.least,
         )
-        self._state.enumeration = self._enumeration.state
+        self.state.enumeration = self._enumeration.state
         return True
 
     def _progress(self, stalled: bool) -> BoundProgress:
