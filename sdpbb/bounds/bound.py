@@ -101,8 +101,8 @@ class BoundRun(Protocol[Warm_co]):
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
         """Work until the next bound; `cutoff` is the bound that would close the node. Where the
-        time that is left would not do, the bound of what has been reached is evaluated in time, as
-        far as that can be foreseen."""
+        time left is too short for that, the bound is evaluated early, as far as that can be
+        foreseen."""
 
     def affinity(self) -> NDArray[np.float64]:
         """Return the relaxation's approximate solution Z (m, m), about 1/|C| for two blocks that

@@ -32,15 +32,15 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.problem import Contraction
 
-# What is proven by rounded dual values is a little less than by those of a run: that goes on until
-# it has this part of the cutoff to spare, which is little beside `LEAST_CERTIFIED_GAP`.
+# Rounded dual values prove a little less than those of a run. So the run goes on until its bound
+# exceeds the cutoff by this part, which is little beside `LEAST_CERTIFIED_GAP`.
 SLACK = 1e-10
 # A node whose bound the checker does not confirm is given up when so many steps add nothing to it.
 MOST_IDLE = 20
-# What is stated of a bound is less than what is proven here by this part (see `_rounded_down`).
+# A certificate states bounds that are lower by this part (see `_rounded_down`).
 STATED_ROUNDING = 1e-11
-# Elsewhere a search may take some more nodes, and must end there as well; and a bound that does not
-# close its node is worth less of them.
+# Shares of the checker's limits that a check may take here: on another machine a search may need
+# some more nodes. A bound that does not close its node is worth less of them.
 SHARE, PROVISIONAL_SHARE = 0.5, 0.05
 
 
@@ -116,7 +116,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
 
     @cached_property
     def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:
-        """What was contracted last: a node is left and resumed."""
+        """The last contraction, kept as a node is left and resumed."""
         return []
 
     def contracted(self, contraction: Contraction) -> Contracted:
@@ -134,8 +134,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         cutoff: float,
         stop: Callable[[], bool],
     ) -> tuple[NDArray[np.intp], FixingProof | None]:
-        """Return the components that the checker confirms, and the pairs that it has to be shown
-        for that."""
+        """Return the components that the checker confirms, and the proof for pairs of blocks."""
         component_of, _ = super().components_apart(contraction, points, cutoff, stop)
         if not component_of.any():
             return component_of, None
@@ -217,8 +216,9 @@ class CertifiedRun(Generic[Warm]):
         return self._inner.n_iterations
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
-        """A step of the inner run; its bound as far as it is confirmed. What does not close the
-        node is checked in the end, as checking takes as long as many iterations."""
+        """Take a step of the inner run; its bound counts as far as it is confirmed. A bound that
+        does not close the node is checked at the end only, as that takes as long as many
+        iterations."""
         progress = self._inner.advance(
             cutoff + SLACK * abs(cutoff), lambda: seconds_left() - self._check_seconds
         )
@@ -241,8 +241,8 @@ class CertifiedRun(Generic[Warm]):
         return replace(progress, bound=state.best, stalled=stalled)
 
     def _refuted(self, progress: BoundProgress) -> BoundProgress:
-        """The inner run has found that there is no clustering: as far as that is confirmed, which
-        is a matter of the prices, or of cannot-links alone where there is nothing to branch on."""
+        """Progress where the inner run has found that there is no clustering: confirmed by the
+        prices, or seen from the cannot-links alone where there is nothing to branch on."""
         prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
         with suppress(Rejected):
@@ -349,5 +349,5 @@ def _rounded_down(bound: float) -> float:
 
 
 def _pairs(marked: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """(p, 2) where a symmetric matrix is true, i < j."""
+    """Indices (p, 2), i < j, of the true entries of a symmetric matrix."""
     return np.argwhere(np.triu(marked, 1)).astype(np.intp)

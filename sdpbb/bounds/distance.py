@@ -1,4 +1,4 @@
-"""What distances alone say of clusterings that are cheap enough: which blocks share no cluster."""
+"""Blocks that are too far apart to share a cluster of a cheap clustering."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def components_apart(
 
 
 class _Distances:
-    """Block means as a point each, and what they are away from it."""
+    """Block means, each as one of the points and the offset from it."""
 
     def __init__(self, contraction: Contraction, points: NDArray[np.float64]) -> None:
         self._points = points[contraction.representatives]
@@ -81,7 +81,7 @@ class _Distances:
         self._inside = math.fsum(contraction.scatter) * (1.0 - terms * _EPS)
 
     def least_cost(self, i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
-        """What a clustering costs at least that has i in a cluster with each of the others."""
+        """A lower bound on the cost of a clustering with i in a cluster with each of the others."""
         e, size = self._sizes[others], self._sizes[i]
         difference = self._points[others] - self._points[i]
         if self._away is not None:
@@ -97,7 +97,7 @@ class _Distances:
 
 
 def _adjacent(contraction: Contraction) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which blocks each is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
+    """Blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
     pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
     counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
     starts = np.concatenate([[0], np.cumsum(counts)])

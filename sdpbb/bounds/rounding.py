@@ -1,4 +1,4 @@
-"""What the sums that all bounds begin with may have lost to rounding."""
+"""Rounding errors of the sums that all bounds begin with."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class ColgenRun:
             )
 
     def generate(self, columns: Columns, centre: DualValues | None, at_root: bool = True) -> None:
-        """Begin to generate columns, from these, and from dual values from elsewhere."""
+        """Begin to generate columns, with a pool and dual values to begin with."""
         # Integer programmes over the columns find little in children that they have not before.
         self._generation = Generation(
             self._contraction, self._pricer, self._parameters, columns, centre, integer=at_root
@@ -169,7 +169,7 @@ class ColgenRun:
         self.generate(columns, duals if centre is None else centre, at_root=False)
 
     def begin_with(self, centre: RelaxationRun, known: NDArray[np.intp] | None) -> None:
-        """Begin with the semidefinite bound: for its dual values, its bound does not count."""
+        """Begin with the semidefinite bound, for its dual values: its bound does not count."""
         self._centre, self.state.centre, self.state.known = centre, centre.state, known
 
     @property
@@ -183,7 +183,8 @@ class ColgenRun:
         return self._enumeration is not None
 
     def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
-        """A master programme with its pricing, or a slice of what comes before or after."""
+        """Solve a master programme and price, or work for a slice on the first prices or the
+        enumeration."""
         if self._generation is None:
             self._find_centre(cutoff)
             return self._progress(stalled=False)
@@ -206,7 +207,7 @@ class ColgenRun:
             self._centre = self.state.centre = None
 
     def _enumerate(self, cutoff: float) -> bool:
-        """Begin to enumerate, if that is wanted."""
+        """Begin to enumerate if that is wanted, and return whether it is."""
         assert self._generation is not None
         at = self._generation.duals
         if not (self._parameters.enumeration.is_wanted and math.isfinite(cutoff)) or at is None:
@@ -232,14 +233,14 @@ class ColgenRun:
         return bound if self._enumeration is None else max(bound, self._enumeration.bound)
 
     def affinity(self) -> NDArray[np.float64]:
-        """From the solution x of the last master programme: sum_X x_X 1_X 1_X' / |X|."""
+        """sum_X x_X 1_X 1_X' / |X| for the solution x of the last master programme."""
         if self._generation is None:
             assert self._centre is not None
             return self._centre.affinity()
         return self._generation.affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """The cheapest one met."""
+        """The cheapest clustering found."""
         if self._enumeration is not None and self._enumeration.labels is not None:
             return self._enumeration.labels
         return None if self._generation is None else self._generation.clustering()
@@ -249,13 +250,13 @@ class ColgenRun:
         return PairFixings(np.empty((0, 2), np.intp))
 
     def warm_start(self) -> GenerationWarmStart:
-        """The best of the pool, and the dual values."""
+        """The best columns of the pool, and the dual values."""
         assert self._generation is not None
         return self._generation.warm_start()
 
     @property
     def bound(self) -> ProvenBound:
-        """The best one so far."""
+        """The best bound so far."""
         return self._bound
 
 
@@ -268,13 +269,13 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
 
 
 def semidefinite_duals(contraction: Contraction, run: RelaxationRun) -> DualValues:
-    """The dual values of the master programme that those of a semidefinite bound amount to."""
+    """Dual values of the master programme from those of a semidefinite bound."""
     dual = master_dual(contraction, run.relaxation, run.dual_point())
     return DualValues(dual.prices, dual.sigma)
 
 
 def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> Columns:
-    """The clusters of labels (m,) that are allowed; none for None."""
+    """Columns of the allowed clusters of labels (m,); no columns for None."""
     m = contraction.n_blocks
     if labels is None:
         return Columns.of(contraction, np.zeros((0, m), bool))

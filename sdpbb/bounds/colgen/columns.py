@@ -70,12 +70,12 @@ class Columns:
 
     @classmethod
     def singletons(cls, contraction: Contraction) -> Columns:
-        """Each block by itself."""
+        """One cluster for each block alone."""
         return cls.of(contraction, np.eye(contraction.n_blocks, dtype=bool))
 
     @cached_property
     def keys(self) -> tuple[bytes, ...]:
-        """(t,) what tells clusters of the same blocks apart."""
+        """(t,) a different key for each cluster."""
         return tuple(row.tobytes() for row in np.packbits(self.members, axis=1))
 
     def select(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Columns:
@@ -83,7 +83,7 @@ class Columns:
         return Columns(self.members[which], self.costs[which])
 
     def __add__(self, other: Columns) -> Columns:
-        """These, and those of the others that are not among them."""
+        """Union with other columns; duplicates are dropped."""
         known = set(self.keys)
         new = np.array([key not in known for key in other.keys], bool)
         return Columns(
@@ -131,7 +131,7 @@ def allowed(contraction: Contraction, members: Members) -> NDArray[np.bool_]:
 
 
 def merged(packed: PackedColumns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
-    """The clusters as those of a contraction each of whose blocks is a union of the present ones.
+    """Clusters of a parent as columns of a child, each of whose blocks is a union of the parent's.
 
     Those that split a block of the child, or that its constraints do not allow, are left out.
 

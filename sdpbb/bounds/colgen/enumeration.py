@@ -70,7 +70,7 @@ class Enumeration:
         parameters: EnumerationParameters,
         state: EnumerationState,
     ) -> None:
-        """pricer, state : where those of an enumeration for the same contraction are to go on"""
+        """state : of an enumeration for the same contraction, to go on from, as the pricer is"""
         self._contraction, self._pricer, self._parameters = contraction, pricer, parameters
         self.state = state
         self._search = None if state.search is None else self._search_from_prices(state.search)

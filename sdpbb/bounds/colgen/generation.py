@@ -219,7 +219,7 @@ class Generation:
 
     @property
     def duals(self) -> DualValues | None:
-        """Of the last master programme, None while that lacks a cover."""
+        """Dual values of the last master programme, None while it has no cover."""
         return self.state.own if self._master.phase is Phase.COST else None
 
     @property
@@ -233,7 +233,7 @@ class Generation:
         return self.state.n_steps
 
     def warm_start(self) -> GenerationWarmStart:
-        """For the children of the node: the columns of the lowest reduced costs."""
+        """Warm start of the children of the node: the columns of the lowest reduced costs."""
         columns, own = self._master.columns, self.duals
         if own is not None:
             reduced = columns.costs - columns.members @ own.prices
@@ -422,12 +422,12 @@ class Generation:
         return self._parameters.generation.tolerance * abs(own.value(k)) / k
 
     def _add(self, found: Columns, own: DualValues) -> bool:
-        """Add what improves the restricted master programme; whether anything did."""
+        """Add the columns that improve the restricted master programme; return whether any do."""
         reduced = found.costs - found.members @ own.prices + own.sigma
         return self._add_best(found, reduced, -self._tolerance(own))
 
     def _add_covering(self, found: Columns, own: DualValues) -> bool:
-        """The same in the phase FEASIBILITY."""
+        """The same as `_add` in the phase FEASIBILITY."""
         return self._add_best(found, own.sigma - found.members @ own.prices, -_FARKAS_TOLERANCE)
 
     def _add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:

@@ -83,8 +83,8 @@ def cheapest_cover(contraction: Contraction, columns: Columns, time_limit: float
 
 
 def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:
-    """The cluster that the block adds least to, among those it may join and, if there are fewer
-    than k, a new one."""
+    """The cluster whose cost the block increases least, among those that it may join and, if there
+    are fewer than k, a new one."""
     n_clusters = int(labels.max()) + 1
     if n_clusters < contraction.k:
         return n_clusters

@@ -1,4 +1,4 @@
-"""What exact pricing proves: bounds for any prices, and infeasibility in whole numbers."""
+"""Proofs from exact pricing: Lagrangian bounds at any prices, infeasibility in whole numbers."""
 
 from __future__ import annotations
 

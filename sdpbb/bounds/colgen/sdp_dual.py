@@ -1,4 +1,4 @@
-"""From dual values of the semidefinite relaxation to a dual point of the master programme."""
+"""Dual values of the master programme from those of the semidefinite relaxation."""
 
 from __future__ import annotations
 

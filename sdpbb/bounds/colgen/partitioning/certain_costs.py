@@ -1,4 +1,4 @@
-"""What clusters cost at the least, whatever has been rounded."""
+"""Costs of clusters, rounded down by more than their rounding errors."""
 
 from __future__ import annotations
 

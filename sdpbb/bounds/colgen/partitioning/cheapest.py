@@ -35,7 +35,7 @@ GAIN_BITS = 60
 
 @dataclass(frozen=True, eq=False)
 class Partitioning:
-    """What is known of the partitions into k of the given clusters.
+    """Result of the search for the cheapest partition into k of the given clusters.
 
     labels : (m,) of the cheapest one met that, up to rounding, is cheaper than the cutoff, or None
     bound : no partition costs less than this or the cutoff
@@ -113,13 +113,13 @@ def cheapest_partition(
         none, triples = np.empty(0), np.empty((0, 3), np.int32)
         bound = ProvenBound(cutoff)
         return Partitioning(None, bound, True, none.astype(np.intp), 0, 0, prices, triples, none)
-    search = _Search(contraction, columns, cutoff, parameters or PartitioningParameters())
+    search = _PartitionSearch(contraction, columns, cutoff, parameters or PartitioningParameters())
     search.run(prices)
     return search.result()
 
 
-class _Search:
-    """The columns that are left, and what is proven. All costs are integers, in units of `unit`.
+class _PartitionSearch:
+    """Remaining columns and the bound proven so far. All costs are integers, in units of `unit`.
 
     target : partitions that cost this or more are of no interest
     lower : every partition costs at least this or the target
@@ -220,7 +220,7 @@ class _Search:
             taken = self.position[among[_lowest(reduced[among], self._batch)]]
 
     def search(self, effort: int) -> None:
-        """Look through all partitions of what is left."""
+        """Search all partitions into the remaining columns."""
         reduced = self.tighten(self._best)
         if self.is_finished:
             return
@@ -250,7 +250,7 @@ class _Search:
             self._keep(np.zeros(len(self.costs), bool))
 
     def _try_integer_programme(self) -> None:
-        """A cheaper partition makes more columns drop out, and the search shorter."""
+        """Look for a cheaper partition with HiGHS: with it more columns drop out."""
         p = self.parameters
         lowest = _lowest(self._best.reduced_costs(self.sets, self.costs), p.integer_columns)
         if len(lowest):
@@ -260,7 +260,7 @@ class _Search:
                 self._offer(sets[chosen], costs[chosen])
 
     def _offer(self, sets: csr_array, costs: NDArray[np.int64]) -> None:
-        """Take the clusters of a vertex if they are a partition below the target."""
+        """Accept an integral vertex below the target as a partition."""
         once = np.bincount(sets.indices, minlength=self.m) == 1
         if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
             self._take(sets, int(costs.sum()))
@@ -304,5 +304,5 @@ class _Search:
 
 
 def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:
-    """The positions of so many of the lowest, in ascending order."""
+    """Positions of the `count` lowest values, in ascending order."""
     return np.argsort(reduced, kind="stable")[:count]

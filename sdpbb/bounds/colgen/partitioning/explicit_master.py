@@ -23,7 +23,7 @@ ARTIFICIAL = 2.0 * LARGEST
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Of the rows of the partitioning master, as integers (int64).
+    """Integer dual values (int64) of the rows of the partitioning master.
 
     prices : (m,) of the blocks, any sign
     triples, penalties : (c, 3) sets of blocks, of which a partition has at most one cluster with

@@ -84,12 +84,12 @@ class BranchingPricer:
 
     @property
     def nodes_per_slice(self) -> int:
-        """Of a search; fewer where they take longer."""
+        """Nodes of a search in a slice; fewer where they take longer."""
         slower = SIZE_NODE if self._problem(False).data.by_size else 1
         return max(1, self._parameters.nodes_per_slice // slower)
 
     def problem(self) -> PricingProblem:
-        """The blocks and what is known of constraints by now."""
+        """The pricing problem with the constraints that are known by now."""
         return self._problem(False)
 
     def _climbed(self, for_feasibility: bool, prices: NDArray[np.float64], below: float) -> Members:
@@ -114,7 +114,7 @@ class BranchingPricer:
     def _advanced(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
     ) -> tuple[Members, float | None]:
-        """A slice of a search: the clusters met, and the least value or target once it is over."""
+        """A slice of a search: the clusters found, and the least value or target once it ends."""
         search = self._search_for(prices, target, for_feasibility)
         met = search.run(self.nodes_per_slice)
         allowed = self._allowed(met)
@@ -156,7 +156,7 @@ class BranchingPricer:
         return members[keep]
 
     def _least_forbidden(self, row: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(1, m) a subset that is not allowed, while it is without any of its blocks."""
+        """(1, m) a least subset that is not allowed: without any of its blocks it is."""
         least = row.copy()
         for block in np.flatnonzero(row):
             least[block] = False

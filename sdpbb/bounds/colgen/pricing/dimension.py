@@ -1,4 +1,4 @@
-"""In how many dimensions blocks lie, as pricing sees it: what is worth its time depends on it.
+"""Effective dimension of the blocks, which decides whether pricing is worth its time.
 
 Both numbers are (sum of s)^2 / sum of s^2 for the standard deviations s along principal axes: as
 many as there are if they are all the same, and fewer if some hardly count. Far rows are pulled in:
@@ -20,7 +20,7 @@ FAR = 3.0
 
 
 def effective_dimension(means: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
-    """Of all blocks, about their mean once blocks far from the median are pulled in.
+    """Dimension of all blocks, about their mean once blocks far from the median are pulled in.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def effective_dimension(means: NDArray[np.float64], sizes: NDArray[np.float64]) 
 def neighbour_dimension(
     means: NDArray[np.float64], sizes: NDArray[np.float64], n_neighbours: int
 ) -> float:
-    """Of the differences between each block and its nearest ones: of what a cluster is made of,
-    also where clusters come in groups so far apart that only the way between these counts.
+    """Dimension of the differences between each block and its nearest ones, which make up a
+    cluster. Groups of clusters that are far apart do not change it.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def neighbour_dimension(
 
 
 def _pulled_in(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of at most FAR times the median length of those that are not 0."""
+    """The rows, none longer than FAR times the median length of those that are not 0."""
     longest = float(np.abs(rows).max(initial=0.0))
     if longest == 0.0:
         return rows

@@ -1,4 +1,4 @@
-"""What pricing needs of a contraction, whatever the prices."""
+"""The pricing problem: the data of a contraction, arranged for a search at any prices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW_BLOCKS = 16
 
 @dataclass(frozen=True, eq=False)
 class PricingProblem:
-    """What pricing needs of a contraction, whatever the prices.
+    """The pricing problem of a contraction, at any prices.
 
     order : (m,) the block at each position; positions of a clique of cannot-links are neighbours
     data : over positions
@@ -107,7 +107,7 @@ class PricingProblem:
         return np.ascontiguousarray((prices - self.scatter)[self.order])
 
     def for_least_value(self, prices: NDArray[np.float64]) -> PricingProblem:
-        """With what is known of clusters of least c(X) - prices(X), if that is below 0.
+        """The problem with properties of clusters of least c(X) - prices(X), if that is below 0.
 
         Leaving out block i of X, with mean y, does not lower its value, so e_i ||c_i - y||^2 < a_i
         (or there is a smaller set of the same value): so far blocks reach, and two of them are less
@@ -120,7 +120,7 @@ class PricingProblem:
         return known._in_cliques(clique_partition(apart))
 
     def _in_cliques(self, clique: NDArray[np.intp]) -> PricingProblem:
-        """In the order of other cliques."""
+        """The problem with its positions in the order of other cliques."""
         order = np.argsort(clique, kind="stable")
         at = np.empty_like(order)
         at[order] = np.arange(self.m)
@@ -148,7 +148,7 @@ class PricingProblem:
         return replace(self, order=self.order[order], data=arranged)
 
     def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
-        """Without the pairs of which a cluster by themselves has c(X) - prices(X) above a
+        """The problem without pairs of blocks whose common cluster has c(X) - prices(X) above a
         value."""
         a, e = self.profits(prices), self.data.sizes
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares
@@ -157,7 +157,7 @@ class PricingProblem:
         return replace(self, data=self.data._replace(apart=self.data.apart | above))
 
     def margin(self, prices: NDArray[np.float64]) -> float:
-        """What values and bounds may have gained by rounding.
+        """A bound on what values and bounds may have gained by rounding.
 
         All terms of a bound below 0 are at most the sum of |a| in absolute value: e_j dist^2 counts
         only while it is below a_j. Sums have m terms, squares p; coordinates are off by a multiple
@@ -197,7 +197,7 @@ def _lists(adjacency: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(m, m), from differences."""
+    """(m, m) squared distances, from differences of coordinates."""
     squares = np.zeros((len(means), len(means)))
     for coordinate in means.T:
         squares += (coordinate[:, None] - coordinate) ** 2

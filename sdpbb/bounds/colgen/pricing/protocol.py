@@ -1,4 +1,4 @@
-"""What column generation asks of pricing."""
+"""Interface of pricers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdpbb.bounds.colgen.columns import Members
 
 @dataclass(frozen=True, eq=False)
 class PricingOutcome:
-    """What a slice of exact pricing has come to.
+    """Result of a slice of exact pricing.
 
     members : (t, m) clusters met with c(X) - prices(X) < target, maybe none; those of the lowest
         values are the most useful
@@ -28,7 +28,7 @@ class PricingOutcome:
 
 @dataclass(frozen=True, eq=False)
 class FarkasOutcome:
-    """What a slice of exact Farkas pricing has come to.
+    """Result of a slice of exact Farkas pricing.
 
     members : (t, m) clusters met with prices(X) > target, maybe none
     most : proven: prices(X) <= most for every cluster X; None when left unfinished

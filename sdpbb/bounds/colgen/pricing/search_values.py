@@ -1,4 +1,4 @@
-"""What branch and bound over clusters works on: the blocks, the nodes on the way, room to work.
+"""Arrays of the branch and bound over clusters: blocks, stack of nodes, work arrays.
 
 Notation of all kernels: a set X of blocks has E(X) points, mean y(X) and value
 
@@ -87,7 +87,7 @@ class Stack(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Of the present node, by position among its candidates.
+    """Work arrays of the current node, by position among its candidates.
 
     distance : from the mean of chosen
     near : squared distance from the box
