@@ -132,13 +132,20 @@ class Parameters:
         ParameterError
             One line that begins with the name of the file.
         """
+        return cls.load_stated(path)[0]
+
+    @classmethod
+    def load_stated(cls, path: str | os.PathLike[str]) -> tuple[Self, frozenset[str]]:
+        """Read parameters as `load`, and the names of those and of the components that the file
+        states itself."""
         import tomllib
 
         from sdpbb.files import shown_path
 
         try:
             with open(path, "rb") as file:
-                return cls().updated(tomllib.load(file))
+                values = tomllib.load(file)
+            return cls().updated(values), frozenset(values)
         except OSError as error:
             problem = error.strerror or str(error)
         except ParameterError as error:

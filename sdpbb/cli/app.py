@@ -15,6 +15,7 @@ from sdpbb.cli import (
     generate,
     heuristic,
     options,
+    parameters,
     plot,
     price,
     resume,
@@ -26,7 +27,7 @@ from sdpbb.cli.streams import discard
 from sdpbb.cli.usage import UsageError, in_one_line, is_help, with_one_line_errors
 from sdpbb.errors import ParameterError
 
-COMMANDS = (solve, resume, heuristic, gap, batch, check, price, verify, generate)
+COMMANDS = (solve, resume, heuristic, gap, batch, check, price, verify, generate, parameters)
 """Modules of the commands, in the order of the help text: each has a function of its own name, and
 `EXITS`, the meanings of its exit statuses."""
 

@@ -1,47 +1,51 @@
-"""The parameters of the engine, from the options of a command."""
+"""Parameters of the engine, from a file and from the options of a command."""
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
-from sdpbb.cli.options import Bounding, SdpSolver, given, usable_cores
+from sdpbb.cli.options import given, usable_cores
+from sdpbb.errors import InstanceError, ParameterError
 
 if TYPE_CHECKING:
     from sdpbb.parameters import SolverParameters
 
+PATHS = {"sdp_solver": "sdp.solver", "fixing": "search.fixing"}
+"""Paths of the parameters that options call by other names."""
 
-def solver_parameters(
-    *,
-    gap: float,
-    seed: int = 0,
-    bounding: Bounding = Bounding.HYBRID,
-    sdp_solver: SdpSolver = SdpSolver.ADMM,
-    fixing: bool = True,
-    workers: int | None = None,
-    dask: str | None = None,
-    time_limit: float | None = None,
-    node_limit: int | None = None,
-    memory_limit: float | None = None,
-) -> SolverParameters:
-    """None stands for what was not given: without workers and dask, all cores are used.
+
+def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:
+    """Return the parameters of a run. Without workers and dask, all cores are used.
+
+    Parameters
+    ----------
+    file : in TOML; None for none
+    options : by name; None for those that are not given. They take precedence over the file
 
     Raises
     ------
+    InstanceError
+        If the file cannot be read, or is wrong.
     ParameterError
-        On a value outside of its domain.
+        If the value of an option is outside of its domain.
     """
-    from sdpbb.bounds.sdp.parameters import SdpParameters
     from sdpbb.parameters import SolverParameters
-    from sdpbb.search.parameters import SearchParameters
 
-    if workers is None and dask is None:
-        workers = usable_cores()
-    limits = {"time_limit": time_limit, "node_limit": node_limit, "memory_limit": memory_limit}
-    return SolverParameters(
-        gap=gap,
-        seed=seed,
-        bounding=bounding.value,
-        sdp=SdpParameters(solver=sdp_solver.value),
-        search=SearchParameters(fixing=fixing),
-        **given(**limits, workers=workers, dask=dask),  # type: ignore[arg-type]
-    )
+    parameters, stated = SolverParameters(), frozenset[str]()
+    if file is not None:
+        try:
+            parameters, stated = SolverParameters.load_stated(file)
+        except ParameterError as error:
+            raise InstanceError(str(error)) from None
+    changes = {
+        PATHS.get(name, name): value.value if isinstance(value, Enum) else value
+        for name, value in given(**options).items()
+    }
+    if "dask" in changes:
+        changes.setdefault("workers", 1)
+    elif "workers" not in changes and not stated & {"workers", "dask"}:
+        changes["workers"] = usable_cores()
+    elif "workers" in changes and "dask" in stated:
+        changes["dask"] = None
+    return parameters.updated(changes)

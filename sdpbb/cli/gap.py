@@ -11,7 +11,6 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exits import ExitCode, exit_code, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.running import running
 from sdpbb.cli.streams import say
@@ -63,14 +62,15 @@ def gap(
     one_based: options.OneBased = False,
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
-    gap: options.Gap = 1e-4,
+    parameters_file: options.ParametersFile = None,
+    gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     node_limit: options.NodeLimit = None,
     memory_limit: options.MemoryLimit = None,
-    seed: options.Seed = 0,
-    bounding: options.BoundingOption = Bounding.HYBRID,
-    sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
-    fixing: options.Fixing = True,
+    seed: options.EngineSeed = None,
+    bounding: options.BoundingOption = None,
+    sdp_solver: options.SdpSolverOption = None,
+    fixing: options.Fixing = None,
     workers: options.Workers = None,
     dask: options.Dask = None,
     json: options.Json = None,
@@ -95,6 +95,7 @@ def gap(
     with one_line_errors():
         # The engine is imported last: what is wrong with the input is told without the wait.
         parameters = solver_parameters(
+            parameters_file,
             gap=gap,
             seed=seed,
             bounding=bounding,
@@ -108,7 +109,7 @@ def gap(
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = CertifiedOutputs(json, labels, certificate)
-        outputs.check([*inputs.paths, given], None)
+        outputs.check([*inputs.paths, given, *options.files(parameters_file)], None)
         instance, numbers = _read(inputs, given)
         code = _run(instance, numbers, parameters, outputs, quiet)
     raise typer.Exit(code)

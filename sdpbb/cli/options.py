@@ -72,6 +72,21 @@ OneBased = Annotated[
     bool, typer.Option("--one-based", help="The first row is number 1, not 0, in FILE.")
 ]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")]
+ParametersFile = Annotated[
+    str | None,
+    typer.Option(
+        "--parameters",
+        metavar="FILE",
+        help="Parameters of the engine in TOML, as 'sdpbb parameters --toml' prints them; other "
+        "options take precedence.",
+    ),
+]
+EngineSeed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="N", show_default=False, help="Seed of the random choices.  [default: 0]"
+    ),
+]
 TimeLimit = Annotated[
     float | None,
     typer.Option(metavar="S", help="Stop after S seconds of the whole run."),
@@ -129,12 +144,19 @@ Labels = Annotated[
     ),
 ]
 Gap = Annotated[
-    float, typer.Option(metavar="G", help="Stop when (upper - lower) / upper is at most G.")
+    float | None,
+    typer.Option(
+        metavar="G",
+        show_default=False,
+        help="Stop when (upper - lower) / upper is at most G.  [default: 0.0001]",
+    ),
 ]
 Fixing = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--fixing/--no-fixing", help="Fix pairs that every better clustering links one way."
+        "--fixing/--no-fixing",
+        show_default=False,
+        help="Fix pairs that every better clustering links one way.  [default: fixing]",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
@@ -157,20 +179,22 @@ class SdpSolver(Enum):
 
 
 BoundingOption = Annotated[
-    Bounding,
+    Bounding | None,
     typer.Option(
         "--bounding",
+        show_default=False,
         help="Where lower bounds come from: the semidefinite relaxation; column generation, "
-        "for many small clusters; or both, each where it is the better one.",
+        "for many small clusters; or both, each where it is the better one.  [default: hybrid]",
     ),
 ]
 SdpSolverOption = Annotated[
-    SdpSolver,
+    SdpSolver | None,
     typer.Option(
         "--sdp-solver",
+        show_default=False,
         help="Who solves the semidefinite relaxations: the method of this program, or an "
         "established conic solver, for a second opinion on up to 150 blocks, which takes far "
-        "longer. What counts is proven in the same way.",
+        "longer. What counts is proven in the same way.  [default: admm]",
     ),
 ]
 
@@ -194,6 +218,11 @@ Debug = Annotated[
 def given(**options: object) -> dict[str, object]:
     """Those that are not None."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def files(*paths: str | None) -> list[str]:
+    """Return the paths of the files that are given."""
+    return [path for path in paths if path is not None]
 
 
 def usable_cores() -> int:

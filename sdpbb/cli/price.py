@@ -14,7 +14,6 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.running import running
 from sdpbb.errors import InstanceError, ParameterError
@@ -62,14 +61,15 @@ def price(
     top: Annotated[
         int, typer.Option(metavar="N", help="Show the N dearest; --json and --csv hold all.")
     ] = TOP,
-    gap: options.Gap = 1e-4,
+    parameters_file: options.ParametersFile = None,
+    gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     time_limit_each: Annotated[
         float | None, typer.Option(metavar="S", help="Spend at most S seconds on a constraint.")
     ] = None,
-    seed: options.Seed = 0,
-    bounding: options.BoundingOption = Bounding.HYBRID,
-    sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
+    seed: options.EngineSeed = None,
+    bounding: options.BoundingOption = None,
+    sdp_solver: options.SdpSolverOption = None,
     workers: Annotated[
         int | None,
         typer.Option(
@@ -95,6 +95,7 @@ def price(
         if top < 0:
             raise ParameterError(f"top = {top}: expected an integer >= 0")
         parameters = solver_parameters(
+            parameters_file,
             gap=gap,
             seed=seed,
             bounding=bounding,
@@ -104,7 +105,7 @@ def price(
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = PriceOutputs(json, None, csv)
-        outputs.check(inputs.paths, None)
+        outputs.check([*inputs.paths, *options.files(parameters_file)], None)
         instance = inputs.read_hard()
         if not len(instance.must_link) + len(instance.cannot_link):
             raise InstanceError(

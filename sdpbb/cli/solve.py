@@ -8,7 +8,6 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exits import EXIT_CODES, one_line_errors
 from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
 
 EXITS = EXIT_CODES
@@ -22,14 +21,15 @@ def solve(
     one_based: options.OneBased = False,
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
-    gap: options.Gap = 1e-4,
+    parameters_file: options.ParametersFile = None,
+    gap: options.Gap = None,
     time_limit: options.TimeLimit = None,
     node_limit: options.NodeLimit = None,
     memory_limit: options.MemoryLimit = None,
-    seed: options.Seed = 0,
-    bounding: options.BoundingOption = Bounding.HYBRID,
-    sdp_solver: options.SdpSolverOption = SdpSolver.ADMM,
-    fixing: options.Fixing = True,
+    seed: options.EngineSeed = None,
+    bounding: options.BoundingOption = None,
+    sdp_solver: options.SdpSolverOption = None,
+    fixing: options.Fixing = None,
     workers: options.Workers = None,
     dask: options.Dask = None,
     checkpoint: options.Checkpoint = None,
@@ -49,6 +49,7 @@ def solve(
     with one_line_errors():
         # The engine is imported last: what is wrong with the input is told without the wait.
         parameters = solver_parameters(
+            parameters_file,
             gap=gap,
             seed=seed,
             bounding=bounding,
@@ -62,7 +63,7 @@ def solve(
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = RunOutputs(json, labels, certificate, trace, html)
-        outputs.check(inputs.paths, checkpoint)
+        outputs.check([*inputs.paths, *options.files(parameters_file)], checkpoint)
         instance = inputs.read_hard()
 
         from sdpbb import solver

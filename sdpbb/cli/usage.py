@@ -43,6 +43,10 @@ class Command(TyperCommand):
         self._require_single_values(ctx, given)
         return rest
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line, arguments without braces."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
     def _require_single_values(self, ctx: Any, args: list[str]) -> None:
         order = self.make_parser(ctx).parse_args(args)[2]
         for param in dict.fromkeys(order):

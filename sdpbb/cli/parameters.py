@@ -1,0 +1,74 @@
+"""The command `sdpbb parameters`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdpbb.cli import options
+from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.cli.outputs import Outputs
+from sdpbb.errors import InstanceError, ParameterError
+
+if TYPE_CHECKING:
+    from sdpbb.parameters import SolverParameters
+
+EXITS = meanings(
+    {ExitCode.FOUND: "the parameters were printed", **NOTHING_WRITTEN},
+    without=[
+        ExitCode.LIMIT,
+        ExitCode.LIMIT_WITHOUT_CLUSTERING,
+        ExitCode.INFEASIBLE,
+        ExitCode.BACKEND_FAILURE,
+    ],
+)
+
+
+def parameters(
+    prefix: Annotated[
+        str,
+        typer.Argument(
+            metavar="PREFIX",
+            show_default=False,
+            help="Only parameters whose names begin so, such as sdp.root.",
+        ),
+    ] = "",
+    file: options.ParametersFile = None,
+    toml: Annotated[
+        bool, typer.Option("--toml", help="Print a file that --parameters reads.")
+    ] = False,
+    debug: options.Debug = False,
+) -> None:
+    """Print all parameters of the engine: value, default, domain, what each is, and the reason."""
+    with one_line_errors():
+        from sdpbb.parameters import SolverParameters
+
+        try:
+            values = SolverParameters() if file is None else SolverParameters.load(file)
+        except ParameterError as error:
+            raise InstanceError(str(error)) from None
+        if toml and prefix:
+            raise ParameterError(f"--toml: prints all parameters; expected no PREFIX ({prefix})")
+        text = values.to_toml() if toml else "\n".join(_lines(values, prefix))
+        if not text:
+            raise ParameterError(f"PREFIX {prefix!r}: no parameter's name begins so")
+        Outputs(None, None).tell(text.rstrip())
+
+
+def _lines(parameters: SolverParameters, prefix: str) -> Iterator[str]:
+    from sdpbb.declaration import Parameters, declared_values
+
+    for declaration, value in declared_values(parameters):
+        if isinstance(value, Parameters) or not declaration.path.startswith(prefix):
+            continue
+        yield f"{declaration.path} = {value}"
+        for text in (
+            declaration.help,
+            declaration.reason,
+            f"Default: {declaration.default}. Expected: {declaration.expected}.",
+        ):
+            yield from textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
+        yield ""
