@@ -67,6 +67,14 @@ def test_imports_go_one_way():
     assert sorted(wrong) == []
 
 
+def test_the_search_knows_interfaces_only():
+    """Of bounds, and nothing of heuristics, which are below it as well."""
+    known = set().union(*(IMPORTED[module] for module in FILES if room_of(module) == "search"))
+    bounds = {module for module in known if module.startswith("sdpbb.bounds.")}
+    assert bounds == {"sdpbb.bounds.bound", "sdpbb.bounds.method"}
+    assert not any(room_of(module) == "heuristics" for module in known)
+
+
 def test_no_files_import_each_other():
     graph = {module: IMPORTED[module] for module in FILES.keys() - OUTSIDE}
     TopologicalSorter(graph).prepare()  # CycleError, which names the files of a circle

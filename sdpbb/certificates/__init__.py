@@ -1,7 +1,8 @@
-"""Certificates: what a run has proven, in a file that `sdpbb.checker` checks.
+"""Certificates: the proof of a run, in a file that `sdpbb.checker` checks.
 
-replay.py     what follows in every node from its decisions, step by step, with reasons
-pruning.py    what a proof owes its bound to: the rest is left out
+recorder.py   the proof of a search, recorded while that goes on
+replay.py     inferences in a node from its decisions, with reasons
+pruning.py    the value of a proof, and the steps that are needed for it
 document.py   the proof as the document and the arrays of a file
 writer.py     the file
 """

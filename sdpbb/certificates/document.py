@@ -32,7 +32,7 @@ class Arrays:
 
 
 class NodeTable:
-    """The nodes of a document: those of a proof that its bound rests on."""
+    """The nodes of a document: those that the bound of a proof needs."""
 
     def __init__(self, proof: Proof, root: Blocks, arrays: Arrays) -> None:
         self._proof, self._arrays = proof, arrays

@@ -1,4 +1,4 @@
-"""What a proof owes its bound to."""
+"""The value of a proof, and the steps that are needed for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sdpbb.certificates.recorder import BoundStep, ProofNode
 
 
 def values(nodes: list[ProofNode]) -> list[float]:
-    """What is proven for the clusterings of each node: inf where there are none.
+    """Return the bound that is proven for the clusterings of each node: inf where there are none.
 
     Children come after their parents.
     """
@@ -31,6 +31,5 @@ def values(nodes: list[ProofNode]) -> list[float]:
 
 
 def proves(step: BoundStep | FixingProof, target: float) -> bool:
-    """Whether a step by itself shows that a node has nothing below the target: what comes after it
-    is not needed."""
+    """Return whether a step by itself proves the target for a node: later steps are not needed."""
     return isinstance(step, BoundStep) and step.bound >= target

@@ -1,4 +1,4 @@
-"""The file of a certificate, from what a run leaves behind."""
+"""The file of a certificate, from the result and the proof of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def certificate_bytes(
     tolerance: float,
     about: Partition | None = None,
 ) -> bytes:
-    """The certificate of a result, as docs/certificates.md says what it looks like.
+    """Return the certificate of a result, in the format of docs/certificates.md.
 
     tolerance : the relative gap asked for
     instance : without constraints that the checker does not know

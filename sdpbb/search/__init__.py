@@ -1,1 +1,1 @@
-"""The tree: it knows protocols, no semidefinite programming and no files."""
+"""Branch and bound, on interfaces: no bounding method, no heuristic and no files."""
