@@ -154,6 +154,7 @@ def test_evaluate_does_not_change_its_node(bounding):
     context = EvaluationContext(
         instance=instance,
         bounding=bounding(),
+        heuristic=IncumbentSearch(),
         search=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
