@@ -10,7 +10,7 @@ inputs.py            the instance
 engine.py            the parameters of the engine
 exits.py             the exit status, and errors as one line
 outputs.py           the files asked for
-usage.py             what is wrong with a command line
+usage.py             errors of the command line as one line
 streams.py           standard streams, whose failure does not cost the result
 """
 

@@ -1,4 +1,4 @@
-"""The application that all commands belong to."""
+"""The application: registration of the commands, and errors of the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sdpbb.cli import (
 )
 from sdpbb.cli.exits import EXIT_CODES, ExitCode, epilog, fail
 from sdpbb.cli.streams import discard
-from sdpbb.cli.usage import UsageError, in_one_line, is_help, with_one_line_errors
+from sdpbb.cli.usage import in_one_line, is_help, show_help, with_one_line_errors
 from sdpbb.errors import ParameterError
 
 COMMANDS = (solve, resume, heuristic, gap, batch, check, price, verify, generate, parameters)
@@ -51,10 +51,10 @@ def main() -> None:
         sys.exit(app(prog_name="sdpbb", standalone_mode=False))
     except ParameterError as error:
         fail(ExitCode.USAGE, str(error))
-    except UsageError as error:
+    except typer.TyperException as error:
         if is_help(error):
-            error.show()
-            sys.exit(error.exit_code)
+            show_help(error)
+            sys.exit(ExitCode.USAGE)
         fail(ExitCode.USAGE, in_one_line(error))
     except typer.Abort:
         fail(ExitCode.INTERRUPTED, "interrupted")

@@ -1,4 +1,4 @@
-"""What the commands read."""
+"""Input files of the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options that several commands take. None stands for what was not given."""
+"""Options that several commands take; None stands for one that is not given."""
 
 from __future__ import annotations
 

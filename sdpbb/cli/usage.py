@@ -1,4 +1,4 @@
-"""What is wrong with a command line, as one line."""
+"""Errors of the command line as one line."""
 
 from __future__ import annotations
 
@@ -11,10 +11,7 @@ from typer.core import TyperCommand
 
 from sdpbb.errors import ParameterError
 
-# What typer raises for every wrong command line; it exports only the one for wrong values.
-UsageError: Any = typer.BadParameter.__bases__[0]
-
-# What it says on a value, and what it expects then.
+# Messages of typer on a wrong value, and what is expected instead of it.
 _EXPECTED = {
     r".* is not one of (.*?)\.?": r"one of \1",
     r".*\binteger\b.*": "an integer",
@@ -57,18 +54,23 @@ class Command(TyperCommand):
 
 
 def with_one_line_errors(app: typer.Typer) -> None:
-    """Make all commands of an application, and of its groups, a `Command`."""
+    """Make every command of an application, and of its groups, a `Command`."""
     for info in _commands(app):
         info.cls = Command
 
 
 def is_help(error: Any) -> bool:
-    """Whether typer raises it to show a help text, as for a group without a command."""
+    """Return whether an error asks for a help text, as for a group without a command."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
+def show_help(error: Any) -> None:
+    """Print the help text that an error asks for."""
+    error.show()
+
+
 def in_one_line(error: Any) -> str:
-    """What a usage error of typer's says."""
+    """Return the message of a `typer.TyperException`."""
     text = error.format_message().strip().removesuffix(".")
     text = re.sub(r"\. (\w)", lambda found: f"; {found[1].lower()}", text)
     text = _printable(text[:1].lower() + text[1:])
@@ -94,7 +96,8 @@ def _wrong_value(error: typer.BadParameter, value: object) -> str:
 
 
 def _hint(error: Any) -> str:
-    return "" if error.ctx is None else f"; see '{error.ctx.command_path} --help'"
+    context = getattr(error, "ctx", None)
+    return "" if context is None else f"; see '{context.command_path} --help'"
 
 
 def _printable(text: str) -> str:
@@ -102,7 +105,7 @@ def _printable(text: str) -> str:
 
 
 def _name(param: Any) -> str:
-    """As the user writes it: --option, -k, ARGUMENT."""
+    """Return the name as the user writes it: --option, -k, ARGUMENT."""
     if isinstance(param, typer.core.TyperOption):
         return str(max(param.opts, key=len))
     return str(param.metavar or param.name).removesuffix("...")
