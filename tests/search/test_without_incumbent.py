@@ -255,7 +255,7 @@ def test_a_limit_before_the_first_clustering(monkeypatch, tmp_path):
 
 def test_where_a_clustering_comes_from_bounding(monkeypatch):
     use(monkeypatch, Seeing(0.99))
-    monkeypatch.setattr("sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, run: None)
+    monkeypatch.setattr("sdpbb.search.evaluate._Evaluation._run_heuristic", lambda self, run: None)
     events = []
     result = solve(POSSIBLE, COLGEN, events.append)
     assert result.objective == pytest.approx(optimum(POSSIBLE))
@@ -300,7 +300,7 @@ def test_an_infinite_bound_is_that_of_a_node_without_clusterings():
 
 
 def test_labels_known_are_offered_only_if_they_keep_the_constraints(monkeypatch):
-    monkeypatch.setattr("sdpbb.search.evaluate._NodeSearch._run_heuristic", lambda self, run: None)
+    monkeypatch.setattr("sdpbb.search.evaluate._Evaluation._run_heuristic", lambda self, run: None)
     context = context_of(POSSIBLE, Blind())
     for known, is_offered in (([0, 1, 0, 1, 0, 1, 2], False), ([0, 0, 0, 1, 1, 1, 2], True)):
         node = Node(feasible=np.array(known))
