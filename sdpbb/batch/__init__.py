@@ -1,4 +1,4 @@
-"""Many instances, each in isolation: whatever happens to one is a row, and not the end."""
+"""Batches: many instances, each solved in isolation, so that a failure is a row of the results."""
 
 from sdpbb.batch.coordinator import BatchParameters, run_batch
 from sdpbb.batch.errors import BatchError

@@ -1,4 +1,4 @@
-"""run_batch: hands out jobs, and writes what comes of each as soon as it is there."""
+"""run_batch: runs jobs in worker processes, and writes a row for each as soon as it has ended."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
-from sdpbb.batch.crew import Completion, Crew, Ending, crew
-from sdpbb.batch.evaluation import CERTIFICATE
+from sdpbb.batch.evaluation import evaluate, prepare
 from sdpbb.batch.events import (
     AtWork,
     BatchEnded,
@@ -24,29 +25,28 @@ from sdpbb.batch.events import (
     Stopping,
     ignore,
 )
-from sdpbb.batch.folder import BatchFolder, opened_folder
+from sdpbb.batch.folder import BatchFolder, open_folder
 from sdpbb.batch.job import Job
 from sdpbb.batch.manifest import read_manifest
 from sdpbb.batch.outcome import BatchResult
 from sdpbb.batch.row import Row, RowStatus
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
+from sdpbb.executors.pool import Completion, Ending, TaskPool
+from sdpbb.executors.processes import LocalProcesses
 from sdpbb.interruption import interruptible
 from sdpbb.problem.textfile import FilePath
 from sdpbb.version import installed_version
 
-WORK = "sdpbb.batch.evaluation"
-"""The module whose functions workers run."""
-
-ATTEMPTS = 2
-"""So many workers may die of a job, the last one with nothing else running, until it is given
-up."""
+GROWTH = 256 * 2**20
+"""Bytes by which a worker may grow until it is replaced: what earlier jobs have left behind must
+not count towards the memory limits of later ones."""
 
 PAUSE = 0.1
-"""Seconds after which the coordinator looks whether it has been interrupted."""
+"""Seconds between two looks at the interrupt."""
 
 SILENCE = 10.0
-"""Seconds without an end of a job after which the observer is told that work goes on."""
+"""Seconds without a job that ends, after which the observer is told that work goes on."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def run_batch(
     observer: BatchObserver = ignore,
     interrupt: threading.Event | None = None,
 ) -> BatchResult:
-    """Solve many instances, each in isolation, and write what comes of each.
+    """Solve many instances, each in isolation, and write a row for each.
 
-    A job whose files are wrong, whose process dies, or which does not come back after its time
-    limit is a row that says so. A job whose process died is tried once more, at the end and alone.
+    A job whose files are wrong, whose process dies, or which does not end after its time limit is a
+    row that says so. A job whose process died is retried once, at the end and alone.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def run_batch(
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
     _check_names(listed)
-    with opened_folder(os.fspath(folder), parameters.resume) as there:
+    with open_folder(os.fspath(folder), parameters.resume) as there:
         return interruptible(
             interrupt, lambda stop: _run(_Batch(listed, there, parameters, observer, stop))
         )
@@ -142,17 +142,6 @@ def _check_names(jobs: list[Job]) -> None:
 
 
 @dataclass
-class _Task:
-    """A job that is to be done."""
-
-    job: Job
-    key: str = ""
-    attempts: int = 0
-    deaths: list[str] = field(default_factory=list)
-    """Of what its workers died."""
-
-
-@dataclass
 class _Batch:
     jobs: list[Job]
     folder: BatchFolder
@@ -160,26 +149,22 @@ class _Batch:
     observer: BatchObserver
     interrupt: threading.Event
     rows: dict[str, Row] = field(default_factory=dict)
-    """The last row of each job that has one, by name."""
+    """Last row of each job that has one, by name."""
     settled: set[str] = field(default_factory=set)
-    """The names of the jobs that need not be done any more."""
-    waiting: deque[_Task] = field(default_factory=deque)
-    suspects: deque[_Task] = field(default_factory=deque)
-    """Those whose worker died: to be tried alone."""
-    running: dict[int, _Task] = field(default_factory=dict)
-    n_started: int = 0
+    """Names of the jobs that need not be done any more."""
+    waiting: deque[Job] = field(default_factory=deque)
+    submitted: dict[int, tuple[Job, str]] = field(default_factory=dict)
+    """Jobs that workers were given, each with its digest."""
+    compiling: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.monotonic)
 
     def run(self) -> BatchResult:
-        """The rows of all jobs, or of those that were done until the interrupt."""
+        """Run all jobs, or those that end before the interrupt; return their rows."""
         self._take_over_rows()
         self.observer(BatchStarted(len(self.jobs), len(self.settled), self.parameters.workers))
         if self.waiting:
-            needs_columns = any(task.job.bounding != "sdp" for task in self.waiting)
-            setting = "hybrid" if needs_columns else "sdp"
-            workers, grace = self.parameters.workers, self.parameters.grace
-            with crew(workers, WORK, setting, grace, self._compiling) as there:
-                self._work(there)
+            with self._pool() as pool:
+                self._work(pool)
         return BatchResult(
             rows=tuple(self.rows[job.name] for job in self.jobs if job.name in self.rows),
             n_jobs=len(self.jobs),
@@ -188,97 +173,86 @@ class _Batch:
         )
 
     def _take_over_rows(self) -> None:
-        """Keep what earlier runs have found for these jobs, and find out what is left to do."""
+        """Keep the rows of earlier runs of these jobs, and queue the jobs left to do."""
         last = {row.name: row for row in self.folder.results.rows}
         for job in self.jobs:
             row = last.get(job.name)
             if row is None or row.key != job.key():
-                self.waiting.append(_Task(job))
+                self.waiting.append(job)
                 continue
             self.rows[job.name] = row
             proven = row.certificate is not None or not self.parameters.certificates
             if row.settles(job) and proven:
                 self.settled.add(job.name)
             else:
-                self.waiting.append(_Task(job))
+                self.waiting.append(job)
 
-    def _compiling(self) -> None:
-        self.observer(Compiling())
+    def _pool(self) -> TaskPool:
+        needs_columns = any(job.bounding != "sdp" for job in self.waiting)
+        executor = LocalProcesses(
+            self.parameters.workers,
+            partial(prepare, "hybrid" if needs_columns else "sdp"),
+            first_alone=True,
+            growth=GROWTH,
+            grace=self.parameters.grace,
+            on_note=lambda note: self.compiling.set(),
+        )
+        return TaskPool(
+            executor, suspects_last=True, on_start=self._notify_start, on_death=self._notify_death
+        )
 
-    def _work(self, workers: Crew) -> None:
+    def _work(self, pool: TaskPool) -> None:
         is_stopping, told = False, time.monotonic()
-        while True:
+        while pool.n_under_way or (self.waiting and not is_stopping):
             if self.interrupt.is_set() and not is_stopping:
                 is_stopping = True
                 self.observer(Stopping())
-                workers.interrupt()
-            while not is_stopping and workers.n_free and (task := self._next()):
-                self._submit(workers, task)
-            completions = workers.wait(PAUSE if self.running else 0.0)
+                pool.interrupt()
+            while not is_stopping and self.waiting and pool.n_free:
+                self._submit(pool, self.waiting.popleft())
+            completions = pool.wait(PAUSE)
+            if self.compiling.is_set():
+                self.compiling.clear()
+                self.observer(Compiling())
             for completion in completions:
                 self._finish(completion)
             if completions:
                 told = time.monotonic()
             elif time.monotonic() - told >= SILENCE:
                 told = time.monotonic()
-                self._tell_of_work(told)
-            is_done = is_stopping or not (self.waiting or self.suspects)
-            if is_done and not self.running:
-                return
+                self.observer(
+                    AtWork(pool.n_running, len(self.settled), len(self.jobs), told - self.started)
+                )
 
-    def _tell_of_work(self, now: float) -> None:
-        n_running, n_done, n_jobs = len(self.running), len(self.settled), len(self.jobs)
-        self.observer(AtWork(n_running, n_done, n_jobs, now - self.started))
+    def _submit(self, pool: TaskPool, job: Job) -> None:
+        number = len(self.submitted)
+        self.submitted[number] = job, job.key()
+        certificate = self._certificate_path(job)
+        seconds = math.inf if job.time_limit is None else job.time_limit
+        pool.submit(number, evaluate, job, certificate, seconds=seconds)
 
-    def _next(self) -> _Task | None:
-        """What to begin with now; suspects when there is nothing else to do."""
-        if self.waiting:
-            return self.waiting.popleft()
-        if self.suspects and not self.running:
-            return self.suspects.popleft()
-        return None
+    def _notify_start(self, number: int, attempt: int) -> None:
+        self.observer(JobStarted(self.submitted[number][0].name, attempt))
 
-    def _submit(self, workers: Crew, task: _Task) -> None:
-        task.attempts += 1
-        task.key = task.key or task.job.key()
-        limit = task.job.time_limit
-        self.n_started += 1
-        certificate = self._certificate_path(task.job)
-        self.running[self.n_started] = task
-        value = {**task.job.to_dict(), CERTIFICATE: certificate}
-        workers.submit(self.n_started, value, math.inf if limit is None else limit)
-        self.observer(JobStarted(task.job.name, task.attempts))
+    def _notify_death(self, number: int, reason: str) -> None:
+        self.observer(JobPutBack(self.submitted[number][0].name, reason))
 
     def _finish(self, completion: Completion) -> None:
-        task = self.running.pop(completion.key)
+        job, digest = self.submitted[completion.key]
+        if completion.ending is not Ending.DONE and self.interrupt.is_set():
+            return  # ended by whatever has interrupted the batch: nothing is known of it
         match completion.ending:
             case Ending.DONE:
-                self._record(task, completion.value or {})
-            case Ending.NOT_BEGUN:
-                task.attempts -= 1
-                (self.suspects if task.attempts else self.waiting).appendleft(task)
-            case Ending.OVERDUE if self.interrupt.is_set():
-                pass  # killed for not coming back at once: nothing is known of it
+                value = completion.value
             case Ending.OVERDUE:
-                self._record(task, _timed_out(task.job, self.parameters.grace))
-            case Ending.DIED if self.interrupt.is_set():
-                pass
-            case Ending.DIED:
-                task.deaths.append(completion.reason)
-                self._again(task)
+                value = _timed_out(job, self.parameters.grace)
+            case Ending.LOST:
+                value = _crashed(completion.reasons)
+        self._record(job, digest, completion.attempts, value)
 
-    def _again(self, task: _Task) -> None:
-        """Its worker has died."""
-        if len(task.deaths) == ATTEMPTS:
-            self._record(task, _crashed(task.deaths))
-        else:
-            self.suspects.append(task)
-            self.observer(JobPutBack(task.job.name, task.deaths[-1]))
-
-    def _record(self, task: _Task, value: dict[str, object]) -> None:
-        job = task.job
+    def _record(self, job: Job, digest: str, attempts: int, value: dict[str, Any]) -> None:
         labels = value.pop("labels", None)
-        is_certified = bool(value.pop(CERTIFICATE, False))
+        is_certified = bool(value.pop("certificate", False))
         row = Row.from_dict(
             {
                 "name": job.name,
@@ -289,12 +263,12 @@ class _Batch:
                 "gap_asked": job.gap,
                 "seed": job.seed,
                 **job.limits(),
-                "attempts": task.attempts,
+                "attempts": attempts,
                 "version": installed_version(),
-                "key": task.key,
+                "key": digest,
                 **value,
                 "labels": self._write_labels(job, labels),
-                "certificate": self.folder.kept_certificate(job.name, is_certified),
+                "certificate": self.folder.keep_certificate(job.name, is_certified),
             }
         )
         self.folder.results.append(row)
@@ -304,7 +278,7 @@ class _Batch:
         self.observer(JobEnded(row, len(self.settled), len(self.jobs)))
 
     def _certificate_path(self, job: Job) -> str | None:
-        """Where a worker writes the certificate of a job, if it is to."""
+        """Path for the certificate of a job; None if there is to be none."""
         if not self.parameters.certificates:
             return None
         return self.folder.certificate_path(job.name)
@@ -315,12 +289,12 @@ class _Batch:
         return self.folder.write_labels(job.name, labels if isinstance(labels, list) else None)
 
 
-def _timed_out(job: Job, grace: float) -> dict[str, object]:
-    message = f"did not come back {grace:g} s after its time limit of {job.time_limit:g} s"
+def _timed_out(job: Job, grace: float) -> dict[str, Any]:
+    message = f"did not end within {grace:g} s after its time limit of {job.time_limit:g} s"
     return {"status": RowStatus.TIMED_OUT, "message": f"{message}, and was killed"}
 
 
-def _crashed(reasons: list[str]) -> dict[str, object]:
+def _crashed(reasons: tuple[str, ...]) -> dict[str, Any]:
     first, again = reasons
-    times = ", both times" if first == again else f"; when it was tried again, it {again}"
-    return {"status": RowStatus.CRASHED, "message": f"its process {first}{times}"}
+    times = ", both times" if first == again else f"; on retry: {again}"
+    return {"status": RowStatus.CRASHED, "message": f"worker process {first}{times}"}

@@ -1,4 +1,4 @@
-"""Observers that show a batch while it lasts: a live display, or plain lines."""
+"""Observers that show the progress of a batch: a live display, or plain lines."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 SHOWN = 8
-"""So many running jobs are named."""
+"""Number of running jobs that are named."""
 
 COMPILING = "Compiling kernels: once per machine and version"
 
 
 class Stream(Protocol):
-    """Where lines are written to."""
+    """Output stream."""
 
     def write(self, text: str, /) -> object: ...
 
@@ -41,8 +41,8 @@ class Stream(Protocol):
 
 
 class PlainLines:
-    """An observer that writes a line for each job that has ended, and the summary; and where none
-    ends for a while, how many are under way."""
+    """Observer that writes a line for each job that ends, the number of jobs under way where none
+    ends for a while, and the summary."""
 
     def __init__(self, stream: Stream, version: str) -> None:
         self._stream = stream
@@ -51,11 +51,11 @@ class PlainLines:
     def __call__(self, event: BatchEvent) -> None:
         match event:
             case BatchStarted():
-                self._write(opening(event, self._version))
+                self._write(header(event, self._version))
             case Compiling():
                 self._write(COMPILING)
             case JobPutBack():
-                self._write(_put_back(event))
+                self._write(_retry_line(event))
             case JobEnded(row, n_done, n_jobs):
                 self._write(f"{_count(n_done, n_jobs)} {short_line(row)}")
             case AtWork(n_running, n_done, n_jobs, seconds):
@@ -69,9 +69,9 @@ class PlainLines:
 
 
 class LiveDisplay:
-    """An observer that keeps a few lines at the bottom of a terminal up to date: how many jobs are
-    done, what is running, how long it may take. Above them it leaves a line for each job that has
-    no answer. A context manager: within, it draws."""
+    """Observer that keeps a few lines at the bottom of a terminal up to date: how many jobs are
+    done, which are running, the time left. Above them it prints a line for each job without
+    an answer. A context manager: it draws within its block."""
 
     def __init__(self, console: Console, version: str) -> None:
         from rich.live import Live
@@ -106,14 +106,14 @@ class LiveDisplay:
                 self._started = time.monotonic()
                 self._n_jobs, self._n_before = event.n_jobs, event.n_done
                 self._n_done, self._workers = event.n_done, event.n_workers
-                self._print(opening(event, self._version))
+                self._print(header(event, self._version))
             case Compiling():
                 self._print(COMPILING)
             case JobStarted(name):
                 self._running[name] = time.monotonic()
             case JobPutBack(name):
                 self._running.pop(name, None)
-                self._print(_put_back(event))
+                self._print(_retry_line(event))
             case JobEnded(row, n_done):
                 self._running.pop(row.name, None)
                 self._counts[row.status] += 1
@@ -154,7 +154,7 @@ class LiveDisplay:
         ]
 
     def _seconds_left(self, elapsed: float) -> float | None:
-        """By the pace so far; None before anything has ended."""
+        """Extrapolated from the jobs that have ended; None before the first."""
         n_ended = self._n_done - self._n_before
         if n_ended <= 0:
             return None
@@ -165,8 +165,8 @@ def _count(n_done: int, n_jobs: int) -> str:
     return f"[{n_done:>{len(str(n_jobs))}}/{n_jobs}]"
 
 
-def opening(started: BatchStarted, version: str) -> str:
-    """What there is to do."""
+def header(started: BatchStarted, version: str) -> str:
+    """First line of a batch: its instances and workers."""
     n, workers = started.n_jobs, started.n_workers
     before = f", {started.n_done} of them done before" if started.n_done else ""
     return (
@@ -181,8 +181,8 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
-def _put_back(event: JobPutBack) -> str:
+def _retry_line(event: JobPutBack) -> str:
     return (
-        f"{shown_path(event.name)}: its process {event.reason}; it is tried once more, at the end "
-        "and alone"
+        f"{shown_path(event.name)}: worker process {event.reason}; retried once, at the end and "
+        "alone"
     )

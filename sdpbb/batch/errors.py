@@ -1,4 +1,4 @@
-"""What can go wrong with a batch as a whole."""
+"""Exception of batches."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The work on one job, in the process of a worker. Everything that goes wrong is a value."""
+"""Evaluation of one job in a worker process. Everything that goes wrong is a value."""
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.batch.job import Job
@@ -17,47 +15,41 @@ from sdpbb.errors import (
     InstanceWarning,
     ParameterError,
 )
+from sdpbb.executors import worker
 from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
     from sdpbb.result import Result
 
-CERTIFICATE = "certificate"
-"""The key of a task whose value is the file for the proof, or None; in what comes of it, of whether
-that was written."""
-
 SHOWN = 6
-"""So many constraints of a conflict are named in a message."""
+"""Number of constraints of a conflict that a message names."""
 
 
-def prepare(setting: str, compiling: Callable[[], None]) -> None:
-    """Import the engine and make the kernels of a bounding ready."""
+def prepare(bounding: str) -> None:
+    """Import the engine and make the kernels of a bounding ready; tells a note before compiling."""
     from sdpbb.compilation import prepare_kernels
 
-    prepare_kernels(compiling, setting)
+    prepare_kernels(lambda: worker.tell("compiling"), bounding)
 
 
-def evaluate(
-    task: Mapping[str, Any], interrupt: threading.Event, tell: Callable[[], None]
-) -> dict[str, Any]:
-    """Read and solve.
+def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:
+    """Read and solve the instance of a job.
+
+    Its time limit begins with a step of the worker, when the instance has been read; the worker's
+    interrupt ends the run with what was found.
 
     Parameters
     ----------
-    task : `Job.to_dict()`, and for CERTIFICATE the file for the proof, or None
-    interrupt : ends the run with what was found
-    tell : called when the instance has been read, as its time limit begins
+    job : the instance and its parameters
+    certificate : the file for the proof, or None
 
     Returns
     -------
-    Fields of a `Row`, with "labels" as a list or None, and whether there is a certificate.
+    Fields of a `Row`, with "labels" as a list or None, and "certificate" as whether there is one.
     """
-    values = dict(task)
-    certificate = values.pop(CERTIFICATE, None)
-    job = Job.from_dict(values)
     try:
-        return _solved(job, certificate, interrupt, tell)
+        return _solved(job, certificate)
     except (InstanceError, ParameterError) as error:
         return _without_result(RowStatus.BAD_INPUT, str(error))
     except (BackendFailure, BackendUnavailable) as error:
@@ -69,9 +61,7 @@ def evaluate(
         return _without_result(RowStatus.FAILED, message)
 
 
-def _solved(
-    job: Job, certificate: str | None, interrupt: threading.Event, tell: Callable[[], None]
-) -> dict[str, Any]:
+def _solved(job: Job, certificate: str | None) -> dict[str, Any]:
     from sdpbb.problem.formats import read_instance
     from sdpbb.solver import solve
 
@@ -91,11 +81,11 @@ def _solved(
             f"{shown_path(job.constraints or '')}: soft constraints, and only hard ones can be "
             "solved exactly; expected hard must-links and cannot-links"
         )
-    tell()
+    worker.tell_step()
     problem, is_certified = [], certificate is not None
     try:
         result = solve(
-            instance, job.solver_parameters(), interrupt=interrupt, certificate=certificate
+            instance, job.solver_parameters(), interrupt=worker.interrupt, certificate=certificate
         )
     except CertificateError as error:  # the run itself has ended as it should
         if error.result is None:
@@ -106,10 +96,10 @@ def _solved(
     if result.infeasibility is not None:
         messages.insert(0, _proof(result))
     return {
-        **_of_result(result),
-        **_of_instance(instance),
+        **_result_fields(result),
+        **_instance_fields(instance),
         "message": _line("; ".join(messages)),
-        CERTIFICATE: is_certified,
+        "certificate": is_certified,
     }
 
 
@@ -124,7 +114,7 @@ def _proof(result: Result) -> str:
     return f"{conflict.heading}: {', '.join(shown)}"
 
 
-def _of_result(result: Result) -> dict[str, Any]:
+def _result_fields(result: Result) -> dict[str, Any]:
     values = result.to_dict()
     measured = (
         *("status", "termination", "objective", "lower_bound", "gap", "labels"),
@@ -133,7 +123,7 @@ def _of_result(result: Result) -> dict[str, Any]:
     return {name: values[name] for name in measured}
 
 
-def _of_instance(instance: Instance) -> dict[str, Any]:
+def _instance_fields(instance: Instance) -> dict[str, Any]:
     return {
         "n_points": instance.n_points,
         "n_features": instance.n_features,

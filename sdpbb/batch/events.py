@@ -1,4 +1,4 @@
-"""What an observer of a batch is told."""
+"""Events of a batch, for its observer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchStarted:
-    """n_jobs in all, n_done of which need not be done again; n_workers processes do the others."""
+    """The batch begins: n_jobs in all, n_done of them settled before, n_workers processes for the
+    others."""
 
     n_jobs: int
     n_done: int
@@ -28,7 +29,7 @@ class Compiling:
 
 @dataclass(frozen=True)
 class JobStarted:
-    """A process was given the job; attempt counts from 1."""
+    """A job was handed to a worker process; attempt counts from 1."""
 
     name: str
     attempt: int
@@ -36,8 +37,8 @@ class JobStarted:
 
 @dataclass(frozen=True)
 class JobPutBack:
-    """The process that worked on the job died of reason: it is tried once more, at the end and
-    alone."""
+    """The worker process of a job ended for a reason such as "was ended by SIGKILL": the job is
+    retried once, at the end and alone."""
 
     name: str
     reason: str
@@ -45,7 +46,7 @@ class JobPutBack:
 
 @dataclass(frozen=True)
 class JobEnded:
-    """A row has been written. n_done counts the jobs that need not be done any more."""
+    """A row has been written. n_done counts the jobs that are settled now."""
 
     row: Row
     n_done: int
@@ -54,7 +55,7 @@ class JobEnded:
 
 @dataclass(frozen=True)
 class AtWork:
-    """A sign of life while no job ends: n_running jobs are under way, seconds after the start."""
+    """Heartbeat while no job ends: n_running jobs are under way, seconds after the start."""
 
     n_running: int
     n_done: int
@@ -81,4 +82,4 @@ BatchObserver = Callable[[BatchEvent], None]
 
 
 def ignore(event: BatchEvent) -> None:
-    """The observer of those who do not want to know."""
+    """Observer that does nothing."""

@@ -1,4 +1,4 @@
-"""The folder that a batch writes to."""
+"""Folder of the results of a batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sdpbb.batch.errors import BatchError
 from sdpbb.batch.outcome import BatchResult
-from sdpbb.batch.results_file import ResultsFile, opened
+from sdpbb.batch.results_file import ResultsFile, open_results
 from sdpbb.batch.row import COLUMNS
 from sdpbb.batch.summary import summary
 from sdpbb.files import name_problem, shown_path, write_atomically
@@ -28,13 +28,14 @@ _SAFE = f"; the rows in {RESULTS} are safe: go on with --resume"
 
 @dataclass(frozen=True)
 class BatchFolder:
-    """The folder at path, whose results are open."""
+    """Folder with an open file of results."""
 
     path: str
     results: ResultsFile
 
     def write_labels(self, name: str, labels: list[int] | None) -> str | None:
-        """Write the labels of a job, or remove those of before; the file's path in the folder.
+        """Write the labels of a job, or remove earlier ones; returns the path relative to the
+        folder.
 
         Raises
         ------
@@ -53,21 +54,22 @@ class BatchFolder:
         return inside
 
     def certificate_path(self, name: str) -> str:
-        """Where the certificate of a job is to be written, in a folder that is there then.
+        """Path for the certificate of a job; makes its folder.
 
         Raises
         ------
         BatchError
-            If there can be none.
+            If the folder cannot be made.
         """
         folder = os.path.join(self.path, CERTIFICATES)
         _guarded(folder, lambda: os.makedirs(folder, exist_ok=True))
         return os.path.join(folder, f"{name}.cert")
 
-    def kept_certificate(self, name: str, is_there: bool) -> str | None:
-        """The path in the folder of a certificate that was written, or remove that of before."""
+    def keep_certificate(self, name: str, is_written: bool) -> str | None:
+        """Path of a certificate relative to the folder; if none was written, remove an earlier
+        one."""
         inside = os.path.join(CERTIFICATES, f"{name}.cert")
-        if is_there:
+        if is_written:
             return inside
         path = os.path.join(self.path, inside)
         _guarded(path, lambda: _remove(path))
@@ -86,13 +88,13 @@ class BatchFolder:
 
 
 @contextlib.contextmanager
-def opened_folder(path: str, resume: bool) -> Iterator[BatchFolder]:
-    """The folder at path, made if it is not there.
+def open_folder(path: str, resume: bool) -> Iterator[BatchFolder]:
+    """Open the folder at path, made if it is not there.
 
     Raises
     ------
     BatchError
-        If there can be none, or it holds results and should not (`opened`).
+        If it cannot be made, or it holds results and should not (`open_results`).
     """
     if problem := name_problem(path):
         raise BatchError(problem)
@@ -101,12 +103,12 @@ def opened_folder(path: str, resume: bool) -> Iterator[BatchFolder]:
     _guarded(path, lambda: os.makedirs(path, exist_ok=True), "")
     if not os.access(path, os.W_OK | os.X_OK):
         raise BatchError(f"{shown_path(path)}: the folder is not writable")
-    with opened(os.path.join(path, RESULTS), resume) as results:
+    with open_results(os.path.join(path, RESULTS), resume) as results:
         yield BatchFolder(path, results)
 
 
 def table(result: BatchResult) -> str:
-    """The rows of a batch as CSV; empty fields stand for None."""
+    """Rows of a batch as CSV; empty fields stand for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

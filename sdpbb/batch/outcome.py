@@ -1,4 +1,4 @@
-"""What a batch as a whole has come to."""
+"""Result of a batch as a whole."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from sdpbb.batch.row import STOPPED, Row, RowStatus
 
 SECONDS_SHIFT = 1.0
-"""Of the shifted geometric mean of seconds: keeps instances of milliseconds from ruling it."""
+"""Shift of the geometric mean of seconds: keeps instances of milliseconds from dominating it."""
 
 NODES_SHIFT = 10.0
-"""Of the shifted geometric mean of nodes."""
+"""Shift of the geometric mean of nodes."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Means:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Means:
-        """Of rows that have seconds and nodes; the others do not count."""
+        """Means over those of the rows that have seconds and nodes."""
         measured = [row for row in rows if row.wall_seconds is not None and row.n_nodes is not None]
         return cls(
             len(measured),
@@ -43,13 +43,13 @@ class Means:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What a batch as a whole has come to.
+    """Result of a batch as a whole.
 
     Attributes
     ----------
     rows : one per job that has been done, now or before, in the order of the jobs
     n_jobs : of the batch
-    wall_seconds : what this run of it took
+    wall_seconds : of this run of the batch
     interrupted : whether it was ended before all jobs were done
     """
 
@@ -81,15 +81,15 @@ class BatchResult:
 
     @property
     def failed(self) -> list[Row]:
-        """Rows without a run that came to its end."""
+        """Rows of jobs whose run did not end as it should."""
         return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
 
     def means_of_answers(self) -> Means:
-        """Over the rows that are answers."""
+        """Means over the rows that are answers."""
         return Means.of(row for row in self.rows if row.succeeded)
 
     def means_of_runs(self) -> Means:
-        """Over the rows that are answers or were stopped, these with what they took until then."""
+        """Means over the rows that are answers or were stopped."""
         return Means.of(row for row in self.rows if row.succeeded or row.status in STOPPED)
 
     def to_dict(self) -> dict[str, Any]:

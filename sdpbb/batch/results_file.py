@@ -1,4 +1,4 @@
-"""The rows of a batch on disk: appended as they come, whatever happens afterwards."""
+"""File of the rows of a batch, each of them on disk as soon as it is appended."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sdpbb.locks import hold
 class ResultsFile:
     """A file of rows, one line of JSON each, that one process writes to at a time.
 
-    A row is on disk when `append` returns. What the end of a process has left of a line is cut off
-    when the file is opened the next time; it is a row that nobody was told of.
+    A row is on disk when `append` returns. A line that the end of a process left unfinished is cut
+    off when the file is opened the next time; nobody was told of that row.
     """
 
     def __init__(self, path: str, file: BinaryIO, rows: list[Row], length: int) -> None:
-        """Use `opened`."""
+        """Use `open_results`."""
         self.path = path
         self.rows = rows
         self._file = file
@@ -62,8 +62,8 @@ class ResultsFile:
 
 
 @contextlib.contextmanager
-def opened(path: str, resume: bool) -> Iterator[ResultsFile]:
-    """The file of rows at path, with those that it holds; a new one if there is none.
+def open_results(path: str, resume: bool) -> Iterator[ResultsFile]:
+    """Open the file of rows at path, and read those that it holds; a new file if there is none.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def opened(path: str, resume: bool) -> Iterator[ResultsFile]:
     Raises
     ------
     BatchError
-        If it holds rows and should not, or what is no row; if it cannot be opened, or another
-        process has it open.
+        If it holds rows and should not, or lines that are no rows; if it cannot be opened, or
+        another process has it open.
     """
     name = shown_path(path)
     try:

@@ -1,4 +1,4 @@
-"""What came of a job: one row of the results."""
+"""Result row of one job."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdpbb.result import Termination
 
 
 class RowStatus(StrEnum):
-    """What is proven, as in `sdpbb.SolutionStatus`, or why there is no answer at all."""
+    """Status of a row: that of the solution, as in `sdpbb.SolutionStatus`, or why there is none."""
 
     OPTIMAL = "optimal"
     INFEASIBLE = "infeasible"
@@ -25,33 +25,33 @@ class RowStatus(StrEnum):
     FAILED = "failed"
     """A solver failed, memory ran out, or there is an error in this package."""
     CRASHED = "crashed"
-    """The process that worked on it died, also when nothing else was running."""
+    """Its worker process died, also when no other job was running."""
     TIMED_OUT = "timed_out"
-    """It did not come back after its time limit, and was killed."""
+    """It did not end after its time limit, and was killed."""
 
 
 ANSWERS = frozenset({RowStatus.OPTIMAL, RowStatus.INFEASIBLE})
-"""Of rows that have succeeded: it is proven what the optimum is, or that there is no clustering."""
+"""Statuses of rows that have succeeded: the optimum is proven, or that there is no clustering."""
 
 STOPPED = frozenset({RowStatus.FEASIBLE, RowStatus.UNKNOWN})
-"""Of rows that were stopped before that."""
+"""Statuses of rows that were stopped before that."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What came of a job.
+    """Result row of one job.
 
     Attributes
     ----------
     name, data, constraints : of the job
-    status : what is proven, or why nothing is
+    status : of the solution, or why there is none
     termination : why the run stopped, as in `sdpbb.Termination`; None without a run
     message : what is wrong, the proof of infeasibility, or warnings; "" for none
     n_points, n_features, k, n_must_link, n_cannot_link : of the instance; None if it was not read
     objective, lower_bound, gap, n_nodes, n_blocks, root_gap, root_seconds : as in `Result`
     wall_seconds : of the run, without reading
-    bounding, gap_asked, seed, time_limit, node_limit, memory_limit : what was asked
-    attempts : how many processes have worked on it
+    bounding, gap_asked, seed, time_limit, node_limit, memory_limit : of the job
+    attempts : number of worker processes that have run it
     labels, certificate : the files of labels and of the proof, relative to the folder of the
         results; None without
     version : of sdpbb

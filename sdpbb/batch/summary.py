@@ -1,4 +1,4 @@
-"""A batch in words, for a person."""
+"""Text summary of a batch."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MEANINGS = {
     RowStatus.UNKNOWN: "stopped without a clustering",
     RowStatus.BAD_INPUT: "could not be read, or not be solved as asked",
     RowStatus.FAILED: "a solver or this package failed, or memory ran out",
-    RowStatus.CRASHED: "ended its process, twice",
-    RowStatus.TIMED_OUT: "killed, as it did not come back after its time limit",
+    RowStatus.CRASHED: "its worker process crashed, twice",
+    RowStatus.TIMED_OUT: "killed, as it did not end after its time limit",
 }
 
 
@@ -40,7 +40,7 @@ def summary(result: BatchResult) -> str:
 
 
 def short_line(row: Row) -> str:
-    """What came of a job, on one line."""
+    """Result of a job on one line."""
     if row.succeeded:
         return f"{shown_path(row.name)}: {_answer(row)}"
     return _failed(row) if row.termination is None else _stopped(row)

@@ -1,2 +1,2 @@
-"""Where tasks run: in this process, in local processes, or on a Dask cluster, behind
-concurrent.futures.Executor; and a pool over them which no dying worker costs a task."""
+"""Pool of tasks that loses none when a worker dies, over executors: this process, local processes,
+and a Dask cluster."""

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster that somebody else has set up."""
+"""Tasks on an existing Dask cluster."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ LOGGERS = (
 )
 
 COUNT_SECONDS = 2.0
-"""For so long the number of workers is not asked for again."""
+"""Seconds for which a number of workers is taken to be current."""
 
 
 class DaskCluster(TaskExecutor):
-    """The workers of an existing cluster, each with one BLAS thread while it works for us.
+    """Workers of an existing cluster, each with one BLAS thread while it runs a task.
 
     The scheduler and the workers need the same version of this package as this process, and of
     Python and NumPy versions that can read each other's pickles.
 
     When a worker dies, the scheduler itself first gives its tasks to others, as often as
-    `distributed.scheduler.allowed-failures` of its configuration says. What has begun on a worker
-    cannot be stopped from here: it runs to its end there, also after `kill`.
+    `distributed.scheduler.allowed-failures` of its configuration says. A task that has begun runs
+    to its end on its worker, also after `kill`.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class DaskCluster(TaskExecutor):
         ----------
         address : of the scheduler, such as tcp://10.0.0.1:8786
         warm_up : function of a module, called once in each worker process before its first task
-        connect_seconds : for so long the scheduler may take to answer, and to have a worker
-        patience_seconds : for so long the cluster may be without any worker
+        connect_seconds : that the scheduler may take to answer, and to have a worker
+        patience_seconds : that the cluster may be without any worker
 
         Raises
         ------
         ParameterError
-            If the address is none.
+            If the address is not one.
         BackendUnavailable
-            If there is no package for Dask.
+            If Dask is not installed.
         BackendFailure
             If there is no scheduler at this address, or no worker there.
         """
@@ -76,7 +76,7 @@ class DaskCluster(TaskExecutor):
         self._executor = self._client.get_executor(pure=False)
         self._n_workers = 0
         self._counted = -float("inf")
-        self._deserted: float | None = None
+        self._empty_since: float | None = None
         deadline = time.monotonic() + connect_seconds
         while self._count() == 0:  # they may be starting, too
             if time.monotonic() > deadline:
@@ -86,20 +86,20 @@ class DaskCluster(TaskExecutor):
 
     @property
     def n_workers(self) -> int:
-        """Threads of all workers, a few seconds ago at most; 0 while there is no connection."""
+        """Threads of all workers, counted a few seconds ago; 0 while there is no connection."""
         if time.monotonic() - self._counted >= COUNT_SECONDS:
             self._n_workers = self._count()
             self._counted = time.monotonic()
             if self._n_workers:
-                self._deserted = None
-            elif self._deserted is None:
-                self._deserted = self._counted
+                self._empty_since = None
+            elif self._empty_since is None:
+                self._empty_since = self._counted
         return self._n_workers
 
     def check(self) -> None:
         self._require_connection()
-        if self.n_workers == 0 and self._deserted is not None:
-            seconds = time.monotonic() - self._deserted
+        if self.n_workers == 0 and self._empty_since is not None:
+            seconds = time.monotonic() - self._empty_since
             if seconds > self._patience:
                 raise BackendFailure(
                     f"the Dask cluster at {self._address} has had no worker for {seconds:.0f} s"
@@ -125,7 +125,7 @@ class DaskCluster(TaskExecutor):
         return outer
 
     def kill(self) -> None:
-        """Take back what has not begun, and leave the cluster."""
+        """Cancel tasks that have not begun, and leave the cluster."""
         with contextlib.suppress(Exception):  # the connection may be gone
             self._executor.shutdown(wait=False)
         self._client.close()
@@ -157,7 +157,7 @@ class DaskCluster(TaskExecutor):
             end_with_value(outer, inner.result())
 
     def _not_installed(self, error: BaseException) -> BackendFailure | None:
-        """The scheduler and the workers say in several ways that they lack a package."""
+        """Failure for a package that the scheduler or a worker lacks; None for any other error."""
         missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
         if not isinstance(missing, ImportError):
             return None
@@ -192,7 +192,7 @@ def _connect(address: str, seconds: float) -> Any:
 
 
 def _require_address(address: str) -> None:
-    """Here, because a client that fails over it waits for itself when it is collected."""
+    """Refuse what is no address; a client that fails over one waits for itself when collected."""
     from distributed.comm.addressing import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
 
@@ -210,7 +210,7 @@ def _require_address(address: str) -> None:
         ) from None
 
 
-# What follows runs in the workers.
+# The rest runs in the workers.
 
 
 def _run_on_worker(wanted: str, warm_up: Callable[[], None] | None, task: bytes) -> bytes:
@@ -229,7 +229,7 @@ def _prepare(wanted: str, warm_up: Callable[[], None] | None) -> None:
 
 
 class _Limit:
-    """How many threads of this process want one BLAS thread, and how it was before."""
+    """Number of threads of this process that want one BLAS thread, and the limits before."""
 
     lock = threading.Lock()
     n_users = 0
@@ -238,8 +238,11 @@ class _Limit:
 
 @contextlib.contextmanager
 def _one_blas_thread() -> Iterator[None]:
-    """The limit holds for the whole process, so the first thread to come sets it, and the last to
-    go takes it back: the worker is not ours."""
+    """Limit BLAS to one thread within the block.
+
+    The limit holds for the whole process, so the first thread to enter sets it, and the last to
+    leave restores it: the worker may serve others.
+    """
     from threadpoolctl import threadpool_limits
 
     with _Limit.lock:

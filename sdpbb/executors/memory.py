@@ -1,4 +1,4 @@
-"""Memory of this machine: what a run occupies, and what is free."""
+"""Memory that this process occupies, and free memory of the machine."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _resident_bytes(process: object) -> int:
 
 
 def free_mebibytes() -> float:
-    """Memory that this process and its children can still take without swapping, in MiB: of the
-    machine, and of the control group that this process is confined to, if it is."""
+    """Free memory for this process and its children without swapping, in MiB: of the machine, and
+    of the control group that this process is confined to, if it is."""
     import psutil
 
     free = float(psutil.virtual_memory().available)

@@ -152,6 +152,11 @@ class TaskPool:
         return max(0, max(1, self.n_workers) - len(self._running) - len(self._dropped))
 
     @property
+    def n_running(self) -> int:
+        """How many workers are at work."""
+        return len(self._running)
+
+    @property
     def n_under_way(self) -> int:
         """Tasks submitted whose completions `wait` has not returned yet."""
         return len(self.keys)

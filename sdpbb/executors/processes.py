@@ -277,14 +277,19 @@ class _Worker:
             stream.close()
 
     def _receive_all(self) -> None:
-        with self._process.stdout as stream:  # type: ignore[union-attr]
-            for line in stream:
-                if line.endswith(GREETING):
-                    break
-            while frame := read_frame(stream):  # type: ignore[arg-type]
-                self._receive(*frame)
-                del frame  # it may be large
-        self._bury_process()
+        try:
+            with self._process.stdout as stream:  # type: ignore[union-attr]
+                for line in stream:
+                    if line.endswith(GREETING):
+                        break
+                while frame := read_frame(stream):  # type: ignore[arg-type]
+                    self._receive(*frame)
+                    del frame  # it may be large
+        except Exception as error:  # such as a MemoryError
+            with self._lock:
+                self._why_killed = self._why_killed or error
+            self._process.kill()
+        self._finish_tasks()
 
     def _receive(self, kind: Kind, payload: bytes) -> None:
         match kind:
@@ -297,11 +302,7 @@ class _Worker:
                 if self._on_note is not None:
                     self._on_note(pickle.loads(payload))
             case Kind.STEP:
-                with self._lock:
-                    self._tasks[0].has_begun = True
-                    if not self._is_interrupted:
-                        seconds = self._tasks[0].seconds + self._grace
-                        self.deadline = time.monotonic() + seconds
+                self._begin_step()
             case Kind.LEAVING:
                 self.takes_tasks = False
             case _:
@@ -310,7 +311,15 @@ class _Worker:
                     future = self._tasks.popleft().future
                 (end_with_value if kind is Kind.VALUE else _end_with_error)(future, payload)
 
-    def _bury_process(self) -> None:
+    def _begin_step(self) -> None:
+        with self._lock:
+            if not self._tasks:  # told by a thread that the task has left behind
+                return
+            self._tasks[0].has_begun = True
+            if not self._is_interrupted:
+                self.deadline = time.monotonic() + self._tasks[0].seconds + self._grace
+
+    def _finish_tasks(self) -> None:
         reason = self._exit_reason()
         with self._lock:
             self.takes_tasks = False

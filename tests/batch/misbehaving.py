@@ -1,7 +1,4 @@
-"""Work for the workers of tests, which import it by name: what a task does is the stem of its data.
-
-A task is that of a job, and its value that of `sdpbb.batch.evaluation`, without an engine.
-"""
+"""Stands in for `sdpbb.batch.evaluation`: the name of a job's data says what it does."""
 
 from __future__ import annotations
 
@@ -10,6 +7,8 @@ import signal
 import sys
 import time
 from pathlib import Path
+
+from sdpbb.executors import worker
 
 RESULT = {
     "status": "optimal",
@@ -39,112 +38,79 @@ INFEASIBLE = RESULT | {
     "labels": None,
     **dict.fromkeys(("objective", "lower_bound", "gap", "root_gap", "root_seconds")),
 }
-kept = []
 
 
-def prepare(setting, compiling):
-    if setting == "slow":
-        compiling()
-    if setting == "broken":
-        raise RuntimeError("nothing\nworks")
+def prepare(bounding):
+    """Nothing to prepare."""
 
 
-def evaluate(task, interrupt, tell):
-    action = Path(task["data"]).stem.split("-")[0]
-    return ACTIONS[action](task, interrupt, tell)
+def prepare_slowly(bounding):
+    worker.tell("compiling")
 
 
-def fine(task, interrupt, tell):
+def fail(bounding):
+    import no.such.module  # noqa: F401
+
+
+def evaluate(job, certificate):
+    path = Path(job.data)
+    return ACTIONS[path.stem.split("-")[0]](path)
+
+
+def fine(path):
     return dict(RESULT)
 
 
-def limited(task, interrupt, tell):
+def limited(path):
     return dict(LIMITED)
 
 
-def infeasible(task, interrupt, tell):
+def infeasible(path):
     return dict(INFEASIBLE)
 
 
-def bad(task, interrupt, tell):
+def bad(path):
     return {"status": "bad_input", "message": "it is bad", "labels": None}
 
 
-def echo(task, interrupt, tell):
-    print("this is no message")  # libraries print what they like
-    os.write(1, b"nor is this\n")
-    return {"task": task, "pid": os.getpid(), "threads": os.environ["OMP_NUM_THREADS"]}
-
-
-def exits(task, interrupt, tell):
+def exits(path):
     print("the reason", file=sys.stderr)
     os._exit(3)
 
 
-def segfault(task, interrupt, tell):
+def segfault(path):
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def once(task, interrupt, tell):
+def once(path):
     """Its first worker is killed."""
-    marker = Path(task["data"])
-    if not marker.exists():
-        marker.touch()
+    if not path.exists():
+        path.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return dict(RESULT)
 
 
-def worse(task, interrupt, tell):
+def worse(path):
     """Its first worker is killed, and then it exits."""
-    once(task, interrupt, tell)
-    return exits(task, interrupt, tell)
+    once(path)
+    return exits(path)
 
 
-def hang(task, interrupt, tell):
+def hang(path):
     """Heeds nothing."""
-    Path(task["data"]).touch()
+    path.touch()
     while True:
         time.sleep(60)
 
 
-def steps(task, interrupt, tell):
-    """Longer than its time, but with steps in between that are not."""
-    for _ in range(4):
-        time.sleep(0.2)
-        tell()
-    return dict(RESULT)
-
-
-def waits(task, interrupt, tell):
+def waits(path):
     """Ends when it is interrupted."""
-    Path(task["data"]).touch()
-    interrupt.wait()
+    path.touch()
+    worker.interrupt.wait()
     return dict(INTERRUPTED)
-
-
-def grows(task, interrupt, tell):
-    """Keeps 300 MiB."""
-    kept.append(b"x" * (300 * 2**20))
-    return {"pid": os.getpid()}
 
 
 ACTIONS = {
     action.__name__: action
-    for action in (
-        *(
-            fine,
-            limited,
-            infeasible,
-            bad,
-            echo,
-            exits,
-            segfault,
-            once,
-            worse,
-            hang,
-            steps,
-            waits,
-            grows,
-        ),
-    )
+    for action in (fine, limited, infeasible, bad, exits, segfault, once, worse, hang, waits)
 }

@@ -17,6 +17,7 @@ from sdpbb.batch.events import (
     AtWork,
     BatchEnded,
     BatchStarted,
+    Compiling,
     JobEnded,
     JobPutBack,
     JobStarted,
@@ -25,13 +26,15 @@ from sdpbb.batch.events import (
 from sdpbb.batch.results_file import ResultsFile
 from sdpbb.batch.row import RowStatus
 from sdpbb.errors import BackendFailure, ParameterError
+from tests.batch import misbehaving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")
 
 
 @pytest.fixture(autouse=True)
-def misbehaving(monkeypatch):
-    monkeypatch.setattr("sdpbb.batch.coordinator.WORK", "tests.batch.misbehaving")
+def without_engine(monkeypatch):
+    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.prepare)
+    monkeypatch.setattr("sdpbb.batch.coordinator.evaluate", misbehaving.evaluate)
 
 
 @pytest.fixture
@@ -73,10 +76,12 @@ def test_whatever_happens_to_one_is_a_row(run, tmp_path):
     assert [row.name for row in result.rows] == list(actions)
     assert {row.name for row in result.rows if row.succeeded} == {"fine-1", "infeasible", "fine-2"}
     rows = {row.name: row for row in result.rows}
-    assert rows["exits"].message == ("its process ended with exit status 3: the reason, both times")
+    assert rows["exits"].message == (
+        "worker process ended with exit status 3: the reason, both times"
+    )
     assert (rows["exits"].attempts, rows["fine-1"].attempts, rows["hang"].attempts) == (2, 1, 1)
     assert rows["hang"].message == (
-        "did not come back 1 s after its time limit of 0.5 s, and was killed"
+        "did not end within 1 s after its time limit of 0.5 s, and was killed"
     )
     assert rows["bad"].message == "it is bad"
     out = tmp_path / "out"
@@ -88,6 +93,14 @@ def test_whatever_happens_to_one_is_a_row(run, tmp_path):
     assert rows["fine-1"].labels == "labels/fine-1.txt"
     assert rows["infeasible"].labels is None
     assert "segfault: crashed" in (out / "summary.txt").read_text()
+
+
+def test_it_is_told_that_a_worker_compiles(run, monkeypatch):
+    _, events = run("fine")
+    assert Compiling() not in events
+    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.prepare_slowly)
+    _, events = run("fine", resume=True, gap=0.5)
+    assert events.count(Compiling()) == 1
 
 
 def test_a_worker_that_was_killed_costs_no_answer(run):
@@ -107,8 +120,8 @@ def test_a_worker_that_was_killed_costs_no_answer(run):
 def test_two_deaths_of_different_kinds_are_both_told(run):
     result, _ = run("worse")
     assert [row.message for row in result.rows] == [
-        "its process was ended by SIGKILL (by somebody, or by the system if memory ran out); when "
-        "it was tried again, it ended with exit status 3: the reason"
+        "worker process was ended by SIGKILL (by somebody, or by the system if memory ran out); on "
+        "retry: ended with exit status 3: the reason"
     ]
 
 
@@ -179,7 +192,7 @@ def test_resume_of_nothing_begins(run):
 def test_nothing_to_do_starts_no_worker(run, monkeypatch, tmp_path):
     run("fine")
     (tmp_path / "out" / "summary.txt").unlink()
-    monkeypatch.setattr("sdpbb.batch.coordinator.crew", None)
+    monkeypatch.setattr("sdpbb.batch.coordinator.LocalProcesses", None)
     result, _ = run("fine", resume=True)
     assert result.succeeded
     assert (tmp_path / "out" / "summary.txt").exists()
@@ -267,8 +280,7 @@ def test_a_full_disk_ends_the_batch_with_one_line(run, monkeypatch):
     monkeypatch.setattr(ResultsFile, "_write", full)
     with pytest.raises(BatchError, match=r"No space left on device\); the 1 row before is safe"):
         run("fine-1", "fine-2", "fine-3")
-    monkeypatch.undo()
-    monkeypatch.setattr("sdpbb.batch.coordinator.WORK", "tests.batch.misbehaving")
+    monkeypatch.setattr(ResultsFile, "_write", real)
     result, events = run("fine-1", "fine-2", "fine-3", resume=True)
     assert result.succeeded
     assert events[0].n_done == 1
@@ -313,10 +325,10 @@ def test_folders_that_cannot_be_used(run, tmp_path, monkeypatch):
 
 
 def test_workers_that_cannot_start_end_the_batch(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("sdpbb.batch.coordinator.WORK", "no.such.module")
-    with pytest.raises(BackendFailure, match="No module named 'no'"):
+    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.fail)
+    with pytest.raises(BackendFailure, match="cannot start: ModuleNotFoundError: No module named"):
         run("fine")
-    monkeypatch.setattr("sdpbb.batch.coordinator.WORK", "tests.batch.misbehaving")
+    monkeypatch.setattr("sdpbb.batch.coordinator.prepare", misbehaving.prepare)
     assert run("fine")[0].succeeded  # there are no results that --resume would be needed for
 
 

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from sdpbb.batch.display import COMPILING, LiveDisplay, PlainLines, clock, opening
+from sdpbb.batch.display import COMPILING, LiveDisplay, PlainLines, clock, header
 from sdpbb.batch.events import (
     AtWork,
     BatchEnded,
@@ -20,7 +20,7 @@ from tests.batch.rows import failed, limited, row
 
 A, BAD, LIMITED = row(name="a"), failed(name="bad"), limited(name="l")
 RESULT = BatchResult((A, BAD), 2, 1.0)
-PUT_BACK = "x: its process was ended by SIGKILL; it is tried once more, at the end and alone\n"
+PUT_BACK = "x: worker process was ended by SIGKILL; retried once, at the end and alone\n"
 
 
 def test_plain_lines():
@@ -45,7 +45,7 @@ def test_plain_lines():
 
 
 def test_one_is_no_plural():
-    assert opening(BatchStarted(1, 0, 1), "9.9") == "sdpbb 9.9: batch of 1 instance, 1 worker"
+    assert header(BatchStarted(1, 0, 1), "9.9") == "sdpbb 9.9: batch of 1 instance, 1 worker"
 
 
 @pytest.mark.parametrize(

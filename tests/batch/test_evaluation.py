@@ -9,6 +9,7 @@ import pytest
 from sdpbb.batch.evaluation import evaluate
 from sdpbb.batch.job import Job
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceWarning
+from sdpbb.executors import worker
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import Constraints, read_instance, write_constraints, write_points
 from sdpbb.problem.partition import Partition
@@ -25,16 +26,21 @@ def files(tmp_path):
     return tmp_path
 
 
-def run(files, interrupt=None, constraints="pairs.txt", **asked):
-    job = Job(str(files / "a.txt"), "a", constraints=str(files / constraints), **asked)
-    steps = []
-    interrupt = interrupt or threading.Event()
-    value = evaluate(job.to_dict(), interrupt, lambda: steps.append("read"))
-    return value, steps
+@pytest.fixture
+def run(files, monkeypatch):
+    """The value of a job, and the steps that its worker is told of."""
+
+    def run(constraints="pairs.txt", **asked):
+        steps = []
+        monkeypatch.setattr(worker, "tell_step", lambda: steps.append("read"))
+        job = Job(str(files / "a.txt"), "a", constraints=str(files / constraints), **asked)
+        return evaluate(job, None), steps
+
+    return run
 
 
-def test_an_optimum(files):
-    value, steps = run(files, gap=0.0)
+def test_an_optimum(run):
+    value, steps = run(gap=0.0)
     least = optimum(Instance(POINTS, 2, cannot_link=CANNOT_LINK))
     assert (value["status"], value["termination"]) == ("optimal", "gap_closed")
     assert value["objective"] == pytest.approx(least)
@@ -46,43 +52,43 @@ def test_an_optimum(files):
     assert steps == ["read"]
 
 
-def test_what_contradicts_itself_is_named(files):
+def test_what_contradicts_itself_is_named(run, files):
     (files / "odd.txt").write_text("CL 0 1\nCL 1 2\nCL 0 2\n")
-    value, _ = run(files, constraints="odd.txt")
+    value, _ = run(constraints="odd.txt")
     assert (value["status"], value["labels"]) == ("infeasible", None)
     for line in (1, 2, 3):
         assert f"odd.txt:{line} " in value["message"]
     assert "\n" not in value["message"]
 
 
-def test_limits_are_those_of_the_job(files):
-    value, _ = run(files, time_limit=1e-9)
+def test_limits_are_those_of_the_job(run, monkeypatch):
+    value, _ = run(time_limit=1e-9)
     assert value["termination"] == "time_limit"
-    interrupt = threading.Event()
-    interrupt.set()
-    value, _ = run(files, interrupt)
+    monkeypatch.setattr(worker, "interrupt", threading.Event())
+    worker.interrupt.set()
+    value, _ = run()
     assert value["termination"] == "interrupted"
 
 
-def test_what_cannot_be_read_is_bad_input(files):
+def test_what_cannot_be_read_is_bad_input(run, files):
     (files / "pairs.txt").write_text("CL 0 1\nCL 0 9\n")
-    value, steps = run(files)
+    value, steps = run()
     assert value["status"] == "bad_input"
     assert value["message"].startswith(f"{files / 'pairs.txt'}:2: 'CL 0 9' names row 9")
     assert steps == []
 
 
-def test_what_cannot_be_solved_as_asked_is_bad_input(files):
+def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):
     (files / "soft.txt").write_text("SCL 0 1 0.5\n")
     (files / "size.txt").write_text("MAXSIZE 3\n")
     for constraints, message in (
         ("soft.txt", "soft.txt: soft constraints"),
         ("size.txt", "'sdp': expected"),
     ):
-        value, _ = run(files, constraints=constraints, bounding="sdp")
+        value, _ = run(constraints=constraints, bounding="sdp")
         assert value["status"] == "bad_input"
         assert message in value["message"]
-    value, _ = run(files, constraints="size.txt", bounding="colgen")
+    value, _ = run(constraints="size.txt", bounding="colgen")
     assert value["status"] == "optimal"
 
 
@@ -95,22 +101,22 @@ def test_what_cannot_be_solved_as_asked_is_bad_input(files):
         (ZeroDivisionError("a\nb"), "internal error: ZeroDivisionError: a b"),
     ],
 )
-def test_what_fails_says_so(files, monkeypatch, error, message):
+def test_what_fails_says_so(run, monkeypatch, error, message):
     def solve(*args, **kwargs):
         raise error
 
     monkeypatch.setattr("sdpbb.solver.solve", solve)
-    value, _ = run(files)
+    value, _ = run()
     assert value == {"status": "failed", "message": message, "labels": None}
 
 
-def test_warnings_on_an_instance_are_kept(files, monkeypatch):
+def test_warnings_on_an_instance_are_kept(run, monkeypatch):
     def read(*args, **kwargs):
         warnings.warn("it looks odd", InstanceWarning, stacklevel=1)
         warnings.warn("a library is old", DeprecationWarning, stacklevel=1)
         return read_instance(*args, **kwargs)
 
     monkeypatch.setattr("sdpbb.problem.formats.read_instance", read)
-    value, _ = run(files)
+    value, _ = run()
     assert value["status"] == "optimal"
     assert value["message"] == "it looks odd"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.batch.errors import BatchError
-from sdpbb.batch.results_file import opened
+from sdpbb.batch.results_file import open_results
 from tests.batch.rows import failed, infeasible, limited, row
 
 ROWS = [row(name="a"), infeasible(name="b"), failed(name="c", message="ä\n")]
@@ -22,13 +22,13 @@ def path(tmp_path):
 
 
 def write(path, rows, resume=False):
-    with opened(path, resume) as file:
+    with open_results(path, resume) as file:
         for one in rows:
             file.append(one)
 
 
 def read(path):
-    with opened(path, True) as file:
+    with open_results(path, True) as file:
         return list(file.rows)
 
 
@@ -42,7 +42,7 @@ def test_rows_come_back(path):
 
 
 def test_a_row_is_there_as_soon_as_it_is_appended(path):
-    with opened(path, False) as file:
+    with open_results(path, False) as file:
         for number, one in enumerate(ROWS, start=1):
             file.append(one)
             with open(path, encoding="utf-8") as other:
@@ -73,7 +73,10 @@ def test_rows_are_not_overwritten(path):
     write(path, [])
     write(path, ROWS)  # an empty file holds none
     message = "holds results already; go on with --resume, or give a new folder"
-    with pytest.raises(BatchError, match=f"^{re.escape(path)}: {message}$"), opened(path, False):
+    with (
+        pytest.raises(BatchError, match=f"^{re.escape(path)}: {message}$"),
+        open_results(path, False),
+    ):
         pass
     assert read(path) == ROWS
 
@@ -94,7 +97,7 @@ def test_what_is_no_row_is_refused_with_its_line(path, line):
 def test_two_processes_do_not_write_to_one_file(path):
     pytest.importorskip("fcntl")
     expected = pytest.raises(BatchError, match=r"results.jsonl: another batch is writing to it; ")
-    with opened(path, False), expected, opened(path, True):
+    with open_results(path, False), expected, open_results(path, True):
         pass
     assert read(path) == []
 
@@ -103,7 +106,7 @@ def test_a_disk_that_takes_a_part_of_a_row_costs_no_row(path):
     resource = pytest.importorskip("resource")
     write(path, ROWS[:1])
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with opened(path, True) as file:
+    with open_results(path, True) as file:
         resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path) + 40, limits[1]))
         try:
             with pytest.raises(
@@ -124,7 +127,7 @@ def test_a_full_disk_costs_no_row(path, monkeypatch, n_bytes):
         os.ftruncate(descriptor, os.fstat(descriptor).st_size - n_bytes)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with opened(path, False) as file:
+    with open_results(path, False) as file:
         file.append(ROWS[0])
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(BatchError) as caught:
@@ -142,6 +145,6 @@ def test_where_no_file_can_be(tmp_path):
     (tmp_path / "results.jsonl").mkdir()
     with (
         pytest.raises(BatchError, match=r"results.jsonl: cannot be written \(Is a directory\)"),
-        opened(str(tmp_path / "results.jsonl"), False),
+        open_results(str(tmp_path / "results.jsonl"), False),
     ):
         pass

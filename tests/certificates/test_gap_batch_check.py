@@ -129,8 +129,7 @@ def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch
 
     monkeypatch.setattr("sdpbb.solver.certificate_bytes", None)
     job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))
-    task = {**job.to_dict(), "certificate": str(files / "a.cert")}
-    value = evaluate(task, __import__("threading").Event(), lambda: None)
+    value = evaluate(job, str(files / "a.cert"))
     assert (value["status"], value["certificate"]) == ("optimal", False)
     assert "a.cert: could not be written" in value["message"]
 

@@ -365,6 +365,22 @@ def test_errors_that_cannot_be_sent_are_told(pool):
     assert pool.n_deaths == 0
 
 
+def test_a_value_for_which_there_is_no_memory_is_an_error(pool, monkeypatch):
+    def read(stream):
+        frame = read_frame(stream)
+        if frame is not None and frame[0] is Kind.VALUE:
+            raise MemoryError("no room for the value")
+        return frame
+
+    monkeypatch.setattr(processes, "read_frame", read)
+    pool.submit(0, tasks.square, 2)
+    with pytest.raises(MemoryError, match="no room"):
+        pool.wait(60)
+    monkeypatch.undo()
+    pool.submit(1, tasks.square, 3)
+    assert pool.wait() == [Completion(1, 9)]
+
+
 def test_what_does_not_come_back_in_time_is_killed():
     executor = LocalProcesses(1, grace=0.2)
     with TaskPool(executor) as pool:

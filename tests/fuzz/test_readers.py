@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.batch.manifest import read_manifest
-from sdpbb.batch.results_file import opened
+from sdpbb.batch.results_file import open_results
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.errors import InstanceError, InstanceWarning, SdpbbError
 from sdpbb.plots.results_table import read_solved_runs
@@ -76,7 +76,7 @@ def manifest(path: Path, _rng: np.random.Generator) -> None:
 
 
 def rows(path: Path, rng: np.random.Generator) -> None:
-    with opened(str(path), bool(rng.random() < 0.9)):
+    with open_results(str(path), bool(rng.random() < 0.9)):
         pass
 
 
