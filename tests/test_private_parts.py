@@ -10,9 +10,7 @@ LIBRARIES = ("loky", "typer", "cyclopts", "cvxpy", "clarabel", "scs")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_no_private_attribute_of_a_library_is_used(library, request):
-    if library == "typer":
-        request.applymarker(pytest.mark.xfail(reason="the command line is to change", strict=True))
+def test_no_private_attribute_of_a_library_is_used(library):
     private = re.compile(rf"(?:\b|_){library}\b\S*\._\w")
     found = [
         f"{path.relative_to(ROOT)}:{number}"
