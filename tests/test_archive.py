@@ -19,7 +19,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -30,6 +30,7 @@ from sdpbb.archive import file as archive_file
 from sdpbb.archive.stored import TYPES, stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.errors import ArchiveError, InstanceError
+from tests.examples import examples
 
 KIND = "checkpoint"
 HEADER = ArchiveHeader(KIND, sdpbb.__version__)
@@ -223,7 +224,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("archives")
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(values())
 def test_what_is_read_is_what_was_written(folder, value):
     assert_same(value, round_trip(folder, value))
@@ -618,7 +619,7 @@ TOKENS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.data())
 def test_contents_changed_at_random_are_read_or_refused(folder, data):
     small_archive(folder / "a")

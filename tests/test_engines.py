@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb import SolverParameters, read_instance, solve
@@ -35,6 +35,7 @@ from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.solver import resume
 from tests.constrained import KINDS, ForbiddenSets, constrained_instance
 from tests.enumeration import optimum, random_instance, sums_of_squares
+from tests.examples import examples
 
 ROOT = Path(__file__).resolve().parents[1]
 INSTANCES = ROOT / "instances"
@@ -101,7 +102,7 @@ def assert_proven(instance: Instance, name: str, gap: float) -> Result:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_kind_of_constraint_agrees_with_enumeration(kind):
     @given(SEEDS, NAMES, st.sampled_from([0.0, 1e-9]))
-    @settings(max_examples=20, derandomize=True)
+    @examples(20, derandomize=True)
     def agrees(seed, name, gap):
         instance = constrained_instance(np.random.default_rng(seed), [kind])
         assert_proven(instance, name, gap)
@@ -110,7 +111,7 @@ def test_every_kind_of_constraint_agrees_with_enumeration(kind):
 
 
 @given(SEEDS, NAMES, st.integers(2, 3))
-@settings(max_examples=30, derandomize=True)
+@examples(30, derandomize=True)
 def test_several_kinds_at_once_agree_with_enumeration(seed, name, count):
     rng = np.random.default_rng(seed)
     kinds = [KINDS[at] for at in rng.permutation(len(KINDS))[:count]]
@@ -118,7 +119,7 @@ def test_several_kinds_at_once_agree_with_enumeration(seed, name, count):
 
 
 @given(SEEDS, NAMES)
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_pairs_alone_agree_with_enumeration_and_with_the_relaxation(seed, name):
     instance = random_instance(np.random.default_rng(seed), n_max=9, n_min=3)
     result = assert_proven(instance, name, 1e-9)
@@ -130,7 +131,7 @@ def test_pairs_alone_agree_with_enumeration_and_with_the_relaxation(seed, name):
 
 
 @given(SEEDS, NAMES)
-@settings(max_examples=15, derandomize=True)
+@examples(15, derandomize=True)
 def test_diameters_are_cannot_links_to_all_three(seed, name):
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(9, 2))
@@ -146,7 +147,7 @@ def test_diameters_are_cannot_links_to_all_three(seed, name):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-6, 1e6]), st.sampled_from([0.0, 1e3]), NAMES)
-@settings(max_examples=20, derandomize=True)
+@examples(20, derandomize=True)
 def test_units_and_origin_do_not_matter(seed, factor, offset, name):
     instance = random_instance(np.random.default_rng(seed), n_max=8, n_min=4)
     k, n = instance.k, instance.n_points

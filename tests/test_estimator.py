@@ -4,7 +4,7 @@ import re
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -20,6 +20,7 @@ from sdpbb.estimator import ExactConstrainedKMeans, NoClusteringFound
 from sdpbb.problem import Infeasibility, InfeasibilityKind, MaximumSize, Partition
 from sdpbb.result import Result, Termination
 from tests.enumeration import optimum, random_instance
+from tests.examples import examples
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
@@ -34,7 +35,7 @@ def test_conventions_of_scikit_learn(estimator, check):
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=30)
+@examples(30)
 def test_enumeration_agrees(seed):
     instance = random_instance(np.random.default_rng(seed), n_max=7, n_min=2)
     model = ExactConstrainedKMeans(instance.k, gap=1e-9)

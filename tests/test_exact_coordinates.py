@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb import Instance, SolverParameters, solve, verify_certificate
@@ -12,6 +12,7 @@ from sdpbb.checker.container import pack, unpack
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Partition
 from tests.enumeration import feasible_clusterings
+from tests.examples import examples
 from tests.oracles.exact import Exact, least_cost
 from tests.oracles.far_groups import SOLVED, random_far_groups
 
@@ -94,7 +95,7 @@ def test_more_components_than_clusters_are_none_that_is_better(bounding, certify
         assert verify_certificate(path, instance).status == "optimal"
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 2**32), st.sampled_from(BOUNDINGS), st.booleans())
 def test_far_groups_are_solved_to_the_truth(tmp_path_factory, seed, bounding, certify):
     instance, ratio = random_far_groups(np.random.default_rng(seed))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -12,6 +12,7 @@ from sdpbb.errors import ParameterError
 from sdpbb.methods import RootRelaxation
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.formats import read_instance
+from tests.examples import examples
 
 INSTANCES = Path(__file__).parents[1] / "instances"
 OPTIMA = {
@@ -60,7 +61,7 @@ def test_the_relaxation_is_one_of_a_clustering():
     assert result.sum_of_squares == pytest.approx(OPTIMA[name, instance.k], rel=1e-9)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(st.integers(1, 5), st.integers(1, 4), st.booleans(), st.integers(0, 99))
 def test_small_and_degenerate_instances(n, k, same, seed):
     k = min(n, k)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
@@ -20,6 +20,7 @@ from sdpbb.search.events import Finished, Progress, Started
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.solver import solve
 from tests.enumeration import optimum, random_instance, sums_of_squares
+from tests.examples import examples
 
 # Nodes are given up at once, so that trees grow where the root would have closed.
 HASTY = SdpParameters(max_iterations=20)
@@ -44,14 +45,14 @@ def assert_proven(instance: Instance, parameters: SolverParameters) -> None:
 
 
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 1e-9]))
-@settings(max_examples=150)
+@examples(150)
 def test_enumeration_agrees(seed, gap):
     instance = random_instance(np.random.default_rng(seed))
     assert_proven(instance, SolverParameters(gap=gap))
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60)
+@examples(60)
 def test_enumeration_agrees_when_nodes_are_given_up_early(seed):
     instance = random_instance(np.random.default_rng(seed), n_min=6)
     assert_proven(instance, SolverParameters(gap=1e-9, sdp=HASTY))
@@ -79,7 +80,7 @@ def test_iris_without_constraints(k, published):
 
 
 @given(st.integers(0, 10**6), st.sampled_from([1e-6, 1.0, 1e8]))
-@settings(max_examples=25)
+@examples(25)
 def test_moving_turning_scaling_and_permuting_change_nothing_but_the_scale(seed, factor):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, n_min=5)

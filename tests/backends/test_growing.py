@@ -2,12 +2,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
 
 from sdpbb.backends.growing import Basis, GrowingModel
+from tests.examples import examples
 
 SIMPLEX = ("primal", "dual")
 
@@ -35,7 +36,7 @@ def reference(c, A, lower, upper, x_upper) -> float:
 
 
 @given(st.integers(0, 10**6), st.sampled_from(SIMPLEX))
-@settings(max_examples=50)
+@examples(50)
 def test_columns_come_and_go(seed, simplex):
     rng, A, lower, upper = random_rows(seed)
     c, x_upper = rng.exponential(size=12), np.where(rng.random(12) < 0.5, 4.0, math.inf)

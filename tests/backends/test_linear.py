@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.backends.programme import BinaryProgramme
 from sdpbb.errors import ParameterError
+from tests.examples import examples
 
 
 def random_programme(rng: np.random.Generator) -> BinaryProgramme:
@@ -37,7 +38,7 @@ def reference(programme: BinaryProgramme, objective: np.ndarray) -> float:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40)
+@examples(40)
 def test_the_minimum_of_one_objective_after_another(seed):
     rng = np.random.default_rng(seed)
     programme = random_programme(rng)

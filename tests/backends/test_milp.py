@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -14,6 +14,7 @@ from sdpbb.backends.milp import load, solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus, checked_solution
 from sdpbb.colouring.programme import colouring_programme
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
+from tests.examples import examples
 from tests.graphs import random_graph
 
 
@@ -39,7 +40,7 @@ def minimum(given: BinaryProgramme) -> float:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_highs_attains_the_minimum(seed):
     given = random_programme(seed)
     expected = minimum(given)
@@ -71,7 +72,7 @@ def test_warm_start_and_time_limit_are_taken():
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-9, 1e-5, 1e6, 1e12, 1e200])
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_the_unit_of_the_objective_does_not_matter(scale, seed):
     """Tolerances of solvers are absolute."""
     given_ = random_programme(seed)

@@ -6,7 +6,7 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
@@ -37,6 +37,7 @@ from tests.bounds.colgen.test_bounding import (
     drawn_node,
 )
 from tests.enumeration import optimum
+from tests.examples import examples
 
 HASTY = SdpParameters(max_iterations=40)
 SHORT = ENGINES["in short slices"]
@@ -81,7 +82,7 @@ GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all 
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@settings(max_examples=100, derandomize=True)
+@examples(100, derandomize=True)
 def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds)
     best, rng = node.optimum, np.random.default_rng(seed)
@@ -93,7 +94,7 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
     rng = np.random.default_rng(seed)
     parent = drawn_node(seed, kinds, n_max=7)
@@ -101,7 +102,7 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds, n_max=7)
     cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))
@@ -118,7 +119,7 @@ def test_what_holds_no_clustering_is_proven_to(hybrid, name):
 
 
 @given(SEEDS)
-@settings(max_examples=10, derandomize=True)
+@examples(10, derandomize=True)
 def test_without_columns_and_enumeration_it_is_the_semidefinite_bound(seed):
     node, contraction = drawn_node(seed, ())
     best = node.optimum

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -20,6 +20,7 @@ from sdpbb.checker.verify import verify
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.search.events import CertificateWritten, Finished
+from tests.examples import examples
 
 # So little of the method that most instances branch.
 WEAK = replace(
@@ -86,7 +87,7 @@ def verdict_of(path, instance):
 
 @pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
 @given(seed=st.integers(0, 10**6), weak=st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak):
     instance = random_instance(seed)
     path = tmp_path_factory.mktemp("run") / "proof"
@@ -105,7 +106,7 @@ def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, w
 
 
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 6))
-@settings(max_examples=30)
+@examples(30)
 def test_a_run_that_stops_early_proves_what_it_says(tmp_path_factory, seed, limit):
     instance = random_instance(seed)
     path = tmp_path_factory.mktemp("run") / "proof"

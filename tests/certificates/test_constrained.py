@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -35,6 +35,7 @@ from tests.constrained import (
     constrained_instance,
 )
 from tests.enumeration import optimum
+from tests.examples import examples
 
 CERTIFIED = (*COMPILED, all_of, any_of)
 
@@ -60,7 +61,7 @@ def certified(instance, path, **parameters):
 
 @pytest.mark.parametrize("bounding", ["colgen", "hybrid"])
 @given(seed=st.integers(0, 10**6), weak=st.booleans())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, weak):
     instance = random_instance(seed)
     path = tmp_path_factory.mktemp("run") / "proof"
@@ -78,7 +79,7 @@ def test_a_run_leaves_a_proof_of_the_optimum(tmp_path_factory, bounding, seed, w
 
 
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 4))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_a_run_that_stops_early_proves_what_it_says(tmp_path_factory, seed, limit):
     instance = random_instance(seed)
     path = tmp_path_factory.mktemp("run") / "proof"
@@ -237,7 +238,7 @@ def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_checker_infers_what_the_engine_does(seed):
     """The same blocks and the same cannot-links, or that there is no clustering."""
     instance = random_instance(seed)
@@ -253,7 +254,7 @@ def test_the_checker_infers_what_the_engine_does(seed):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_rules_say_what_the_constraints_do(seed):
     """Of every set of points."""
     instance = random_instance(seed)

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -16,12 +16,13 @@ from sdpbb.problem.formats import write_points
 from tests.certificates.test_constrained import random_instance
 from tests.constrained import ForbiddenSets
 from tests.enumeration import clusterings, feasible_clusterings, optimum
+from tests.examples import examples
 
 POINTS = np.random.default_rng(0).normal(size=(9, 2))
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, seed):
     instance, rng = random_instance(seed), np.random.default_rng(seed)
     path = tmp_path_factory.mktemp("gap") / "proof"
@@ -43,7 +44,7 @@ def test_a_gap_is_certified_for_the_labels_it_is_of(tmp_path_factory, seed):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_a_check_is_certified_where_nothing_fits(tmp_path_factory, seed):
     instance = random_instance(seed)
     path = tmp_path_factory.mktemp("check") / "proof"

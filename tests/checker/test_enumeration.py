@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.evidence import Enumerated
@@ -18,6 +18,7 @@ from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import problems, random_problem
+from tests.examples import examples
 
 
 def numbers(members: np.ndarray) -> list[int]:
@@ -25,7 +26,7 @@ def numbers(members: np.ndarray) -> list[int]:
     return [sum(1 << int(i) for i in np.flatnonzero(row)) for row in members]
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(problems(), st.data())
 def test_no_cluster_below_the_value_is_missed(problem, data):
     contracted, adjacency, prices = problem
@@ -63,7 +64,7 @@ def test_a_search_for_clusters_ends():
     assert len(clusters_below(contracted, adjacency, prices, least, least, 1, 1)) == 0
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(contracted_blocks())
 def test_costs_are_rounded_down_and_hardly(blocks):
     contracted, adjacency = blocks
@@ -74,7 +75,7 @@ def test_costs_are_rounded_down_and_hardly(blocks):
         assert Fraction(float(cost)) <= true
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.data())
 def test_no_clustering_is_below_the_bound(data):
     """Whatever the prices, penalties and the least value are, and the bound that is claimed."""

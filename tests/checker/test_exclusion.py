@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
@@ -16,6 +16,7 @@ from sdpbb.problem import Contraction, Instance, contract
 from tests.checker.duals import evidence_of, random_evidence, solved, zero_evidence
 from tests.checker.exact import Costs, Problem, random_problem
 from tests.checker.test_semidefinite import contraction_of
+from tests.examples import examples
 
 seeds = st.integers(0, 10**6)
 scales = st.sampled_from([1e-6, 1.0, 1e6])
@@ -51,7 +52,7 @@ def test_excluded_pairs_share_no_cluster_of_a_cheaper_clustering(seed, scale, of
         assert (excluded | ~problem.adjacency).all()
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(seeds, scales, st.integers(2, 4))
 def test_exclusions_by_the_dual_values_of_the_solver(seed, scale, k):
     rng = np.random.default_rng(seed)

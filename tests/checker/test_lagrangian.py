@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker.evidence import Lagrangian
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values
+from tests.examples import examples
 
 
 def cheapest(values: dict[int, Fraction], m: int, k: int) -> Fraction | None:
@@ -31,7 +32,7 @@ def cheapest(values: dict[int, Fraction], m: int, k: int) -> Fraction | None:
     return best.get(((1 << m) - 1, k))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_no_clustering_is_below_the_bound(data):
     contracted, adjacency = data.draw(contracted_blocks(most=6))

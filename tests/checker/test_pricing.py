@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.checker.geometry import Contracted
@@ -18,6 +18,7 @@ from sdpbb.checker.pricing import search as pricing_search
 from sdpbb.checker.pricing.problem import CheckedPricing
 from sdpbb.checker.rejection import Rejected
 from tests.checker.clusters import contracted_blocks, exact_values, least_value
+from tests.examples import examples
 
 MARGIN = 1e-12
 
@@ -50,7 +51,7 @@ def scale_of(contracted, prices):
     return float(np.abs(prices).sum() + contracted.scatter.sum())
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(problems(), st.sampled_from([-1.0, -1e-3, -1e-11, 0.0, 1e-14, 1e-12, 1e-9, 1e-3, 1.0]))
 def test_nothing_above_the_least_value_is_proven(problem, off):
     contracted, adjacency, prices = problem
@@ -65,7 +66,7 @@ def test_nothing_above_the_least_value_is_proven(problem, off):
     assert Fraction(proven) <= true
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(problems())
 def test_the_least_value_is_proven(problem):
     contracted, adjacency, prices = problem

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sdpbb.checker.evidence import Lagrangian
@@ -21,6 +21,7 @@ from tests.checker.block_rules import keeps, random_rules
 from tests.checker.clusters import exact_values
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import MARGIN, problems, random_problem, scale_of
+from tests.examples import examples
 
 
 def allowed_values(contracted, adjacency, prices, rules) -> dict[int, Fraction]:
@@ -33,7 +34,7 @@ def allowed_values(contracted, adjacency, prices, rules) -> dict[int, Fraction]:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(problems(), st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-11, 0.0, 1e-12, 1e-9, 1e-3]))
 def test_nothing_above_the_least_value_is_proven(problem, seed, off):
     contracted, adjacency, prices = problem
@@ -97,7 +98,7 @@ def near_sets(points, count):
         yield from combinations(near.tolist(), count)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 10**6))
 def test_prices_refute_only_what_has_no_clustering(seed):
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.checker import digests
@@ -22,6 +22,7 @@ from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
 from tests.checker.building import Built, built, fix, random_instance
 from tests.enumeration import optimum
+from tests.examples import examples
 
 POINTS = [[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [4.0, 1.5], [9.0, 9.0], [9.0, 7.0]]
 
@@ -41,7 +42,7 @@ def leaf(document: dict[str, Any], kind: str = "open") -> int:
     return next(v for v, node in enumerate(document["nodes"]) if kind in node["end"])
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.booleans())
 def test_the_verdict_is_the_truth(seed, k, fixing):
     instance = random_instance(np.random.default_rng(seed), k=k)

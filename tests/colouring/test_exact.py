@@ -1,17 +1,18 @@
 from itertools import combinations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from sdpbb.colouring.exact import Colourability, colour_exactly, find_clique
 from sdpbb.colouring.graph import components, induced, k_core
+from tests.examples import examples
 from tests.graphs import complete, cycle, mycielski, proper, proper_colourings, random_graph
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 4), st.floats(0, 1))
-@settings(max_examples=100)
+@examples(100)
 def test_the_verdict_is_that_of_enumeration(seed, m, k, density):
     adjacency = random_graph(np.random.default_rng(seed), m, density)
     graph = csr_array(adjacency)
@@ -25,7 +26,7 @@ def test_the_verdict_is_that_of_enumeration(seed, m, k, density):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.integers(1, 4), st.floats(0, 1))
-@settings(max_examples=60)
+@examples(60)
 def test_the_core_decides(seed, m, k, density):
     adjacency = random_graph(np.random.default_rng(seed), m, density)
     graph = csr_array(adjacency)
@@ -35,7 +36,7 @@ def test_the_core_decides(seed, m, k, density):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 5), st.floats(0, 1))
-@settings(max_examples=60)
+@examples(60)
 def test_a_clique_is_found_if_there_is_one(seed, m, order, density):
     adjacency = random_graph(np.random.default_rng(seed), m, density)
     cliques = [

@@ -1,7 +1,7 @@
 import tracemalloc
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -11,6 +11,7 @@ from sdpbb.colouring.decide import Limits
 from sdpbb.colouring.exact import Colourability
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
+from tests.examples import examples
 from tests.graphs import (
     clusterings,
     complete,
@@ -29,7 +30,7 @@ def check(adjacency, k, labels):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_verdict_is_that_of_enumeration(seed, m, density):
     rng = np.random.default_rng(seed)
     adjacency = random_graph(rng, m, density)

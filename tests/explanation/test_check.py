@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -16,6 +16,7 @@ from sdpbb.explanation.implications import redundant
 from sdpbb.explanation.oracle import Deadline
 from sdpbb.problem import Instance, MaximumDiameter
 from tests.enumeration import feasible_clusterings
+from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only
 
 
@@ -35,7 +36,7 @@ def without(instance: Instance, statements) -> Instance:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=120)
+@examples(120)
 def test_what_is_implied_holds_in_every_clustering(seed):
     instance = contradictory(np.random.default_rng(seed))
     report = check_constraints(instance)
@@ -64,7 +65,7 @@ def test_what_is_implied_holds_in_every_clustering(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=80)
+@examples(80)
 def test_redundant_constraints_can_be_left_out_together(seed):
     instance = contradictory(np.random.default_rng(seed))
     report = check_constraints(instance)
@@ -74,7 +75,7 @@ def test_redundant_constraints_can_be_left_out_together(seed):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60)
+@examples(60)
 def test_other_numbers_of_clusters_are_infeasible(seed):
     instance = contradictory(np.random.default_rng(seed))
     groups = check_constraints(instance).groups

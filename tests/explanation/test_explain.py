@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -14,6 +14,7 @@ from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
 from sdpbb.explanation.oracle import Deadline, Oracle, minimise
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.problem import AllOf, InfeasibilityKind, Instance, MaximumDiameter, MaximumSize
+from tests.examples import examples
 from tests.explanation.cases import can_hold, contradictory, only
 from tests.graphs import cycle, mycielski
 
@@ -23,7 +24,7 @@ def points(n: int) -> np.ndarray:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=150)
+@examples(150)
 def test_a_conflict_is_infeasible_and_each_of_its_members_is_needed(seed):
     instance = contradictory(np.random.default_rng(seed))
     found = diagnose(instance, time_limit=60.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -26,6 +26,7 @@ from tests.enumeration import (
     random_instance,
     sums_of_squares,
 )
+from tests.examples import examples
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 
 # Nodes are given up at once, and there is one: what is proven is weak, and must hold all the same.
@@ -68,7 +69,7 @@ def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> No
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=100)
+@examples(100)
 def test_enumeration_agrees(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, n_max=8)
@@ -91,7 +92,7 @@ def test_enumeration_agrees(seed):
 
 
 @given(st.integers(0, 10**9))
-@settings(max_examples=60)
+@examples(60)
 def test_enumeration_agrees_at_a_limit(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, n_max=8, n_min=5)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics import Assignment
@@ -12,6 +12,7 @@ from heuristics.assignment.wide_hard import PROGRAMME_SHARE
 from heuristics.time_left import OutOfTime
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
+from tests.examples import examples
 from tests.graphs import (
     clusterings,
     complete,
@@ -34,7 +35,7 @@ def cost_of(costs, labels):
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7), st.floats(0, 0.8), st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_minimum_over_all_labels_that_keep_the_cannot_links(budget, seed, m, density, k):
     rng = np.random.default_rng(seed)
     adjacency = random_graph(rng, m, density)
@@ -96,7 +97,7 @@ def test_a_step_without_time_left_is_given_up():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 7), st.floats(0, 1), st.integers(2, 5))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_branch_and_bound_finds_the_minimum(seed, m, density, k):
     rng = np.random.default_rng(seed)
     adjacency = random_graph(rng, m, density)

@@ -2,7 +2,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -21,6 +21,7 @@ from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import InfeasibilityKind, Instance, contract
 from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
+from tests.examples import examples
 from tests.graphs import complete, contraction_of, cycle, mycielski, random_graph
 
 seeds = st.integers(0, 2**32 - 1)
@@ -40,7 +41,7 @@ def edges_of(adjacency: np.ndarray) -> np.ndarray:
 
 
 @given(seeds)
-@settings(max_examples=60)
+@examples(60)
 def test_there_is_a_clustering_where_there_is_one(seed):
     instance = random_instance(np.random.default_rng(seed), n_max=8)
     result = BCKM().run(instance, seed)
@@ -53,7 +54,7 @@ def test_there_is_a_clustering_where_there_is_one(seed):
 
 
 @given(seeds, st.booleans())
-@settings(max_examples=80)
+@examples(80)
 def test_sizes_are_kept_where_they_can_be(seed, each):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, n_max=7)
@@ -143,7 +144,7 @@ def squared_distances(points, centres):
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_penalties_need_no_columns_of_their_own(seed):
     rng = np.random.default_rng(seed)
     instance = instance_with_a_block(rng)
@@ -166,7 +167,7 @@ def test_penalties_need_no_columns_of_their_own(seed):
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
     rng = np.random.default_rng(seed)
     S, plus, minus = rng.random((3, 6, 4))
@@ -231,7 +232,7 @@ def test_penalties_may_grow_for_long():
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_rows_hold_for_clusterings_within_the_sizes_alone(seed):
     rng = np.random.default_rng(seed)
     m, k = 5, 3
@@ -246,7 +247,7 @@ def test_rows_hold_for_clusterings_within_the_sizes_alone(seed):
 
 
 @given(seeds, st.floats(0, 1))
-@settings(max_examples=40)
+@examples(40)
 def test_cliques_cover_the_edges_and_nothing_else(seed, density):
     adjacency = random_graph(np.random.default_rng(seed), 9, density)
     covered = np.zeros_like(adjacency)
@@ -262,7 +263,7 @@ def test_a_clique_is_one_row():
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_ridge_means_solve_the_least_squares_problem(seed):
     rng = np.random.default_rng(seed)
     contraction = contraction_of(np.zeros((6, 6), bool), 3, rng)

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.bh_kmeans import BHKMeans, all_soft
@@ -11,6 +11,7 @@ from heuristics.result import HeuristicStatus, Stop, Violations
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance
 from tests.enumeration import random_instance
+from tests.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -23,7 +24,7 @@ def number_violated(instance: Instance, labels: np.ndarray) -> int:
 
 
 @given(SEEDS, st.sampled_from(["squared", "euclidean"]), st.sampled_from([0.2, 1.0]))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_contradictory_constraints_are_no_obstacle(seed, distance, p):
     instance = random_instance(np.random.default_rng(seed))
     result = BHKMeans(p=p, distance=distance).run(instance, seed)
@@ -33,7 +34,7 @@ def test_contradictory_constraints_are_no_obstacle(seed, distance, p):
 
 
 @given(SEEDS, st.sampled_from(["squared", "euclidean"]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_objective_is_that_of_the_paper_at_the_means(seed, distance):
     """After one iteration: the labels are the cheapest to the initial centres, and what is left to
     check is that the reported objective is theirs at their means, under the price of the start."""
@@ -58,7 +59,7 @@ def test_the_objective_is_that_of_the_paper_at_the_means(seed, distance):
 
 
 @given(SEEDS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_at_a_high_price_as_few_as_possible_are_violated(seed):
     drawn = random_instance(np.random.default_rng(seed), n_max=6)
     k = min(drawn.k, 3)

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.blpkm import BLPKM
@@ -11,12 +11,13 @@ from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance
 from tests.enumeration import optimum, random_instance
+from tests.examples import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 @given(SEEDS, st.sampled_from(["squared", "euclidean"]))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_found_if_and_only_if_there_is_a_clustering(seed, distance):
     instance = random_instance(np.random.default_rng(seed))
     result = BLPKM(distance=distance).run(instance, seed)
@@ -33,7 +34,7 @@ def test_found_if_and_only_if_there_is_a_clustering(seed, distance):
 
 
 @given(SEEDS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_clustering_is_cheaper_at_the_means_of_the_last(seed):
     drawn = random_instance(np.random.default_rng(seed), n_max=6)
     instance = Instance(drawn.points, min(drawn.k, 3), drawn.must_link, drawn.cannot_link)

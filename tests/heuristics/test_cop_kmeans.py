@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.cop_kmeans import COPKMeans
@@ -12,6 +12,7 @@ from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import InfeasibilityKind, Instance, Partition
 from sdpbb.problem.graph import connected_components
 from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
+from tests.examples import examples
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -75,7 +76,7 @@ def by_single_points(instance, seed):
 
 
 @given(seeds)
-@settings(max_examples=60)
+@examples(60)
 def test_results_keep_the_constraints_and_verdicts_are_true(seed):
     instance = random_instance(np.random.default_rng(seed))
     result = COPKMeans(n_starts=2).run(instance, seed)
@@ -89,7 +90,7 @@ def test_results_keep_the_constraints_and_verdicts_are_true(seed):
 
 
 @given(seeds)
-@settings(max_examples=60)
+@examples(60)
 def test_blocks_at_a_time_are_points_at_a_time(seed):
     instance = instance_with_pairs(np.random.default_rng(seed))
     result = COPKMeans().run(instance, seed)

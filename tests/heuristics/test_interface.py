@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.best_of import BestOf
@@ -14,6 +14,7 @@ from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Instance, MaximumDiameter, MaximumSize, Partition
 from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
+from tests.examples import examples
 
 QUICK = {"best-of": {"n_runs": 1, "n_starts": 2, "n_relocations": 2}}
 # These keep hard constraints, and find a clustering wherever there is one.
@@ -38,7 +39,7 @@ def test_all_methods_are_here():
 
 @pytest.mark.parametrize("name", METHODS)
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_verdicts_and_figures_are_true(name, seed):
     instance = random_instance(np.random.default_rng(seed), n_max=8)
     result = quick(name).run(instance, seed % 1000)

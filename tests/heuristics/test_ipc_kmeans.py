@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.ipc_kmeans import IPCKMeans
@@ -8,10 +8,11 @@ from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, Partition
 from tests.enumeration import clustering_matrix, optimum, random_instance
+from tests.examples import examples
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_clustering_wherever_there_is_one(seed):
     instance = random_instance(np.random.default_rng(seed))
     result = IPCKMeans().run(instance, seed)

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans as Reference
 
@@ -13,6 +13,7 @@ from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.enumeration import random_instance
+from tests.examples import examples
 from tests.graphs import contraction_of
 
 seeds = st.integers(0, 2**32 - 1)
@@ -24,7 +25,7 @@ def random_points(seed: int, n: int = 40, k: int = 4) -> Instance:
 
 @given(seeds)
 @example(56560015)  # four clusters of three different points, filled in turn
-@settings(max_examples=60)
+@examples(60)
 def test_every_cluster_has_points(seed):
     instance = random_instance(np.random.default_rng(seed))
     result = KMeans().run(instance, seed)
@@ -34,7 +35,7 @@ def test_every_cluster_has_points(seed):
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_more_steps_never_cost_more(seed):
     instance = random_instance(np.random.default_rng(seed), n_max=30, n_min=5)
     costs = [KMeans(max_iterations=t).run(instance, seed).sum_of_squares for t in range(1, 8)]
@@ -42,7 +43,7 @@ def test_more_steps_never_cost_more(seed):
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_every_point_ends_nearest_to_its_own_centre(seed):
     instance = random_points(seed)
     result = KMeans().run(instance, seed)
@@ -109,7 +110,7 @@ def test_blocks_are_weighted():
 
 
 @given(seeds)
-@settings(max_examples=20)
+@examples(20)
 def test_kmeans_over_blocks_keeps_must_links(seed):
     rng = np.random.default_rng(seed)
     instance = Instance(

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics import LocalSearch, local_search
@@ -13,6 +13,7 @@ from heuristics.local_search import (
 )
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility
+from tests.examples import examples
 from tests.graphs import contraction_of, proper, random_graph
 from tests.heuristics.looks import Countdown
 
@@ -33,7 +34,7 @@ def kernel_state(contraction, labels):
 
 
 @given(seeds)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
     case = feasible_case(seed)
     if case is None:
@@ -64,7 +65,7 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
 
 
 @given(seeds)
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_sums_are_kept_up_with(seed):
     case = feasible_case(seed, density=0.0)
     contraction, labels = case
@@ -79,7 +80,7 @@ def test_sums_are_kept_up_with(seed):
 
 
 @given(seeds, st.floats(0, 0.3), st.integers(2, 4))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_local_optimum_of_feasible_exchanges(seed, density, k):
     case = feasible_case(seed, density=density, k=k)
     if case is None:

@@ -3,7 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import heuristics
@@ -12,6 +12,7 @@ from heuristics.multi_start import Descent
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
+from tests.examples import examples
 from tests.graphs import clusterings, complete, contraction_of, cycle, proper, random_graph
 
 FEW = MultiStartParameters(n_starts=3, n_relocations=3)
@@ -24,7 +25,7 @@ def check(contraction, solution):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.floats(0, 0.3), st.booleans())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_solutions_are_clusterings(seed, k, density, local_search):
     rng = np.random.default_rng(seed)
     contraction = contraction_of(random_graph(rng, 12, density), k, rng)
@@ -82,7 +83,7 @@ def test_the_same_seed_gives_the_same_solution():
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_improving_never_makes_worse(seed):
     rng = np.random.default_rng(seed)
     contraction = contraction_of(random_graph(rng, 12, 0.1), 4, rng)

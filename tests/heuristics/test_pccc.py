@@ -3,7 +3,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -30,6 +30,7 @@ from heuristics.result import HeuristicStatus, Stop, Violations
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from tests.enumeration import optimum, random_instance
+from tests.examples import examples
 from tests.graphs import complete, contraction_of, mycielski, random_graph
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -75,7 +76,7 @@ def feasible_labels(instance: Instance) -> list[np.ndarray]:
 
 
 @given(SEEDS, st.sampled_from([None, 1, 2, "auto"]), st.sampled_from(["squared", "euclidean"]))
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_found_if_and_only_if_there_is_a_clustering(seed, q, distance):
     instance = soft_instance(seed, n_max=8)
     start = "random" if seed % 2 else "k-means++"
@@ -93,7 +94,7 @@ def test_found_if_and_only_if_there_is_a_clustering(seed, q, distance):
 
 
 @given(SEEDS, st.floats(0.01, 10))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_ends_at_the_cheapest_assignment_to_its_own_means(seed, price):
     instance = soft_instance(seed)
     result = PCCC(penalty=price).run(instance, seed)
@@ -110,7 +111,7 @@ def test_ends_at_the_cheapest_assignment_to_its_own_means(seed, price):
 
 
 @given(SEEDS, st.floats(0.01, 10), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, price, q):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, 12, 0.15)
@@ -144,7 +145,7 @@ def test_an_exact_assignment_and_its_means_never_increase_the_objective(seed, pr
 
 
 @given(SEEDS)
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_at_a_high_price_the_least_possible_weight_is_violated(seed):
     instance = soft_instance(seed)
     result = PCCC(penalty=1e6).run(instance, seed)
@@ -334,7 +335,7 @@ def test_what_the_assignment_proves_infeasible_is_so(monkeypatch):
 
 
 @given(SEEDS, st.integers(1, 4), st.sampled_from([2, TREE_COORDINATES + 1]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_lists_hold_the_nearest_centres_and_every_centre(seed, q, d):
     rng = np.random.default_rng(seed)
     k = int(rng.integers(q, 9))
@@ -455,7 +456,7 @@ def test_an_empty_cluster_keeps_its_centre():
 
 
 @given(SEEDS)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_graph_of_blocks_counts_what_the_points_violate(seed):
     rng = np.random.default_rng(seed)
     instance = soft_instance(seed, n_max=8)

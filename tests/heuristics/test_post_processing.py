@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -12,6 +12,7 @@ from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import InfeasibilityKind, Instance, Partition
 from tests.enumeration import feasible_clusterings, random_instance
+from tests.examples import examples
 from tests.graphs import cycle, mycielski
 
 seeds = st.integers(0, 2**32 - 1)
@@ -37,7 +38,7 @@ def greatest_agreement(instance: Instance, membership: np.ndarray) -> float:
 
 
 @given(seeds)
-@settings(max_examples=80)
+@examples(80)
 def test_no_clustering_agrees_more(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng, n_max=6)
@@ -57,7 +58,7 @@ def test_no_clustering_agrees_more(seed):
 
 
 @given(seeds)
-@settings(max_examples=30)
+@examples(30)
 def test_a_clustering_that_keeps_the_constraints_is_left_as_it_is(seed):
     rng = np.random.default_rng(seed)
     instance = random_instance(rng)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -21,6 +21,7 @@ from sdpbb.problem import Instance, MaximumSize
 from sdpbb.problem.formats import read_instance
 from sdpbb.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
+from tests.examples import examples
 
 EXACT = SolverParameters(gap=0.0)
 
@@ -36,7 +37,7 @@ def two_groups(seed: int = 0) -> Instance:
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@examples(25)
 def test_prices_are_the_differences_of_the_optima(seed):
     instance = random_instance(np.random.default_rng(seed), 8, 3)
     best = optimum(instance)
@@ -59,7 +60,7 @@ def test_prices_are_the_differences_of_the_optima(seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.01, 0.3, 0.9]))
-@settings(max_examples=15)
+@examples(15)
 def test_a_wide_gap_leaves_intervals_that_hold(seed, gap):
     instance = random_instance(np.random.default_rng(seed), 8, 3)
     best = optimum(instance)

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
@@ -27,6 +27,7 @@ from sdpbb.problem import (
 )
 from sdpbb.problem.compiled_constraints import CompiledConstraints, is_built_in
 from tests.enumeration import clusterings
+from tests.examples import examples
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def rows_of(labels: np.ndarray) -> set[tuple[int, ...]]:
     return set(map(tuple, labels.tolist()))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(instances(), st.data())
 def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
     """Of the instance, and of a node with decisions; `keeps` and `allows` decide."""
@@ -183,7 +184,7 @@ def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
     assert lifted == wanted
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(instances())
 def test_budgets_are_sums_over_blocks(instance):
     contraction = contract(instance)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.problem import (
@@ -11,6 +11,7 @@ from sdpbb.problem import (
     Partition,
     contract,
 )
+from tests.examples import examples
 
 
 @st.composite
@@ -82,7 +83,7 @@ def test_decisions_of_a_node_are_constraints_like_any_other(instance, data):
         assert np.array_equal(node.cannot_link, root.cannot_link)
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(instances())
 def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):
     contraction = contract(instance)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.problem import (
@@ -14,6 +14,7 @@ from sdpbb.problem import (
     contract,
 )
 from sdpbb.problem.propagation import forced_merges
+from tests.examples import examples
 
 
 def clusterings(n: int) -> Iterator[tuple[int, ...]]:
@@ -73,7 +74,7 @@ def check(n, k, must_link, cannot_link):
             assert labels in feasible
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(graphs())
 def test_forced_merges_and_infeasibility_agree_with_enumeration(graph):
     n, must_link, cannot_link = graph

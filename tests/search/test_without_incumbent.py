@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import IncumbentSearch
@@ -37,6 +37,7 @@ from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.solver import resume, solve
 from tests.enumeration import clusterings, optimum, sums_of_squares
+from tests.examples import examples
 from tests.trees import CHOICE, go_over_at_once
 
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=1)
@@ -151,7 +152,7 @@ def instances(draw):
 
 
 @pytest.mark.parametrize("bounding", [Blind(), Seeing(0.9), Seeing(0.7, gives=False)])
-@settings(max_examples=30)
+@examples(30)
 @given(instance=instances())
 def test_the_answer_is_that_of_enumeration(bounding, instance):
     with pytest.MonkeyPatch.context() as patch:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
@@ -35,6 +35,7 @@ from tests.constrained import (
     soft_cannot_links,
 )
 from tests.enumeration import feasible_clusterings, sums_of_squares
+from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
 KINDS = st.sampled_from(
@@ -202,7 +203,7 @@ def assert_children_are_bounded(
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
-@settings(max_examples=120, derandomize=True)
+@examples(120, derandomize=True)
 def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds)
     best, rng = node.optimum, np.random.default_rng(seed)
@@ -216,7 +217,7 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
 
 
 @given(SEEDS, KINDS)
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_a_known_clustering_changes_nothing_that_is_proven(seed, kinds):
     node, contraction = drawn_node(seed, kinds)
     labels = feasible_clusterings(node.instance)
@@ -244,7 +245,7 @@ def test_what_is_known_may_violate_the_constraints():
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
     rng = np.random.default_rng(seed)
     parameters = ENGINES[name]
@@ -255,7 +256,7 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds, n_max=7)
     cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))

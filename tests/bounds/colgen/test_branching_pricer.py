@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.bounding import ColgenBounding
@@ -27,6 +27,7 @@ from tests.constrained import (
     maximum_size,
     soft_cannot_links,
 )
+from tests.examples import examples
 
 # Learned, mixed with budgets, and budgets alone.
 KINDS = st.sampled_from([(custom,), (any_of,), (custom, soft_cannot_links), (maximum_size,), ()])
@@ -63,7 +64,7 @@ def assert_learned(contraction: Contraction, pricer: BranchingPricer, before: np
 
 
 @given(SEEDS, KINDS, SLICES)
-@settings(max_examples=70, derandomize=True)
+@examples(70, derandomize=True)
 def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_slice):
     instance, contraction = drawn(seed, kinds, m_max=8)
     sets = allowed_sets(instance, contraction)
@@ -91,7 +92,7 @@ def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_
 
 
 @given(SEEDS, KINDS, SLICES)
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_the_largest_weight_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_slice):
     instance, contraction = drawn(seed, kinds, m_max=8)
     sets = allowed_sets(instance, contraction)
@@ -112,7 +113,7 @@ def test_the_largest_weight_is_that_of_the_allowed_clusters(seed, kinds, nodes_p
 
 
 @given(SEEDS, KINDS)
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds):
     instance, contraction = drawn(seed, kinds, m_max=8)
     known = {row.tobytes() for row in allowed_sets(instance, contraction)}
@@ -133,7 +134,7 @@ def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 2, 5]))
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_a_restored_pricer_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=8)
     rng = np.random.default_rng(seed)
@@ -198,7 +199,7 @@ def test_prices_given_are_not_held_by_reference():
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 7]))
-@settings(max_examples=50, derandomize=True)
+@examples(50, derandomize=True)
 def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=7)
     parameters = ColgenParameters(pricing=PricingParameters(nodes_per_slice))
@@ -231,7 +232,7 @@ def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, 
 
 
 @given(SEEDS, KINDS)
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_a_node_bounded_in_short_slices_never_proves_too_much(seed, kinds):
     _, contraction = drawn(seed, kinds, m_max=7)
     best = optimum(contraction)

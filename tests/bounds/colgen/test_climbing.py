@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
@@ -11,6 +11,7 @@ from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.test_pricing import KINDS, SEEDS, drawn, random_prices
 from tests.constrained import allowed_sets
+from tests.examples import examples
 
 
 def assert_locally_minimal(contraction, sets, prices, minima, without_costs=False) -> None:
@@ -32,7 +33,7 @@ def assert_locally_minimal(contraction, sets, prices, minima, without_costs=Fals
 
 
 @given(SEEDS, KINDS, st.booleans())
-@settings(max_examples=200, derandomize=True)
+@examples(200, derandomize=True)
 def test_no_exchange_improves_what_is_returned(seed, kinds, without_costs):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.bounding import is_easy_to_price
@@ -15,6 +15,7 @@ from sdpbb.bounds.colgen.pricing.search import ClusterSearch
 from sdpbb.bounds.hybrid import is_small
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.problem import Instance, contract
+from tests.examples import examples
 
 
 def with_an_outlier(factor: float) -> np.ndarray:
@@ -31,7 +32,7 @@ def two_groups(m: int, d: int) -> np.ndarray:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(0, 6), st.sampled_from([1e-200, 1.0]))
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_at_most_as_many_as_there_are_whatever_the_unit_and_the_axes(seed, m, d, unit):
     rng = np.random.default_rng(seed)
     means, sizes = rng.normal(size=(m, d)), rng.integers(1, 9, m).astype(float)

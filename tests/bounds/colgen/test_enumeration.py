@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import cluster_costs
@@ -17,6 +17,7 @@ from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns, optimum
 from tests.bounds.colgen.test_pricing import SEEDS, drawn, random_prices
 from tests.constrained import any_of, custom, maximum_size, soft_cannot_links
+from tests.examples import examples
 
 KINDS = st.sampled_from(
     [(), (), (maximum_size,), (soft_cannot_links,), (custom,), (any_of, maximum_size)]
@@ -59,7 +60,7 @@ def cutoffs(contraction: Contraction, best: float) -> list[float]:
 
 
 @given(SEEDS, KINDS, st.sampled_from([3, 4000]))
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=7)
     best, at = optimum(contraction), random_duals(contraction, seed)
@@ -83,7 +84,7 @@ def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice)
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 5]))
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_left_after_any_slice_it_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=6)
     best, at = optimum(contraction), random_duals(contraction, seed)
@@ -122,7 +123,7 @@ def value_at(contraction: Contraction, at: DualValues) -> float:
         ]
     ),
 )
-@settings(max_examples=80, derandomize=True)
+@examples(80, derandomize=True)
 def test_given_up_it_proves_no_more_than_the_prices_do(seed, kinds, parameters):
     _, contraction = drawn(seed, kinds, m_max=7)
     best, at = optimum(contraction), random_duals(contraction, seed)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
@@ -29,6 +29,7 @@ from tests.bounds.colgen.brute_force import (
     optimum,
     random_contraction,
 )
+from tests.examples import examples
 
 SCHEMES = ("auto", "none", "perturbation", "smoothing", "box")
 SEEDS = st.integers(0, 10**6)
@@ -101,13 +102,13 @@ def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) 
 
 
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 1, 3]))
-@settings(max_examples=100)
+@examples(100)
 def test_every_scheme_ends_at_the_value_of_the_whole_master(seed, scheme, blind):
     assert_solves_the_master(random_contraction(seed), scheme, blind)
 
 
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 3]))
-@settings(max_examples=60)
+@examples(60)
 def test_constraints_on_clusters_are_priced_in(seed, scheme, blind):
     assert_solves_the_master(constrained(seed), scheme, blind)
 
@@ -162,7 +163,7 @@ def test_infeasibility_is_proven_by_farkas_pricing(contraction, blind):
 
 
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 2]))
-@settings(max_examples=60)
+@examples(60)
 def test_feasible_or_not_the_master_is_solved(seed, scheme, blind):
     rng = np.random.default_rng(seed)
     m = int(rng.integers(3, 8))
@@ -172,7 +173,7 @@ def test_feasible_or_not_the_master_is_solved(seed, scheme, blind):
 
 
 @given(SEEDS, st.sampled_from(SCHEMES))
-@settings(max_examples=60)
+@examples(60)
 def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, scheme):
     contraction = random_contraction(seed)
     value = master_value(contraction)
@@ -186,7 +187,7 @@ def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, sch
 
 @example(3972, "auto", True)  # where the columns that covered all blocks had been purged
 @given(SEEDS, st.sampled_from(SCHEMES), st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_left_and_restored_after_every_step_it_goes_on_to_the_last_bit(seed, scheme, has_cutoff):
     contraction = constrained(seed) if seed % 2 else random_contraction(seed)
     best = optimum(contraction)
@@ -264,7 +265,7 @@ def test_an_integral_master_gives_its_clustering():
 
 
 @given(SEEDS)
-@settings(max_examples=40)
+@examples(40)
 def test_a_child_begins_with_its_parents_clusters_and_prices(seed):
     rng = np.random.default_rng(seed)
     instance = Instance(rng.normal(size=(8, 2)), 3)

@@ -3,7 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns
@@ -12,6 +12,7 @@ from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import all_columns, master_value, random_contraction
+from tests.examples import examples
 
 SIMPLEX = ("primal", "dual")
 
@@ -35,7 +36,7 @@ def assert_optimal(solution: MasterSolution, columns: Columns, k: int) -> None:
     st.sampled_from(SIMPLEX),
     st.sampled_from([1e-40, 1e-5, 1.0, 1e12, 1e40]),
 )
-@settings(max_examples=60)
+@examples(60)
 def test_over_all_clusters_it_has_the_value_of_the_partitioning_form(seed, simplex, factor):
     contraction = random_contraction(seed, factor=factor)
     expected = master_value(contraction)
@@ -50,7 +51,7 @@ def test_over_all_clusters_it_has_the_value_of_the_partitioning_form(seed, simpl
 
 
 @given(st.integers(0, 10**6), st.sampled_from(SIMPLEX))
-@settings(max_examples=40)
+@examples(40)
 def test_columns_added_in_parts_come_to_the_same(seed, simplex):
     contraction = random_contraction(seed)
     if master_value(contraction) is None:
@@ -105,7 +106,7 @@ def test_without_a_cover_prices_are_a_certificate():
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1]), st.sampled_from([0.05, 0.5, 2.0]))
-@settings(max_examples=40)
+@examples(40)
 def test_a_penalty_costs_what_it_says(seed, width, slope):
     """The value of the dual less the penalty is the value of the perturbed programme, and no other
     prices have a larger one."""

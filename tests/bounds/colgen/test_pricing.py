@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -32,6 +32,7 @@ from tests.constrained import (
     soft_cannot_links,
     some_pairs,
 )
+from tests.examples import examples
 
 SEEDS = st.integers(0, 10**6)
 SETTINGS = st.sampled_from([(False, False), (False, True), (True, False), (True, True)])
@@ -153,7 +154,7 @@ def assert_all_below(problem, contraction, sets, prices, seed) -> None:
 
 
 @given(SEEDS, KINDS, SETTINGS)
-@settings(max_examples=200, derandomize=True)
+@examples(200, derandomize=True)
 def test_the_least_value_is_that_of_all_clusters(seed, kinds, forced):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)
@@ -162,7 +163,7 @@ def test_the_least_value_is_that_of_all_clusters(seed, kinds, forced):
 
 
 @given(SEEDS, KINDS, SETTINGS)
-@settings(max_examples=200, derandomize=True)
+@examples(200, derandomize=True)
 def test_all_clusters_below_a_threshold_are_met(seed, kinds, forced):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)
@@ -171,7 +172,7 @@ def test_all_clusters_below_a_threshold_are_met(seed, kinds, forced):
 
 
 @given(SEEDS, st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([0.0, 1.0, 1e4]), SETTINGS)
-@settings(max_examples=100, derandomize=True)
+@examples(100, derandomize=True)
 def test_whatever_the_units_and_the_origin(seed, factor, offset, forced):
     instance, _ = drawn(seed, (maximum_size,))
     instance = scaled(instance, factor, offset * factor)
@@ -185,7 +186,7 @@ def test_whatever_the_units_and_the_origin(seed, factor, offset, forced):
 
 
 @given(SEEDS, SETTINGS)
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_points_that_coincide_and_ties(seed, forced):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 9))
@@ -223,7 +224,7 @@ def exact_values(instance, contraction, sets, prices) -> list[Fraction]:
 
 
 @given(SEEDS, SETTINGS, st.sampled_from([(1e-6, 0.0), (1.0, 1e3), (1e6, 0.0), (1.0, 1e6)]))
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, forced, place):
     instance = scaled(drawn(seed, m_max=6)[0], place[0], place[1])
     contraction = contract(instance)
@@ -241,7 +242,7 @@ def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, forced, place):
 
 
 @given(SEEDS, KINDS)
-@settings(max_examples=100, derandomize=True)
+@examples(100, derandomize=True)
 def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)
@@ -258,7 +259,7 @@ def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):
 
 
 @given(SEEDS, SETTINGS)
-@settings(max_examples=60, derandomize=True)
+@examples(60, derandomize=True)
 def test_no_cluster_holds_all_of_a_forbidden_set(seed, forced):
     instance, contraction = drawn(seed, COMPILED[:1])
     m = contraction.n_blocks
@@ -322,7 +323,7 @@ def test_a_search_with_nothing_to_look_for_ends_at_once():
 
 
 @given(SEEDS)
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_cliques_are_neighbours_and_mutually_cannot_linked(seed):
     rng = np.random.default_rng(seed)
     adjacency = np.triu(rng.random((10, 10)) < rng.choice([0.0, 0.3, 0.9]), 1)
@@ -335,7 +336,7 @@ def test_cliques_are_neighbours_and_mutually_cannot_linked(seed):
 
 
 @given(SEEDS)
-@settings(max_examples=40, derandomize=True)
+@examples(40, derandomize=True)
 def test_principal_coordinates_keep_distances(seed):
     _, contraction = drawn(seed)
     means, sizes = contraction.means, contraction.sizes

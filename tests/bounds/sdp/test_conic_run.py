@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics import MultiStart
@@ -36,6 +36,7 @@ from sdpbb.result import SolutionStatus, Termination
 from sdpbb.solver import resume
 from tests.bounds.sdp.problems import small_problem, two_clusters
 from tests.enumeration import optimum, random_instance
+from tests.examples import examples
 
 SOLVERS = ("clarabel", "scs")
 SEEDS = st.integers(0, 10**6)
@@ -118,7 +119,7 @@ def test_all_agree_on_the_same_relaxation(n, k, steps):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_bound_is_never_above_the_optimum(solver):
     @given(SEEDS)
-    @settings(max_examples=25, derandomize=True, deadline=None)
+    @examples(25, derandomize=True)
     def holds(seed):
         problem = small_problem(seed) if seed % 3 else two_clusters(seed)
         run, progress = bounded(problem.contraction, solver)
@@ -263,7 +264,7 @@ TREES = {
 @pytest.mark.parametrize("name", TREES)
 def test_trees_agree_with_enumeration(name):
     @given(SEEDS)
-    @settings(max_examples=8, derandomize=True, deadline=None)
+    @examples(8, derandomize=True)
     def agrees(seed):
         instance = random_instance(np.random.default_rng(seed), 9, n_min=4)
         truth = optimum(instance)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
 from heuristics.time_left import at_most, no_limit
 from sdpbb.errors import ParameterError
+from tests.examples import examples
 from tests.heuristics.assignment.programmes import (
     minimum,
     objective,
@@ -26,7 +27,7 @@ def parameters(budget):
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_minimum_over_all_labels(budget, seed, m, density, k, listed):
     rng = np.random.default_rng(seed)
     graph = random_pairs(rng, m, density)
@@ -52,7 +53,7 @@ def test_minimum_over_all_labels(budget, seed, m, density, k, listed):
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_no_cluster_is_left_empty(budget, seed, m, density, k):
     rng = np.random.default_rng(seed)
     graph = random_pairs(rng, m, density)
@@ -67,7 +68,7 @@ def test_no_cluster_is_left_empty(budget, seed, m, density, k):
 
 
 @given(SEEDS, st.integers(2, 6), st.integers(2, 4))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_clusters_are_filled_within_the_candidates(seed, m, k):
     rng = np.random.default_rng(seed)
     q = int(rng.integers(1, k + 1))
@@ -91,7 +92,7 @@ def test_the_cheapest_move_fills_an_empty_cluster():
 
 
 @given(SEEDS, st.integers(1, 5), st.integers(1, 4))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_infinite_costs_forbid_candidates(seed, m, k):
     rng = np.random.default_rng(seed)
     graph = random_pairs(rng, m, 0.6)

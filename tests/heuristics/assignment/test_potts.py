@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.assignment import PairGraph, pair_graph
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
+from tests.examples import examples
 from tests.heuristics.assignment.programmes import objective
 
 
@@ -27,7 +28,7 @@ def violated(instance, labels):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 9), st.integers(1, 3))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_violated_weight_is_that_of_the_points(seed, n, k):
     rng = np.random.default_rng(seed)
     hard = [[p[:2] for p in random_soft(rng, n, int(rng.integers(0, 3)))] for _ in range(2)]

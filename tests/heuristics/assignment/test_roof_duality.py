@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import maximum_flow
@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import maximum_flow
 from heuristics.assignment.flow import augment, network
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.roof_duality import find_satisfying, roof_dual
+from tests.examples import examples
 from tests.heuristics.assignment.programmes import random_candidates, random_pairs
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -33,7 +34,7 @@ def values(potts):
 
 
 @given(SEEDS, st.integers(1, 8), st.floats(0, 1), st.integers(2, 5))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_bound_and_persistency(seed, m, density, k):
     potts = random_potts(seed, m, density, k)
     value, labellings = values(potts)
@@ -51,7 +52,7 @@ def test_bound_and_persistency(seed, m, density, k):
 
 
 @given(SEEDS, st.integers(1, 9), st.floats(0, 1))
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_must_links_alone_are_settled_entirely(seed, m, density):
     potts = random_potts(seed, m, density, 2, ("together",))
     dual = roof_dual(potts)
@@ -61,7 +62,7 @@ def test_must_links_alone_are_settled_entirely(seed, m, density):
 
 
 @given(SEEDS, st.integers(1, 9), st.floats(0, 0.8), st.integers(2, 6))
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_hard_pairs_of_two_labels_are_decided(seed, m, density, k):
     potts = random_potts(seed, m, density, k, ("hard", "hard", "apart"))
     labels = find_satisfying(potts)
@@ -71,7 +72,7 @@ def test_hard_pairs_of_two_labels_are_decided(seed, m, density, k):
 
 
 @given(SEEDS, st.integers(1, 12), st.integers(0, 60))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_maximum_flow(seed, n, n_arcs):
     rng = np.random.default_rng(seed)
     tails, heads = rng.integers(0, n, (2, n_arcs))

@@ -4,13 +4,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.assignment.building import construct
 from heuristics.assignment.improving import improve
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import reduce_potts, without_dominated
+from tests.examples import examples
 from tests.heuristics.assignment.programmes import random_candidates, random_pairs
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -30,7 +31,7 @@ def all_values(potts):
 
 
 @given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_labels_keep_the_hard_pairs_and_only_get_cheaper(seed, m, density, k, listed):
     potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
     labels = construct(potts)
@@ -48,7 +49,7 @@ def test_labels_keep_the_hard_pairs_and_only_get_cheaper(seed, m, density, k, li
 
 
 @given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
-@settings(max_examples=200, deadline=None)
+@examples(200)
 def test_dominated_labels_are_not_needed(seed, m, density, k, listed):
     potts = random_potts(np.random.default_rng(seed), m, density, k, listed)
     fewer = without_dominated(potts)
@@ -61,7 +62,7 @@ def test_dominated_labels_are_not_needed(seed, m, density, k, listed):
 
 
 @given(SEEDS, st.integers(1, 6), st.floats(0, 1), st.integers(1, 4), st.booleans())
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_what_is_left_is_the_same_programme(seed, m, density, k, listed):
     rng = np.random.default_rng(seed)
     potts = random_potts(rng, m, density, k, listed)
