@@ -25,15 +25,14 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
-from heuristics.assignment.parameters import IntegerSolver
+from heuristics.assignment.parameters import SOLVER_HELP, IntegerSolver
 from heuristics.candidates import (
     all_distances,
     distances_to,
@@ -41,32 +40,22 @@ from heuristics.candidates import (
     sum_of_distances,
     sum_of_squared_distances,
 )
-from heuristics.method import RunClock, colour
+from heuristics.method import Heuristic, RunClock, colour
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
 from heuristics.time_left import OutOfTime, TimeLeft, at_most, no_limit
-from sdpbb.errors import ParameterError
+from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
 
 
-Kind = TypeVar("Kind", bound=Enum)
+Distance = Literal["squared", "euclidean"]
+"""Distance from a block to a centre."""
 
-
-class Distance(Enum):
-    """Distance from a block to a centre."""
-
-    SQUARED = "squared"
-    EUCLIDEAN = "euclidean"
-
-
-class Start(Enum):
-    """Choice of the initial centres."""
-
-    PLUS_PLUS = "k-means++"
-    RANDOM = "random"
+Start = Literal["k-means++", "random"]
+"""Choice of the initial centres."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +91,18 @@ class BlockDistances:
     def mean_sum(self, centres: NDArray[np.float64]) -> float:
         """Return the sum over all blocks and centres of d, over the number of blocks."""
         means = self.contraction.means
-        if self.distance is Distance.SQUARED:
+        if self.distance == "squared":
             return sum_of_squared_distances(means, centres) / len(means)
         return sum_of_distances(means, centres, self.left) / len(means)
 
     def cost(self, labels: NDArray[np.intp], centres: NDArray[np.float64]) -> float:
         """Return W + sum_i s_i d(x_i, o_l(i)) of the objective."""
-        inside = self.contraction.scatter.sum() if self.distance is Distance.SQUARED else 0.0
+        inside = self.contraction.scatter.sum() if self.distance == "squared" else 0.0
         distances = self.distances(centres, labels[:, None])[:, 0]
         return float(inside + self.contraction.sizes @ distances)
 
     def _root(self, squared: NDArray[np.float64]) -> NDArray[np.float64]:
-        return squared if self.distance is Distance.SQUARED else np.sqrt(squared)
+        return squared if self.distance == "squared" else np.sqrt(squared)
 
 
 # The penalty P of an iteration from its distances, its centres (k, r), and the distances d in its
@@ -227,7 +216,7 @@ def initial_centres(
     contraction: Contraction, start: Start, rng: np.random.Generator, left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Return the means (k, r) of k different blocks, drawn by k-means++ or all equally likely."""
-    if start is Start.PLUS_PLUS:
+    if start == "k-means++":
         return kmeans_plus_plus(contraction, rng, left)
     return contraction.means[rng.choice(contraction.n_blocks, contraction.k, replace=False)]
 
@@ -325,24 +314,34 @@ def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
     return float(graph.constant + apart + linked)
 
 
-def assignment_parameters(
-    solver: IntegerSolver, assignment_time_limit: float
-) -> AssignmentParameters:
-    """Return parameters of assignment steps; ParameterErrors have the names that methods use."""
-    if not isinstance(assignment_time_limit, (int, float)) or not assignment_time_limit > 0:
-        raise ParameterError(
-            f"assignment_time_limit = {assignment_time_limit!r}: expected a number of seconds > 0"
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlternatingHeuristic(Heuristic):
+    """Method of exact assignment steps and means in turn."""
+
+    distance: Distance = parameter(
+        "squared",
+        'Distance d, "squared" Euclidean, so that the sum of squares is minimised, or "euclidean" '
+        "as in the paper.",
+    )
+    start: Start = parameter(
+        "k-means++", 'Initial centres; "random": different blocks, all equally likely.'
+    )
+    max_iterations: int = parameter(1000, "Assignment steps.", ge=1)
+    assignment_time_limit: float = parameter(
+        200.0,
+        "Seconds of one assignment step for integer programmes and searches.",
+        gt=0,
+        infinite=True,
+        unit="seconds",
+    )
+    solver: IntegerSolver = parameter("auto", SOLVER_HELP)
+
+    def scheme(self, penalty: PenaltyRule, n_candidates: int | None = None) -> Scheme:
+        """Return the loop of the method with a rule for P; see `Scheme`."""
+        assignment = AssignmentParameters(solver=self.solver, time_limit=self.assignment_time_limit)
+        return Scheme(
+            self.distance, self.start, n_candidates, penalty, self.max_iterations, assignment
         )
-    return AssignmentParameters(solver=solver, time_limit=assignment_time_limit)
-
-
-def choice(kind: type[Kind], name: str, value: object) -> Kind:
-    """Return the member of an enumeration with this value; raise ParameterError if none has it."""
-    for member in kind:
-        if member.value == value:
-            return member
-    known = " or ".join(repr(member.value) for member in kind)
-    raise ParameterError(f"{name} = {value!r}: expected {known}")
 
 
 def _objective(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.kmeans import best_kmeans
@@ -16,8 +16,6 @@ from heuristics.method import (
     Heuristic,
     RunClock,
     SearchResult,
-    check_integer,
-    check_positive,
     contract_and_colour,
 )
 from heuristics.result import Stop
@@ -25,6 +23,7 @@ from heuristics.time_left import OutOfTime
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.backends.milp import load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.graph import neighbour_sets
@@ -43,6 +42,7 @@ MOST_VARIABLES = 300_000
 LARGEST_PENALTY = 1e250
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BCKM(Heuristic):
     """k-means with hard constraints and bounds on cluster sizes.
 
@@ -83,77 +83,40 @@ class BCKM(Heuristic):
 
     name = "bckm"
 
-    def __init__(
-        self,
-        *,
-        min_size: int | Sequence[int] = 1,
-        max_size: int | Sequence[int] | None = None,
-        rho: float = 0.5,
-        growth: float = 1.1,
-        ridge: float = 1e-4,
-        epsilon_centres: float = 1e-9,
-        epsilon_assignment: float = 1e-6,
-        n_starts: int = 1,
-        max_iterations: int = 100,
-        max_steps: int = 100,
-        time_limit: float = math.inf,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        min_size, max_size : least and greatest number of points of a cluster, for all clusters or
-            one for each, at least 1; None for no limit. In a result clusters are numbered by their
-            first points, so that its sizes are within the bounds in some order
-        rho : initial penalty rho_0, in squared units of the points, > 0. On the synthetic data of
-            the source 0.5 is 0.001 to 0.003 of the mean squared distance to the mean; where it is
-            much more, points are held in the clusters of the initial assignment
-        growth : factor kappa of the penalties from step to step, > 1
-        ridge : lambda of (8), > 0
-        epsilon_centres : the centres are at rest when the sum of squares of their movement is at
-            most this part of the mean squared distance of the points to their mean, > 0
-        epsilon_assignment : Algorithm 2 ends when S and V have moved by no more, as sum of
-            squares, > 0
-        n_starts : initial assignments, by k-means from k-means++, >= 1
-        max_iterations, max_steps : of Algorithms 1 and 2, >= 1
-        time_limit : seconds, as `Heuristic` has it; a linear programme may end early by it, and
-            none is begun that HiGHS could not be handed in this time
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is outside of its domain; by `run`, if bounds are not k, or no sizes that
-            add up to n are within them.
-        """
-        super().__init__(time_limit)
-        for name, value in {"min_size": min_size, "max_size": max_size}.items():
-            if value is not None:
-                _check_sizes(name, value)
-        for name, number in {
-            "rho": rho,
-            "ridge": ridge,
-            "epsilon_centres": epsilon_centres,
-            "epsilon_assignment": epsilon_assignment,
-        }.items():
-            check_positive(name, number)
-        check_positive("growth", growth)
-        if not growth > 1:
-            raise ParameterError(f"growth = {growth!r}: expected a number > 1")
-        for name, count in {
-            "n_starts": n_starts,
-            "max_iterations": max_iterations,
-            "max_steps": max_steps,
-        }.items():
-            check_integer(name, count, 1)
-        self.min_size = min_size
-        self.max_size = max_size
-        self.rho = rho
-        self.growth = growth
-        self.ridge = ridge
-        self.epsilon_centres = epsilon_centres
-        self.epsilon_assignment = epsilon_assignment
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
-        self.max_steps = max_steps
+    min_size: int | tuple[int, ...] = parameter(
+        1,
+        "Least number of points of a cluster, for all clusters or one for each. In a result "
+        "clusters are numbered by their first points, so that its sizes are within the bounds in "
+        "some order.",
+        ge=1,
+    )
+    max_size: int | tuple[int, ...] | None = parameter(
+        None, "Greatest number of points of a cluster, likewise; None for no limit.", ge=1
+    )
+    rho: float = parameter(
+        0.5,
+        "Initial penalty rho_0, in squared units of the points.",
+        reason="On the synthetic data of the source 0.5 is 0.001 to 0.003 of the mean squared "
+        "distance to the mean; where it is much more, points are held in the clusters of the "
+        "initial assignment.",
+        gt=0,
+    )
+    growth: float = parameter(1.1, "Factor kappa of the penalties from step to step.", gt=1)
+    ridge: float = parameter(1e-4, "Regularisation of the centres, lambda of (8).", gt=0)
+    epsilon_centres: float = parameter(
+        1e-9,
+        "The centres are at rest when the sum of squares of their movement is at most this part of "
+        "the mean squared distance of the points to their mean.",
+        gt=0,
+    )
+    epsilon_assignment: float = parameter(
+        1e-6,
+        "Algorithm 2 ends when S and V have moved by no more, as sum of squares.",
+        gt=0,
+    )
+    n_starts: int = parameter(1, "Initial assignments, by k-means from k-means++.", ge=1)
+    max_iterations: int = parameter(100, "Steps of Algorithm 1, the outer loop.", ge=1)
+    max_steps: int = parameter(100, "Steps of Algorithm 2, the inner loop.", ge=1)
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
@@ -434,12 +397,3 @@ def _normalised_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     above = costs - costs.min(axis=1, keepdims=True)
     largest = above.max()
     return (above / largest if largest > 0 else above).reshape(-1)
-
-
-def _check_sizes(name: str, value: ArrayLike) -> None:
-    try:
-        sizes = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        sizes = np.empty(0)
-    if sizes.ndim > 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
-        raise ParameterError(f"{name} = {value!r}: expected integers of at least 1")

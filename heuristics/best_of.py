@@ -9,11 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
+from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.multi_start import Descent, MultiStart
 from heuristics.parameters import MultiStartParameters
+from heuristics.registry import check_method
+from heuristics.registry import method as method_of_name
 from heuristics.result import HeuristicResult, Stop
-from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.declaration import parameter
+from sdpbb.errors import BackendFailure
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.problem import Contraction, Infeasibility, Instance
@@ -22,6 +25,7 @@ from sdpbb.problem import Contraction, Infeasibility, Instance
 POLL_SECONDS = 0.1
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BestOf(Heuristic):
     """Best of many descents and relocations under hard constraints.
 
@@ -39,42 +43,27 @@ class BestOf(Heuristic):
 
     name = "best-of"
 
-    def __init__(
-        self,
-        n_runs: int = 4,
-        n_starts: int = 10,
-        n_relocations: int = 100,
-        method: Heuristic | None = None,
-        workers: int = 1,
-        time_limit: float = math.inf,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        n_runs : independent runs, >= 1, seeded one by one: more of them never end worse
-        n_starts : sets of k-means++ centres of each run, >= 1; not with a method
-        n_relocations : centres that each run puts elsewhere, >= 0
-        method : what each run begins from (one run of it each, with a seed of its own) instead of
-            k-means++ centres
-        workers : processes that share the runs, >= 1: the result is the same, unless a time limit
-            cuts in
-        time_limit : seconds of all runs together
-        """
-        super().__init__(time_limit)
-        for name, value, least in (
-            ("n_runs", n_runs, 1),
-            ("n_starts", n_starts, 1),
-            ("n_relocations", n_relocations, 0),
-            ("workers", workers, 1),
-        ):
-            check_integer(name, value, least)
-        if method is not None and not isinstance(method, Heuristic):
-            raise ParameterError(f"method = {method!r}: expected a heuristic, or None")
-        self.n_runs = n_runs
-        self.n_starts = n_starts
-        self.n_relocations = n_relocations
-        self.method = method
-        self.workers = workers
+    n_runs: int = parameter(
+        4, "Independent runs, seeded one by one.", reason="More of them never end worse.", ge=1
+    )
+    n_starts: int = parameter(10, "Sets of k-means++ centres of each run; not with a method.", ge=1)
+    n_relocations: int = parameter(100, "Centres that each run puts elsewhere.", ge=0)
+    method: Heuristic | str | None = parameter(
+        None,
+        "Method that each run begins from instead of k-means++ centres, one run of it each with a "
+        "seed of its own: a heuristic, or the name of one.",
+        unit="a heuristic or the name of one",
+    )
+    workers: int = parameter(
+        1,
+        "Processes that share the runs.",
+        reason="The result is the same, unless a time limit cuts in.",
+        ge=1,
+    )
+
+    def check_combination(self) -> None:
+        if isinstance(self.method, str):
+            check_method(self.method)
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
@@ -89,7 +78,10 @@ class BestOf(Heuristic):
             assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
-        task = _Restart(instance, contraction, feasible, self.method, parameters)
+        begun_by = self.method
+        if isinstance(begun_by, str):
+            begun_by = method_of_name(begun_by)
+        task = _Restart(instance, contraction, feasible, begun_by, parameters)
         here = self._here if self.workers == 1 else self._elsewhere
         outcomes = here(task, seeds, clock)
         # Of equals the first, whichever process was faster.

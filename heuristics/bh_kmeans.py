@@ -6,29 +6,23 @@ cannot-link constraints, section 3.
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import (
-    BlockDistances,
-    Distance,
-    Scheme,
-    Start,
-    assignment_parameters,
-    choice,
-)
+from heuristics.alternating import AlternatingHeuristic, BlockDistances
 from heuristics.assignment import pair_graph
-from heuristics.assignment.parameters import IntegerSolver
 from heuristics.kmeans import unconstrained
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft, check_integer, check_positive
+from heuristics.method import RunClock, SearchResult, Soft
+from sdpbb.declaration import parameter
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Infeasibility, Instance, SoftPairs
 from sdpbb.problem.graph import distinct_edges
 
 
-class BHKMeans(Heuristic):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BHKMeans(AlternatingHeuristic):
     """k-means that pays for violated constraints, soft and hard alike.
 
     For centres o_l an assignment step solves, over the points x_i, programme (1)-(8) of the paper,
@@ -47,55 +41,21 @@ class BHKMeans(Heuristic):
     name = "bh-kmeans"
     soft = Soft.WEIGHED
 
-    def __init__(
-        self,
-        *,
-        p: float = 1.0,
-        distance: str = "squared",
-        start: str = "k-means++",
-        max_iterations: int = 1000,
-        assignment_time_limit: float = 200.0,
-        solver: IntegerSolver = "auto",
-        time_limit: float = math.inf,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        p : the price of a violation, as a multiple of M, > 0; 0.18 to 0.2 does well where the
-            constraints are noisy (section 5.2 of the paper)
-        distance : d, "squared" Euclidean, so that the sum of squares is minimised, or "euclidean"
-            as in the paper
-        start : of the centres, "k-means++" as in the paper, or "random": different points, all
-            equally likely
-        max_iterations : assignment steps, >= 1
-        assignment_time_limit : seconds of one assignment step for integer programmes and searches
-        solver : of the integer programmes; see `heuristics.assignment.AssignmentParameters`
-        time_limit : seconds of one run
-
-        Raises
-        ------
-        ParameterError
-            Naming the parameter at fault.
-        """
-        super().__init__(time_limit)
-        check_positive("p", p)
-        check_integer("max_iterations", max_iterations, 1)
-        self.p = p
-        self.scheme = Scheme(
-            choice(Distance, "distance", distance),
-            choice(Start, "start", start),
-            None,
-            self._penalty,
-            max_iterations,
-            assignment_parameters(solver, assignment_time_limit),
-        )
+    p: float = parameter(
+        1.0,
+        "Price of a violation, as a multiple of M.",
+        reason="0.18 to 0.2 does well where the constraints are noisy (section 5.2 of the paper).",
+        gt=0,
+    )
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
     ) -> SearchResult | Infeasibility:
         softened = all_soft(instance)
         contraction = unconstrained(softened)
-        found = self.scheme.run(contraction, pair_graph(softened, contraction), rng, clock)
+        found = self.scheme(self._penalty).run(
+            contraction, pair_graph(softened, contraction), rng, clock
+        )
         assert not isinstance(found, Infeasibility)  # nothing is hard
         assert found.labels is not None
         return SearchResult(found.labels, found.stop, len(found.iterations), found.objective)

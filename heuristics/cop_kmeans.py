@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +14,16 @@ from numpy.typing import NDArray
 from heuristics.assignment import fill_empty_clusters
 from heuristics.assignment.potts import adjacency_lists
 from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
-from heuristics.method import Heuristic, RunClock, SearchResult, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
 from heuristics.time_left import OutOfTime, check_time, chunks
+from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class COPKMeans(Heuristic):
     """k-means that keeps hard constraints point by point, or fails.
 
@@ -46,28 +49,18 @@ class COPKMeans(Heuristic):
 
     name = "cop-kmeans"
 
-    def __init__(
-        self, *, n_starts: int = 1, max_iterations: int = 100, time_limit: float = math.inf
-    ) -> None:
-        """
-        Parameters
-        ----------
-        n_starts : sets of initial centres, each with an order of its own, >= 1; the cheapest
-            clustering of those that do not fail is kept
-        max_iterations : passes of one start, >= 1: nothing promises that they converge. The
-            cheapest clustering of its passes is that of the start
-        time_limit : seconds, as `Heuristic` has it
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is outside of its domain.
-        """
-        super().__init__(time_limit)
-        check_integer("n_starts", n_starts, 1)
-        check_integer("max_iterations", max_iterations, 1)
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
+    n_starts: int = parameter(
+        1,
+        "Sets of initial centres, each with an order of its own; the cheapest clustering of those "
+        "that do not fail is kept.",
+        ge=1,
+    )
+    max_iterations: int = parameter(
+        100,
+        "Passes of one start; the cheapest clustering of its passes is that of the start.",
+        reason="Nothing promises that they converge.",
+        ge=1,
+    )
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock

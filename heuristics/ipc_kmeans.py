@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.kmeans import KMeansClustering, best_of_starts
-from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
+from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.multi_start import Descent
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
 from heuristics.time_left import OutOfTime, TimeLeft
+from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 
-STARTS = ("k-means++", "sdp")
 
-
+@dataclass(frozen=True, eq=False, kw_only=True)
 class IPCKMeans(Heuristic):
     """k-means with exact assignments under hard constraints.
 
@@ -38,41 +40,32 @@ class IPCKMeans(Heuristic):
 
     name = "ipc-kmeans"
 
-    def __init__(
-        self,
-        start: str = "k-means++",
-        n_starts: int = 1,
-        max_iterations: int = 1000,
-        affinities: Callable[[Contraction], Iterable[NDArray[np.float64]]] | None = None,
-        time_limit: float = math.inf,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        start : "k-means++", or "sdp": k-means on the rows of the rank-k approximation of the
-            relaxation's solution times the data, anew for the solution after each round of cuts
-        n_starts : sets of initial centres, >= 1, from each solution if start = "sdp"; the best
-            clustering counts
-        max_iterations : assignment steps from each set, >= 1
-        affinities : for start = "sdp": a function that solves the semidefinite relaxation of a
-            contraction and gives its solutions Z (m, m) on the way.
-            `sdpbb.heuristic("ipc-kmeans", start="sdp")` supplies it
-        time_limit : seconds of one run, the relaxation included
-        """
-        super().__init__(time_limit)
-        if start not in STARTS:
-            raise ParameterError(f"start = {start!r}: expected one of {', '.join(STARTS)}")
-        if (start == "sdp") != (affinities is not None):
+    start: Literal["k-means++", "sdp"] = parameter(
+        "k-means++",
+        'Initial centres; "sdp": the semidefinite relaxation is solved first, as at the root of '
+        "`sdpbb solve`, and k-means on the rows of the rank-k approximation of its solution times "
+        "the data gives the centres, anew after each round of cuts.",
+    )
+    n_starts: int = parameter(
+        1,
+        'Sets of initial centres, from each solution if start = "sdp"; the best clustering counts.',
+        ge=1,
+    )
+    max_iterations: int = parameter(1000, "Assignment steps from each set.", ge=1)
+    affinities: Callable[[Contraction], Iterable[NDArray[np.float64]]] | None = parameter(
+        None,
+        'For start = "sdp": a function that solves the semidefinite relaxation of a contraction '
+        "and gives its solutions Z (m, m) on the way. In Python only: "
+        '`sdpbb.heuristic("ipc-kmeans", start="sdp")` supplies it.',
+        unit="a function",
+    )
+
+    def check_combination(self) -> None:
+        if (self.start == "sdp") != (self.affinities is not None):
             raise ParameterError(
                 'affinities: expected with start = "sdp", and only then; '
                 'sdpbb.heuristic("ipc-kmeans", start="sdp") supplies it'
             )
-        check_integer("n_starts", n_starts, 1)
-        check_integer("max_iterations", max_iterations, 1)
-        self.start = start
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
-        self._affinities = affinities
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
@@ -105,11 +98,11 @@ class IPCKMeans(Heuristic):
     def _initial_centres(
         self, contraction: Contraction, rng: np.random.Generator, left: TimeLeft
     ) -> Iterator[NDArray[np.float64]]:
-        if self._affinities is None:
+        if self.affinities is None:
             for _ in range(self.n_starts):
                 yield kmeans_plus_plus(contraction, rng, left)
             return
-        for affinity in self._affinities(contraction):
+        for affinity in self.affinities(contraction):
             rows = truncated_means(contraction, affinity, left)
             for _ in range(self.n_starts):
                 yield from_affinity(contraction, rows, rng, left)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -11,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
-from heuristics.method import Heuristic, RunClock, SearchResult, Soft, check_integer
+from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.result import Stop
 from heuristics.starts import alternate_kmeans, kmeans_plus_plus, nearest_labels
 from heuristics.time_left import OutOfTime
+from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Instance
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class KMeans(Heuristic):
     """k-means without constraints, for comparison.
 
@@ -35,26 +36,8 @@ class KMeans(Heuristic):
     name = "kmeans"
     soft = Soft.IGNORED
 
-    def __init__(
-        self, *, n_starts: int = 1, max_iterations: int = 300, time_limit: float = math.inf
-    ) -> None:
-        """
-        Parameters
-        ----------
-        n_starts : sets of initial centres, >= 1; the cheapest clustering is kept
-        max_iterations : assignment steps of one start, >= 1
-        time_limit : seconds, as `Heuristic` has it
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is outside of its domain.
-        """
-        super().__init__(time_limit)
-        check_integer("n_starts", n_starts, 1)
-        check_integer("max_iterations", max_iterations, 1)
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
+    n_starts: int = parameter(1, "Sets of initial centres; the cheapest clustering is kept.", ge=1)
+    max_iterations: int = parameter(300, "Assignment steps of one start.", ge=1)
 
     def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
         points = unconstrained(instance)

@@ -8,14 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from numbers import Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
 from heuristics.time_left import OutOfTime, TimeLeft
+from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
@@ -35,9 +35,6 @@ class RunClock:
     def __init__(
         self, time_limit: float = math.inf, stop: Callable[[], bool] = lambda: False
     ) -> None:
-        is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
-        if not is_number or not time_limit > 0:
-            raise ParameterError(f"time_limit = {time_limit!r}: expected a number of seconds > 0")
         self._began = time.perf_counter()
         self._limit = time_limit
         self._stop = stop
@@ -78,25 +75,27 @@ class SearchResult:
     penalised_objective: float | None = None
 
 
-class Heuristic(ABC):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Heuristic(Parameters, ABC):
     """A configured method; `run` is a function of the instance and the seed.
 
-    A method is a subclass with a `name`, a `soft`, and a `search`; its parameters are keywords of
-    its constructor, and the first line of its documentation is what `sdpbb heuristic --list` shows.
+    A method is a subclass with a `name`, a `soft`, and a `search`; its parameters are fields of the
+    dataclass, declared by `sdpbb.declaration.parameter`, and the first line of its documentation is
+    what `sdpbb heuristic --list` shows.
     """
 
     name: ClassVar[str]
     soft: ClassVar[Soft] = Soft.REFUSED
 
-    def __init__(self, time_limit: float = math.inf) -> None:
-        """
-        Parameters
-        ----------
-        time_limit : seconds of one run, > 0. It is looked at between pieces of work that take about
-            a tenth of a second at most; what is found by then is returned
-        """
-        RunClock(time_limit)
-        self.time_limit = time_limit
+    time_limit: float = parameter(
+        math.inf,
+        "Seconds of one run.",
+        reason="It is looked at between pieces of work that take about a tenth of a second at "
+        "most; what is found by then is returned.",
+        gt=0,
+        infinite=True,
+        unit="seconds",
+    )
 
     def run(
         self, instance: Instance, seed: int = 0, stop: Callable[[], bool] = lambda: False
@@ -214,15 +213,3 @@ def colour(contraction: Contraction, left: TimeLeft) -> NDArray[np.intp] | Infea
     seconds = left()
     limit = None if seconds == math.inf else max(0.01, seconds)
     return find_feasible(contraction, limit, lambda: left() <= 0.0)
-
-
-def check_integer(name: str, value: object, least: int) -> None:
-    """Raise ParameterError unless value is an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise ParameterError(f"{name} = {value!r}: expected an integer of at least {least}")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raise ParameterError unless value is a finite number > 0."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise ParameterError(f"{name} = {value!r}: expected a finite number > 0")

@@ -6,34 +6,25 @@ section 4.
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import (
-    BlockDistances,
-    Distance,
-    Scheme,
-    Start,
-    assignment_parameters,
-    choice,
-)
+from heuristics.alternating import AlternatingHeuristic, BlockDistances
 from heuristics.assignment import pair_graph
-from heuristics.assignment.parameters import IntegerSolver
 from heuristics.method import (
-    Heuristic,
     RunClock,
     SearchResult,
     Soft,
-    check_integer,
-    check_positive,
 )
+from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 
 
-class PCCC(Heuristic):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PCCC(AlternatingHeuristic):
     """k-means that keeps hard constraints and weighs soft ones.
 
     Over the blocks that the hard constraints force together, with sizes s_i and means x_i, an
@@ -56,54 +47,22 @@ class PCCC(Heuristic):
     name = "pccc"
     soft = Soft.WEIGHED
 
-    def __init__(
-        self,
-        *,
-        q: int | Literal["auto"] | None = None,
-        penalty: float | None = None,
-        distance: str = "squared",
-        start: str = "k-means++",
-        max_iterations: int = 1000,
-        assignment_time_limit: float = 200.0,
-        solver: IntegerSolver = "auto",
-        time_limit: float = math.inf,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        q : number of nearest clusters that a block may join, >= 1; None for all k. With hard
-            cannot-links an integer is raised to min(1 + D, k), D the largest number of hard
-            cannot-links of a block: lists of that length can always be kept to if any clustering
-            keeps the cannot-links (Lemma 1). "auto": max(2, min(1 + D, k)), the least of the paper
-            (PCCC-N2, section 5.5). With soft cannot-links only, 2 is PCCC-N2-S
-        penalty : P, > 0, in units of d. None: sum_{i, l} d(x_i, o_l) / m over the m blocks and all
-            k centres (Table 3 of the paper; the sum is over pairs, so that P is k times the average
-            distance of a block from a centre), recomputed in each iteration
-        distance : d, "squared" Euclidean, so that the sum of squares is minimised, or "euclidean"
-            as in the paper
-        start : of the centres, "k-means++" or "random": different blocks, all equally likely
-        max_iterations : assignment steps, >= 1
-        assignment_time_limit : seconds of one assignment step for integer programmes and searches
-        solver : of the integer programmes; see `heuristics.assignment.AssignmentParameters`
-        time_limit : seconds of one run
-
-        Raises
-        ------
-        ParameterError
-            Naming the parameter at fault.
-        """
-        super().__init__(time_limit)
-        if q is not None and q != "auto":
-            check_integer("q", q, 1)
-        if penalty is not None:
-            check_positive("penalty", penalty)
-        check_integer("max_iterations", max_iterations, 1)
-        self.q = q
-        self.penalty = penalty
-        self.distance = choice(Distance, "distance", distance)
-        self.start = choice(Start, "start", start)
-        self.max_iterations = max_iterations
-        self.assignment = assignment_parameters(solver, assignment_time_limit)
+    q: int | Literal["auto"] | None = parameter(
+        None,
+        "Number of nearest clusters that a block may join; None for all k. With hard cannot-links "
+        "an integer is raised to min(1 + D, k), D the largest number of hard cannot-links of a "
+        'block. "auto": max(2, min(1 + D, k)), the least of the paper (PCCC-N2, section 5.5).',
+        reason="Lists of that length can always be kept to if any clustering keeps the "
+        "cannot-links (Lemma 1). With soft cannot-links only, 2 is PCCC-N2-S.",
+        ge=1,
+    )
+    penalty: float | None = parameter(
+        None,
+        "P, in units of d. None: the sum of d over all blocks and all k centres, divided by the "
+        "number of blocks (Table 3 of the paper; the sum is over pairs, so that P is k times the "
+        "average distance of a block from a centre), anew in each iteration.",
+        gt=0,
+    )
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
@@ -111,14 +70,8 @@ class PCCC(Heuristic):
         contraction = contract(instance)
         if isinstance(contraction, Infeasibility):
             return contraction
-        scheme = Scheme(
-            self.distance,
-            self.start,
-            list_length(contraction, self.q),
-            average_distance if self.penalty is None else self._fixed_penalty,
-            self.max_iterations,
-            self.assignment,
-        )
+        penalty = average_distance if self.penalty is None else self._fixed_penalty
+        scheme = self.scheme(penalty, list_length(contraction, self.q))
         found = scheme.run(contraction, pair_graph(instance, contraction), rng, clock)
         if isinstance(found, Infeasibility):
             return found

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heuristics.assignment import AssignmentParameters, PairwiseAssignment, pair_graph
-from heuristics.assignment.parameters import IntegerSolver
+from heuristics.assignment.parameters import SOLVER_HELP, IntegerSolver
 from heuristics.kmeans import best_kmeans, unconstrained
-from heuristics.method import Heuristic, RunClock, SearchResult, check_integer, contract_and_colour
+from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
 from heuristics.time_left import OutOfTime
+from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PostProcessing(Heuristic):
     """Assignment under hard constraints that agrees most with another.
 
@@ -35,40 +38,21 @@ class PostProcessing(Heuristic):
 
     name = "post-processing"
 
-    def __init__(
-        self,
-        *,
-        membership: ArrayLike | None = None,
-        n_starts: int = 1,
-        max_iterations: int = 300,
-        solver: IntegerSolver = "auto",
-        time_limit: float = math.inf,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        membership : (n, k) finite, >= 0; None for that of plain k-means, 1 in the cluster of a
-            point and 0 in the others
-        n_starts : of k-means, from k-means++ centres, >= 1; the least sum of squares counts
-        max_iterations : of one start of k-means, >= 1
-        solver : of integer programmes: "highs", "gurobi", or "auto" for Gurobi where it is
-            installed and licensed and HiGHS elsewhere
-        time_limit : seconds, as `Heuristic` has it. If it cuts in, the clustering keeps the
-            constraints, but need not agree most
+    membership: Any = parameter(
+        None,
+        "Memberships M, an array (n, k) of finite numbers >= 0; None for that of plain k-means, 1 "
+        "in the cluster of a point and 0 in the others. In Python only.",
+        unit="an array (n, k) of numbers >= 0, or None",
+    )
+    n_starts: int = parameter(
+        1, "Starts of k-means from k-means++ centres; the least sum of squares counts.", ge=1
+    )
+    max_iterations: int = parameter(300, "Assignment steps of one start of k-means.", ge=1)
+    solver: IntegerSolver = parameter("auto", SOLVER_HELP)
 
-        Raises
-        ------
-        ParameterError
-            If a parameter is outside of its domain; by `run`, if the membership is of another shape
-            than (n, k).
-        """
-        super().__init__(time_limit)
-        check_integer("n_starts", n_starts, 1)
-        check_integer("max_iterations", max_iterations, 1)
-        self.membership = None if membership is None else _checked(membership)
-        self.n_starts = n_starts
-        self.max_iterations = max_iterations
-        self.assignment = AssignmentParameters(solver=solver)
+    def check_combination(self) -> None:
+        if self.membership is not None:
+            object.__setattr__(self, "membership", _checked(self.membership))
 
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
@@ -79,13 +63,14 @@ class PostProcessing(Heuristic):
                 f"membership: shape {self.membership.shape}; expected one row for each of n = {n} "
                 f"points and one column for each of k = {k} clusters"
             )
+        assignment = AssignmentParameters(solver=self.solver)
         contracted = contract_and_colour(instance, clock)
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, feasible = contracted
         try:
             agreement = self._agreement(instance, contraction, rng, clock)
-            assign = PairwiseAssignment(pair_graph(instance, contraction), k, self.assignment)
+            assign = PairwiseAssignment(pair_graph(instance, contraction), k, assignment)
             np.negative(agreement, out=agreement)
             found = assign(agreement, start=feasible, left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sdpbb.declaration import Declaration, own_declarations
 from sdpbb.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -91,15 +92,15 @@ def method_class(name: str) -> type[Heuristic]:
     return found
 
 
-def method_parameters(name: str) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a method, their annotations evaluated.
+def method_parameters(name: str) -> Mapping[str, Declaration]:
+    """Return the declarations of a method's parameters by name.
 
     Raises
     ------
     ParameterError
         If there is no method of that name.
     """
-    return inspect.signature(method_class(name), eval_str=True).parameters
+    return own_declarations(method_class(name))
 
 
 def method(name: str, **parameters: Any) -> Heuristic:

@@ -60,7 +60,7 @@ def parameter(
     reason : why the default and the domain are what they are
     ge, gt, le, lt : bounds of a number: >=, >, <=, <
     infinite : whether a number may be inf
-    unit : of a number, for messages ("seconds > 0"); of a text, a description of it
+    unit : of a number, for messages ("seconds > 0"); of a text or an object, a description of it
     largest : largest absolute value of an integer: larger ones do not fit where it is stored
     """
     domain = Domain(ge, gt, le, lt, infinite, unit, largest)
@@ -86,9 +86,9 @@ class Parameters:
     def __post_init__(self) -> None:
         for name, declaration in own_declarations(type(self)).items():
             object.__setattr__(self, name, declaration.checked(getattr(self, name)))
-        self.check()
+        self.check_combination()
 
-    def check(self) -> None:
+    def check_combination(self) -> None:
         """Raise a ParameterError if fields that are right by themselves do not go together."""
 
     def updated(self, values: Mapping[str, Any]) -> Self:
@@ -196,16 +196,17 @@ class Domain:
             return f"one of {', '.join(get_args(kind))}"
         if get_origin(kind) is tuple:
             return "a tuple of integers"
-        return self.unit or "a text" if kind is str else f"a {kind.__name__}"
+        return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
 
     def read(self, kind: Any, value: Any) -> tuple[Any, str]:
         """The value as the type has it, and "" or what was expected instead of it."""
         if kind is int or kind is float:
             return self._read_number(kind, value)
         if get_origin(kind) is tuple:
-            if not isinstance(value, (tuple, list)):
+            items = value.tolist() if isinstance(value, np.ndarray) else value
+            if not isinstance(items, (tuple, list)):
                 return value, self.phrase(kind)
-            read = [self._read_number(int, item) for item in value]
+            read = [self._read_number(int, item) for item in items]
             problems = [problem for _, problem in read if problem]
             return tuple(item for item, _ in read), self.phrase(kind) if problems else ""
         if kind is bool and isinstance(value, np.bool_):
@@ -213,7 +214,7 @@ class Domain:
         if get_origin(kind) is Literal:
             is_right = isinstance(value, str) and value in get_args(kind)
         else:
-            is_right = isinstance(value, kind) and not (kind is str and not value)
+            is_right = isinstance(value, _class_of(kind)) and not (kind is str and not value)
         return value, "" if is_right else self.phrase(kind)
 
     def _number_phrase(self, kind: type) -> str:
@@ -336,6 +337,8 @@ class Declaration:
             value = float(text)
         elif has_tuple and all(map(_INTEGER.fullmatch, text.split(","))):
             value = tuple(map(int, text.split(",")))
+        elif not any(map(_has_text, self.kinds)):
+            raise ParameterError(f"{self.name} = {text}: can be given in Python only")
         elif str not in self.kinds:
             expected = self.expected.replace("True or False", "true or false")
             expected = expected.replace("a tuple of integers", "integers between commas")
@@ -438,6 +441,16 @@ def _declared_values(
 
 def _is_component(parameters: Parameters, declaration: Declaration) -> bool:
     return isinstance(getattr(parameters, declaration.name), Parameters)
+
+
+def _class_of(kind: Any) -> type:
+    """The class of the values of a type: of Callable[..., Any] it is Callable, of Any object."""
+    return object if kind is Any else get_origin(kind) or kind
+
+
+def _has_text(kind: Any) -> bool:
+    """Whether values of a type can be written in an option of the command line."""
+    return kind in (int, float, bool, str) or get_origin(kind) in (Literal, tuple)
 
 
 def _short(number: float) -> str:

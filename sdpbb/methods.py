@@ -43,8 +43,7 @@ def heuristic(name: str, **parameters: Any) -> Heuristic:
     name : of a published method, as `sdpbb heuristic --list` and docs/heuristics.md have them, or
         of a class of your own (`heuristics.register`)
     parameters : of the method; those left out are as its class has them by default. In addition,
-        for "ipc-kmeans" with start="sdp" the semidefinite relaxation is supplied, and "best-of"
-        takes the name of another method as its `method`
+        for "ipc-kmeans" with start="sdp" the semidefinite relaxation is supplied
 
     Raises
     ------
@@ -55,8 +54,6 @@ def heuristic(name: str, **parameters: Any) -> Heuristic:
     if name == "ipc-kmeans" and parameters.get("start") == "sdp":
         relaxation = RootRelaxation(parameters.get("time_limit", math.inf))
         parameters = {"affinities": relaxation, **parameters}
-    if name == "best-of" and isinstance(parameters.get("method"), str):
-        parameters = {**parameters, "method": heuristic(parameters["method"])}
     return method(name, **parameters)
 
 

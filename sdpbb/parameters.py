@@ -104,7 +104,7 @@ class SolverParameters(Parameters):
         HeuristicSchedule, "Efforts of the search for upper bounds."
     )
 
-    def check(self) -> None:
+    def check_combination(self) -> None:
         if self.dask is not None and self.workers > 1:
             expected = f"no workers besides, instead of workers = {self.workers}"
             raise wrong("dask", self.dask, expected)

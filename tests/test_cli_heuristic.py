@@ -5,20 +5,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike
 
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
 from sdpbb.cli import ExitCode, main
 from sdpbb.cli.heuristic import EXITS, heuristic_exit_code
+from sdpbb.declaration import parameter
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.problem.formats import read_instance, write_points
@@ -32,34 +32,30 @@ LABELS = np.array([0, 1, 1, 1])
 PROOF = Infeasibility(InfeasibilityKind.ODD_CYCLE, (0, 1, 2))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Fake(Heuristic):
     """Comes to what it is told, and remembers what it was asked."""
 
     name = "fake"
     soft = Soft.WEIGHED
     found: ClassVar[SearchResult | Infeasibility | Exception]
-    runs: ClassVar[list[tuple[Heuristic, Instance]]]
+    runs: ClassVar[list[tuple[Heuristic, Instance, int]]]
 
-    def __init__(
-        self,
-        q: int | Literal["auto"] | None = None,
-        weight: float = 1.0,
-        loud: bool = False,
-        word: str = "some",
-        sizes: int | Sequence[int] = 1,
-        matrix: np.ndarray | None = None,
-        table: ArrayLike | None = None,
-        method: Heuristic | None = None,
-        time_limit: float = math.inf,
-    ) -> None:
-        super().__init__(time_limit)
-        if q == 0:
-            raise ParameterError("q = 0: expected an integer of at least 1")
-        self.values = (q, weight, loud, word, sizes, matrix, method)
+    q: int | Literal["auto"] | None = parameter(None, ge=1)
+    weight: float = parameter(1.0)
+    loud: bool = parameter(False)
+    word: str = parameter("some")
+    sizes: int | tuple[int, ...] = parameter(1)
+    matrix: np.ndarray | None = parameter(None)
+    table: Any = parameter(None)
+    method: Heuristic | None = parameter(None)
+
+    @property
+    def values(self):
+        return (self.q, self.weight, self.loud, self.word, self.sizes, self.matrix, self.method)
 
     def search(self, instance, rng, clock):
-        self.runs.append((self, instance))
-        self.draw = rng.integers(1000)
+        self.runs.append((self, instance, rng.integers(1000)))
         if not instance.name:  # the kernels are prepared
             return SearchResult(np.zeros(instance.n_points, np.intp), Stop.CONVERGED, 1)
         if isinstance(self.found, Exception):
@@ -247,10 +243,10 @@ def test_an_output_must_not_replace_an_input(run, fake, data, tmp_path):
 
 def test_defaults(run, fake, data):
     assert run("fake", data)[0] == 0
-    method, instance = fake.runs[-1]
+    method, instance, draw = fake.runs[-1]
     assert (instance.k, instance.has_soft_constraints) == (2, False)
     assert method.values == (None, 1.0, False, "some", 1, None, None)
-    assert (method.time_limit, method.draw) == (math.inf, np.random.default_rng(0).integers(1000))
+    assert (method.time_limit, draw) == (math.inf, np.random.default_rng(0).integers(1000))
 
 
 def test_options_reach_the_method(run, fake, data, tmp_path):
@@ -258,11 +254,11 @@ def test_options_reach_the_method(run, fake, data, tmp_path):
     options = ["-k", 3, "--constraints", tmp_path / "constraints.txt", "--time-limit", 5]
     options += ["-o", "q=auto", "--option", "weight=2", "-o", "loud=true", "-o", "word=a=b"]
     assert run("fake", data, *options, "-o", "sizes=1,2,3", "--seed", 11)[0] == 0
-    method, instance = fake.runs[-1]
+    method, instance, draw = fake.runs[-1]
     assert (instance.k, instance.must_link.tolist()) == (3, [[1, 2]])
     assert instance.soft_cannot_link.weights.tolist() == [0.5]
-    assert method.values == ("auto", 2.0, True, "a=b", [1, 2, 3], None, None)
-    assert (method.time_limit, method.draw) == (5.0, np.random.default_rng(11).integers(1000))
+    assert method.values == ("auto", 2.0, True, "a=b", (1, 2, 3), None, None)
+    assert (method.time_limit, draw) == (5.0, np.random.default_rng(11).integers(1000))
     assert run("fake", data, "-o", "q=4", "-o", "sizes=4", "-o", "weight=1e-3")[0] == 0
     assert fake.runs[-1][0].values[:5] == (4, 1e-3, False, "some", 4)
     assert run("fake", data, "-o", "q=None")[0] == 0
@@ -272,12 +268,12 @@ def test_options_reach_the_method(run, fake, data, tmp_path):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("q=many", "--option q=many: expected an integer, auto or none"),
-        ("q=1.5", "--option q=1.5: expected an integer, auto or none"),
-        ("q=1_0", "--option q=1_0: expected an integer, auto or none"),
-        ("q=", "--option q=: expected an integer, auto or none"),
-        ("q=0", "--option q=0: expected an integer of at least 1"),
-        ("weight=heavy", "--option weight=heavy: expected a number"),
+        ("q=many", "--option q=many: expected an integer >= 1 or one of auto, or none"),
+        ("q=1.5", "--option q=1.5: expected an integer >= 1 or one of auto, or none"),
+        ("q=1_0", "--option q=1_0: expected an integer >= 1 or one of auto, or none"),
+        ("q=", "--option q=: expected an integer >= 1 or one of auto, or none"),
+        ("q=0", "--option q=0: expected an integer >= 1 or one of auto, or None"),
+        ("weight=heavy", "--option weight=heavy: expected a finite number"),
         ("loud=1", "--option loud=1: expected true or false"),
         ("sizes=1,x", "--option sizes=1,x: expected an integer or integers between commas"),
         ("matrix=3", "--option matrix=3: can be given in Python only"),
@@ -287,8 +283,8 @@ def test_options_reach_the_method(run, fake, data, tmp_path):
         ("=1", "--option '=1': expected NAME=VALUE"),
         (
             "n=1",
-            "fake has no parameter 'n'; expected one of q, weight, loud, word, sizes, matrix, "
-            "table, method, time_limit",
+            "fake has no parameter 'n'; expected one of time_limit, q, weight, loud, word, sizes, "
+            "matrix, table, method",
         ),
     ],
 )
@@ -307,8 +303,8 @@ def test_an_option_is_given_once(run, fake, data):
     ("arguments", "message"),
     [
         (["--seed", "-1"], "--seed -1: expected an integer >= 0"),
-        (["--time-limit", "-1.0"], "--time-limit -1.0: expected a number of seconds > 0"),
-        (["--time-limit", "nan"], "--time-limit nan: expected a number of seconds > 0"),
+        (["--time-limit", "-1.0"], "--time-limit -1.0: expected seconds > 0"),
+        (["--time-limit", "nan"], "--time-limit nan: expected seconds > 0"),
         (["-k", "0"], "-k 0: expected 1 <= k <= n = 4, as no cluster may be empty"),
     ],
 )
@@ -447,26 +443,25 @@ def test_best_of_another_method_by_name(run, data):
     assert run("best-of", data, *options)[0] == 0
     status, _, err = run("best-of", data, "-o", "method=x")
     assert status == ExitCode.USAGE
-    expected = f"error: --option method=x: expected {', '.join(METHODS)} or none\n"
+    expected = f"error: no method 'x'; expected one of {', '.join(METHODS)}\n"
     assert err == expected
 
 
 # What follows needs a process of its own: signals, what has been imported.
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Slow(Heuristic):
     """Goes on until it is stopped."""
 
     name = "slow"
 
-    def __init__(self, no_limit: bool = False, time_limit: float = math.inf) -> None:
-        super().__init__(time_limit)
-        self._endless = no_limit
+    no_limit: bool = parameter(False)
 
     def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
-        if self._endless:
+        if self.no_limit:
             print("running", flush=True)
-        while self._endless and not clock.is_over:
+        while self.no_limit and not clock.is_over:
             pass
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         return SearchResult(np.arange(instance.n_points) % instance.k, stop, 1)

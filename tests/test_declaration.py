@@ -45,7 +45,7 @@ class Sample(Parameters):
     at: tuple[int, ...] = parameter((1, 2), "Times.")
     size: float | Literal["auto"] = parameter("auto", "A size.", gt=0)
 
-    def check(self) -> None:
+    def check_combination(self) -> None:
         if self.flag and self.share == 1:
             raise ParameterError("flag = True: expected share < 1")
 

@@ -21,16 +21,17 @@ ROWS_PER_SECOND = 20_000
 
 IntegerSolver = Literal["auto", "highs", "gurobi"]
 
+SOLVER_HELP = (
+    'Solver of integer programmes; "auto" is Gurobi where it is installed and licensed, and HiGHS '
+    "elsewhere."
+)
+
 
 @dataclass(frozen=True)
 class AssignmentParameters(Parameters):
     """Parameters of an assignment step."""
 
-    solver: IntegerSolver = parameter(
-        "auto",
-        'Solver of integer programmes; "auto" is Gurobi where it is installed and licensed, and '
-        "HiGHS elsewhere.",
-    )
+    solver: IntegerSolver = parameter("auto", SOLVER_HELP)
     table_budget: float = parameter(
         TABLE_BUDGET,
         "Entries of dynamic programming allowed to one component.",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heuristics.registry import METHODS, check_method, method_parameters, summary
+from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
 from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
@@ -155,9 +155,20 @@ def _true_labels(path: str, instance: Instance) -> NDArray[np.intp]:
 
 
 def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
-    from sdpbb.cli.method_parameters import read_parameters
-
-    return read_parameters(method, given) | options.given(time_limit=time_limit)
+    """Read the parameters of a method that are given as NAME=VALUE."""
+    known, values = method_parameters(method), dict[str, Any]()
+    for option in given:
+        name, equals, text = option.partition("=")
+        if not (name and equals):
+            raise ParameterError(f"--option {option!r}: expected NAME=VALUE")
+        check_parameters(method, name)
+        if name == "time_limit":
+            raise ParameterError(f"--option {option}: expected --time-limit instead")
+        if name in values:
+            raise ParameterError(f"--option {option}: a second {name}; expected at most one")
+        with _errors_name_option({name}):
+            values[name] = known[name].from_text(text)
+    return values | options.given(time_limit=time_limit)
 
 
 def _run(
@@ -179,7 +190,7 @@ def _run(
     with (
         running(outputs, quiet) as current,
         threadpool_limits(1),
-        _errors_name_option(parameters),
+        _errors_name_option(parameters.keys() - {"time_limit"}),
     ):
         configured = heuristic(method, **parameters)
         configured.check(instance)
@@ -218,12 +229,12 @@ def _heartbeat(tell: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _errors_name_option(parameters: Mapping[str, Any]) -> Iterator[None]:
+def _errors_name_option(parameters: Container[str]) -> Iterator[None]:
     """Make errors on a parameter errors on its option."""
     try:
         yield
     except ParameterError as error:
-        raise ParameterError(of_option(error, set(parameters) - {"time_limit"})) from None
+        raise ParameterError(of_option(error, parameters)) from None
 
 
 def _defaults(method: str) -> dict[str, Any]:

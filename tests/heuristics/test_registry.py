@@ -1,6 +1,7 @@
 import inspect
 import subprocess
 import sys
+from dataclasses import MISSING
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from heuristics.registry import (
     register,
     summary,
 )
+from scripts.documentation_hooks import on_page_markdown
 from sdpbb.errors import ParameterError
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "heuristics.md"
@@ -63,16 +65,18 @@ def test_every_parameter_has_a_default_and_a_name(name):
     parameters = method_parameters(name)
     assert "time_limit" in parameters
     for parameter in parameters.values():
-        assert parameter.default is not inspect.Parameter.empty
-        assert parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        assert parameter.default is not MISSING
+        assert parameter.help
     assert method(name, time_limit=3.0).time_limit == 3.0
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_and_parameter_is_documented(name):
     section = DOCUMENT.read_text().split(f"\n### {name}\n")[1].split("\n### ")[0]
+    assert f"\n{{{{ parameters {name} }}}}\n" in section
+    page = on_page_markdown(section)
     for parameter in method_parameters(name).keys() - {"time_limit"}:
-        assert f"`{parameter}`" in section
+        assert f"| `{parameter}` |" in page
 
 
 def test_an_unknown_method_is_told_which_there_are():

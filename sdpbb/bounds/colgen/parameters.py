@@ -98,7 +98,7 @@ class StabilisationParameters(Parameters):
     )
     least_penalty: float = parameter(1e-4, "Below it the box is taken out.", gt=0)
 
-    def check(self) -> None:
+    def check_combination(self) -> None:
         if self.alpha > self.max_alpha:
             expected = f"at most max_alpha = {self.max_alpha:g}"
             raise ParameterError(f"alpha = {self.alpha:g}: expected {expected}")

@@ -184,7 +184,7 @@ class SdpParameters(Parameters):
         3000, "A node is given up after this many iterations, at least bound_period.", ge=1
     )
 
-    def check(self) -> None:
+    def check_combination(self) -> None:
         if self.max_iterations < self.bound_period:
             expected = f"at least bound_period = {self.bound_period}"
             raise ParameterError(f"max_iterations = {self.max_iterations}: expected {expected}")
