@@ -195,7 +195,7 @@ class Domain:
         if get_origin(kind) is Literal:
             return f"one of {', '.join(get_args(kind))}"
         if get_origin(kind) is tuple:
-            return "a tuple of integers"
+            return self.unit or f"a tuple of {'integers' if _item(kind) is int else 'texts'}"
         return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
 
     def read(self, kind: Any, value: Any) -> tuple[Any, str]:
@@ -206,7 +206,7 @@ class Domain:
             items = value.tolist() if isinstance(value, np.ndarray) else value
             if not isinstance(items, (tuple, list)):
                 return value, self.phrase(kind)
-            read = [self._read_number(int, item) for item in items]
+            read = [self.read(_item(kind), item) for item in items]
             problems = [problem for _, problem in read if problem]
             return tuple(item for item, _ in read), self.phrase(kind) if problems else ""
         if kind is bool and isinstance(value, np.bool_):
@@ -317,7 +317,7 @@ class Declaration:
 
     def from_text(self, text: str) -> Any:
         """Return the value that a text stands for: numbers and words as they are, true, false,
-        none, and integers with commas between them.
+        none, integers with commas and texts with semicolons between them.
 
         Raises
         ------
@@ -327,7 +327,6 @@ class Declaration:
         words: dict[str, Any] = {word.lower(): word for word in self.choices}
         words |= {"none": None} if self.is_optional else {}
         words |= {"true": True, "false": False} if bool in self.kinds else {}
-        has_tuple = any(get_origin(kind) is tuple for kind in self.kinds)
         value: Any = text
         if text.lower() in words:
             value = words[text.lower()]
@@ -335,16 +334,17 @@ class Declaration:
             value = int(text)
         elif float in self.kinds and _NUMBER.fullmatch(text):
             value = float(text)
-        elif has_tuple and all(map(_INTEGER.fullmatch, text.split(","))):
+        elif tuple[int, ...] in self.kinds and all(map(_INTEGER.fullmatch, text.split(","))):
             value = tuple(map(int, text.split(",")))
+        elif tuple[str, ...] in self.kinds:
+            value = tuple(name.strip() for name in text.split(";"))
         elif not any(map(_has_text, self.kinds)):
             raise ParameterError(f"{self.name} = {text}: can be given in Python only")
         elif str not in self.kinds:
             expected = self.expected.replace("True or False", "true or false")
             expected = expected.replace("a tuple of integers", "integers between commas")
-            raise ParameterError(
-                f"{self.name} = {text}: expected {expected.replace('None', 'none')}"
-            )
+            shown = str if text.isprintable() else repr
+            raise wrong(self.name, text, expected.replace("None", "none"), shown)
         return self.checked(value)
 
     def _or_none(self, phrases: Iterable[str]) -> str:
@@ -408,9 +408,11 @@ def as_integer(value: object) -> int | None:
     return int(value)
 
 
-def wrong(parameter: str, value: object, expected: str) -> ParameterError:
+def wrong(
+    parameter: str, value: object, expected: str, text: Callable[[object], str] = repr
+) -> ParameterError:
     """Return the error that says in one line the value of a parameter and what was expected."""
-    shown = value_text(value)
+    shown = value_text(value, text)
     shown = " ".join((shown if len(shown) <= 60 else f"{shown[:57]}...").split())
     return ParameterError(f"{parameter} = {shown}: expected {expected}")
 
@@ -441,6 +443,11 @@ def _declared_values(
 
 def _is_component(parameters: Parameters, declaration: Declaration) -> bool:
     return isinstance(getattr(parameters, declaration.name), Parameters)
+
+
+def _item(kind: Any) -> Any:
+    """The type of the items of a tuple[item, ...]."""
+    return get_args(kind)[0]
 
 
 def _class_of(kind: Any) -> type:

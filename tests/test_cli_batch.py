@@ -87,6 +87,19 @@ def test_a_batch_from_a_manifest(folder, run):
         assert [one["name"] for one in csv.DictReader(file)] == ["plain", "pairs-cl", "pairs-odd"]
 
 
+def test_parameters_from_a_file_hold_where_nothing_else_is_said(folder, run):
+    file, out = folder / "p.toml", folder / "out"
+    (folder / "m.toml").write_text('[[instance]]\ndata = "plain.txt"\nsearch.fixing = false\n')
+    file.write_text('gap = 0.5\nbounding = "sdp"\nworkers = 2\n')
+    arguments = (folder / "m.toml", "--out", out, "--workers", 1, "--quiet", "--parameters", file)
+    assert run(*arguments, "--gap", 0.25) == (ExitCode.OPTIMAL, "", "")
+    (found,) = rows(out).values()
+    assert (found["gap_asked"], found["bounding"]) == (0.25, "sdp")
+    file.write_text("sdp.root.iterations = 0\n")
+    message = f"error: {file}: sdp.root.iterations = 0: expected an integer >= 1\n"
+    assert run(*arguments, "--resume") == (ExitCode.BAD_INPUT, "", message)
+
+
 def test_what_is_wrong_costs_its_own_row_only(folder, run):
     with open(folder / "m.toml", "a") as manifest:
         manifest.write('[[instance]]\ndata = "bad.txt"\n[[instance]]\ndata = "none.txt"\n')

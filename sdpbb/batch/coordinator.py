@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -188,7 +187,7 @@ class _Batch:
                 self.waiting.append(job)
 
     def _pool(self) -> TaskPool:
-        needs_columns = any(job.bounding != "sdp" for job in self.waiting)
+        needs_columns = any(job.parameters.bounding != "sdp" for job in self.waiting)
         executor = LocalProcesses(
             self.parameters.workers,
             partial(prepare, "hybrid" if needs_columns else "sdp"),
@@ -228,7 +227,7 @@ class _Batch:
         number = len(self.submitted)
         self.submitted[number] = job, job.key()
         certificate = self._certificate_path(job)
-        seconds = math.inf if job.time_limit is None else job.time_limit
+        seconds = job.parameters.time_limit
         pool.submit(number, evaluate, job, certificate, seconds=seconds)
 
     def _notify_start(self, number: int, attempt: int) -> None:
@@ -259,9 +258,9 @@ class _Batch:
                 "data": job.data,
                 "constraints": job.constraints,
                 "k": job.k,
-                "bounding": job.bounding,
-                "gap_asked": job.gap,
-                "seed": job.seed,
+                "bounding": job.parameters.bounding,
+                "gap_asked": job.parameters.gap,
+                "seed": job.parameters.seed,
                 **job.limits(),
                 "attempts": attempts,
                 "version": installed_version(),
@@ -290,7 +289,8 @@ class _Batch:
 
 
 def _timed_out(job: Job, grace: float) -> dict[str, Any]:
-    message = f"did not end within {grace:g} s after its time limit of {job.time_limit:g} s"
+    limit = job.parameters.time_limit
+    message = f"did not end within {grace:g} s after its time limit of {limit:g} s"
     return {"status": RowStatus.TIMED_OUT, "message": f"{message}, and was killed"}
 
 

@@ -71,10 +71,7 @@ def _solved(job: Job, certificate: str | None) -> dict[str, Any]:
             job.data,
             job.k,
             job.constraints,
-            constraints_format=job.constraints_format,
-            one_based=job.one_based,
-            index_column=job.index_column,
-            drop=job.drop,
+            **job.reading.to_dict(),
         )
     if instance.has_soft_constraints:
         raise InstanceError(
@@ -85,7 +82,7 @@ def _solved(job: Job, certificate: str | None) -> dict[str, Any]:
     problem, is_certified = [], certificate is not None
     try:
         result = solve(
-            instance, job.solver_parameters(), interrupt=worker.interrupt, certificate=certificate
+            instance, job.parameters, interrupt=worker.interrupt, certificate=certificate
         )
     except CertificateError as error:  # the run itself has ended as it should
         if error.result is None:

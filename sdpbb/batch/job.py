@@ -1,44 +1,58 @@
-"""An instance of a batch: its files, and what is asked for it."""
+"""Instance of a batch: its files, how they are read, and the parameters of its run."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import numbers
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any, get_args
+from dataclasses import dataclass
+from typing import Any, Self
 
-from sdpbb.bounds.sdp.parameters import SdpParameters, SdpSolver
+from sdpbb.declaration import (
+    Parameters,
+    declarations,
+    declared_values,
+    own_declarations,
+    parameter,
+    wrong,
+)
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import Bounding, SolverParameters
+from sdpbb.parameters import SolverParameters
 from sdpbb.problem.files.constraint_formats import check_format
 from sdpbb.problem.textfile import shown
 
 LONGEST_NAME = 200
 """Bytes of a job's name, which also names a file."""
 
-_LIMITS = ("time_limit", "node_limit", "memory_limit")
+_PATH = "a text that is not empty"
 
 
 @dataclass(frozen=True)
-class Job:
-    """One instance and what is asked for it.
+class ReadingOptions(Parameters):
+    """Options of reading the files of an instance, as `read_instance` takes them."""
 
-    Parameters
-    ----------
-    data, constraints : paths of the files, as `read_instance` takes them
-    name : what reports call it; different from those of the other jobs of its batch, and a name
-        that a file can have, as its labels are written to one
-    k : number of clusters; None for what the data file says
-    constraints_format, one_based, index_column, drop : how the files are to be read, as
-        `read_instance` takes them
-    gap, seed, bounding : as in `SolverParameters`
-    sdp_solver : as `SdpParameters.solver`
-    time_limit, node_limit, memory_limit : likewise; None for no limit
+    constraints_format: str | None = parameter(
+        None, "Format of the constraints; None for what the file looks like.", unit=_PATH
+    )
+    one_based: bool = parameter(False, "Whether the first row is number 1, not 0, in constraints.")
+    index_column: str | None = parameter(
+        None, "Column of the data that holds the names of rows.", unit=_PATH
+    )
+    drop: tuple[str, ...] = parameter(
+        (), "Columns of the data that are left out.", unit="a list of names"
+    )
+
+    def check_combination(self) -> None:
+        if self.constraints_format is not None:
+            check_format(self.constraints_format)
+
+
+@dataclass(frozen=True)
+class Job(Parameters):
+    """One instance and the parameters of its run, which takes one process.
 
     Raises
     ------
@@ -46,84 +60,118 @@ class Job:
         One line that begins with the parameter's name and " = ".
     """
 
-    data: str
-    name: str
-    k: int | None = None
-    constraints: str | None = None
-    constraints_format: str | None = None
-    one_based: bool = False
-    index_column: str | None = None
-    drop: tuple[str, ...] = ()
-    gap: float = 1e-4
-    seed: int = 0
-    bounding: Bounding = "hybrid"
-    sdp_solver: SdpSolver = "admm"
-    time_limit: float | None = None
-    node_limit: int | None = None
-    memory_limit: float | None = None
+    data: str = parameter(help="Path of the file of points.", unit=_PATH)
+    name: str = parameter(
+        help="Name in reports, different from those of the other jobs of its batch, and one that a "
+        "file can have, as its labels are written to one.",
+        unit=_PATH,
+    )
+    k: int | None = parameter(None, "Number of clusters; None for that of the data file.", ge=1)
+    constraints: str | None = parameter(None, "Path of the file of constraints.", unit=_PATH)
+    reading: ReadingOptions = parameter(ReadingOptions, "Options of reading the files.")
+    parameters: SolverParameters = parameter(
+        SolverParameters,
+        "Parameters of the run.",
+        reason="Without workers and dask: a row is repeatable.",
+    )
 
-    def __post_init__(self) -> None:
+    def check_combination(self) -> None:
         if problem := name_problem(self.name):
             raise ParameterError(f"name = {shown(self.name)}: {problem}")
-        if self.k is not None and not (_is_integer(self.k) and self.k >= 1):
-            raise ParameterError(f"k = {self.k!r}: expected an integer >= 1")
-        if self.constraints_format is not None:
-            check_format(self.constraints_format)
-        if self.sdp_solver not in (solvers := get_args(SdpSolver)):
-            expected = f"expected one of {', '.join(solvers)}"
-            raise ParameterError(f"sdp_solver = {self.sdp_solver!r}: {expected}")
-        checked = self.solver_parameters()
-        limits = {name: _finite_or_none(getattr(checked, name)) for name in _LIMITS}
-        plain = {"gap": checked.gap, "seed": checked.seed, "drop": tuple(self.drop), **limits}
-        for name, value in plain.items():
-            object.__setattr__(self, name, value)
+        for name in ("workers", "dask"):
+            value = getattr(self.parameters, name)
+            if value != getattr(SolverParameters, name):
+                raise wrong(name, value, "none, as an instance of a batch takes one process")
 
-    def solver_parameters(self) -> SolverParameters:
-        """What the engine is asked for: one process, so that a row is repeatable."""
-        limits = {name: getattr(self, name) for name in _LIMITS}
-        return SolverParameters(
-            gap=self.gap,
-            seed=self.seed,
-            bounding=self.bounding,
-            sdp=SdpParameters(solver=self.sdp_solver),
-            **{name: limit for name, limit in limits.items() if limit is not None},
-        )
+    @classmethod
+    def from_keys(
+        cls, values: Mapping[str, Any], parameters: SolverParameters | None = None
+    ) -> Self:
+        """Return the job that the keys of a manifest state.
+
+        Parameters
+        ----------
+        values : by key, see `KEYS`
+        parameters : of the run, those that no key states
+
+        Raises
+        ------
+        ParameterError
+            One line that begins with the name or the path of a parameter.
+        """
+        left = dict(values)
+        own = {name: left.pop(name) for name in _OWN if name in left}
+        reading = {
+            name: left.pop(name) for name in own_declarations(ReadingOptions) if name in left
+        }
+        asked = (parameters or SolverParameters()).updated(engine_values(left))
+        return cls(**own, reading=ReadingOptions(**reading), parameters=asked)
 
     def limits(self) -> dict[str, float | int | None]:
-        """time_limit, node_limit and memory_limit."""
-        return {name: getattr(self, name) for name in _LIMITS}
+        """Return time_limit, node_limit and memory_limit; None for no limit."""
+        limits = {name: getattr(self.parameters, name) for name in _LIMITS}
+        return {name: None if limit == math.inf else limit for name, limit in limits.items()}
 
     def key(self) -> str:
-        """What tells whether a row is of this job: a digest of its name, of the contents and the
-        names of its files, and of what is asked for it apart from limits.
+        """Digest of the job, by which its row is recognised: of its name, of the contents and the
+        names of its files, and of the parameters of its run apart from limits.
 
         The folders that the files are in do not count, so that a batch can be moved.
         """
-        values: dict[str, Any] = asdict(self)
-        for limit in _LIMITS:
-            del values[limit]
+        changed = {
+            declaration.path: value
+            for declaration, value in declared_values(self.parameters)
+            if not isinstance(value, Parameters) and value != declaration.default
+        }
+        # These have always been part of the digest; the others only where they differ from the
+        # default, so that a new parameter leaves the digests of old rows as they are.
+        always = {name: getattr(self.parameters, name) for name in ("gap", "seed", "bounding")}
+        always["sdp_solver"] = self.parameters.sdp.solver
+        for name in (*_LIMITS, "gap", "seed", "bounding", ALIASES["sdp_solver"]):
+            changed.pop(name, None)
+        values = {
+            "name": self.name,
+            "k": self.k,
+            **self.reading.to_dict(),
+            **always,
+            **changed,
+        }
         for file in ("data", "constraints"):
-            path = values[file]
+            path = getattr(self, file)
             values[file] = None if path is None else [os.path.basename(path), _digest(path)]
         text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `from_dict` takes them."""
-        return asdict(self)
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Job:
-        """The job of such values."""
-        return cls(**values)
+_OWN = ("data", "name", "k", "constraints")
+_LIMITS = ("time_limit", "node_limit", "memory_limit")
+ALIASES = {"sdp_solver": "sdp.solver"}
+"""Keys of a manifest that stand for the path of a parameter."""
+
+_ENGINE = {
+    declaration.path: declaration
+    for declaration in declarations(SolverParameters)
+    if not isinstance(declaration.default, Parameters)
+    and declaration.path not in ("workers", "dask")
+}
+KEYS = {
+    **{name: own_declarations(Job)[name] for name in _OWN},
+    **own_declarations(ReadingOptions),
+    **{name: _ENGINE[name] for name in ("gap", "seed", "bounding")},
+    **{name: _ENGINE[path] for name, path in ALIASES.items()},
+    **{name: _ENGINE[name] for name in _LIMITS},
+    **_ENGINE,
+}
+"""Keys of a manifest, the common ones first, each with the declaration of its value."""
 
 
-FIELDS = tuple(field.name for field in fields(Job))
-"""The names of a job's parameters, which are the keys of a manifest."""
+def engine_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the paths of parameters, of values by the keys of a manifest."""
+    return {ALIASES.get(key, key): value for key, value in values.items()}
 
 
 def name_problem(name: str) -> str | None:
-    """Why a name cannot be one of a job, or None."""
+    """Return why a name cannot be one of a job, or None."""
     if not name or name in (".", "..") or any(letter in name for letter in "/\\\0"):
         return "expected a name that a file can have, without / or \\"
     if len(os.fsencode(name)) > LONGEST_NAME:
@@ -132,7 +180,7 @@ def name_problem(name: str) -> str | None:
 
 
 def _digest(path: str) -> str | None:
-    """Of a file's contents; None where there is no regular file to be read."""
+    """Digest of a file's contents; None where there is no regular file to be read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
@@ -140,11 +188,3 @@ def _digest(path: str) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError):
         return None
-
-
-def _finite_or_none(limit: float | int | None) -> float | int | None:
-    return None if limit == math.inf else limit
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Manifests: which instances a batch has, and what is asked for each.
+"""Manifests: the instances of a batch, and the parameters of each.
 
 TOML, if the file's name ends in `.toml`: tables `[[instance]]`, each of one or more instances, and
 a table `[defaults]` for what they have in common.
@@ -18,30 +18,32 @@ a table `[defaults]` for what they have in common.
 CSV, if it ends in `.csv`: a heading with the same keys, and a line per table. An empty field means
 that nothing is said. Names in `drop` are separated by semicolons.
 
-Keys are the parameters of `Job`; only `data` is needed. `data` and `constraints` are paths or
-patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the manifest's folder, and there is
-an instance for each file of data, with each of its files of constraints. In `constraints`,
-`{stem}` stands for the name of the file of data without its ending, and `{parent}` for that of its
-folder; in `name`, `{constraints}` also stands for the stem of the file of constraints. Without a
-name, an instance is called `STEM-CONSTRAINTS-kK`, less what is not given, and less `STEM-` if
-`CONSTRAINTS` begins with it.
+Keys are those of `sdpbb.batch.job.KEYS`: the files, how they are read, and any parameter of
+`SolverParameters` by its path, as in `sdp.root.iterations = 300`. Only `data` is needed. `data` and
+`constraints` are paths or patterns (`*`, `?`, `[...]`, `**` for any folders), relative to the
+manifest's folder, and there is an instance for each file of data, with each of its files of
+constraints. In `constraints`, `{stem}` stands for the name of the file of data without its ending,
+and `{parent}` for that of its folder; in `name`, `{constraints}` also stands for the stem of the
+file of constraints. Without a name, an instance is called `STEM-CONSTRAINTS-kK`, less what is not
+given, and less `STEM-` if `CONSTRAINTS` begins with it.
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
+import glob
 import os
 import tomllib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any
 
-from sdpbb.batch.entry import Entry, check_values, from_text
 from sdpbb.batch.errors import BatchError
-from sdpbb.batch.expansion import expand
-from sdpbb.batch.job import FIELDS, Job
-from sdpbb.errors import InstanceError
+from sdpbb.batch.job import ALIASES, KEYS, Job, engine_values
+from sdpbb.declaration import Declaration
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem.textfile import FilePath, open_text, shown
@@ -49,15 +51,39 @@ from sdpbb.problem.textfile import FilePath, open_text, shown
 CONSTRAINTS_KEYS = ("constraints_format", "one_based")
 """Keys that are only of use where there are constraints."""
 
+LONGEST_PATH = 4096
+"""Letters; no system opens a longer one."""
 
-def read_manifest(path: FilePath, overrides: Mapping[str, Any] | None = None) -> list[Job]:
-    """The jobs that a manifest names, in its order; files that a pattern matches in theirs.
+_COMPONENTS = {key[:end] for key in KEYS for end, letter in enumerate(key) if letter == "."}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One table of a manifest, or one line, with the defaults that hold for it.
+
+    where : file and line or table, for messages
+    values : by key, each of the domain that its declaration in `KEYS` states
+    states_k : whether k is stated here, and not only for all
+    """
+
+    where: str
+    values: Mapping[str, Any]
+    states_k: bool
+
+
+def read_manifest(
+    path: FilePath,
+    overrides: Mapping[str, Any] | None = None,
+    parameters: SolverParameters | None = None,
+) -> list[Job]:
+    """Return the jobs that a manifest names, in its order; files that a pattern matches in theirs.
 
     Parameters
     ----------
     path : a file whose name ends in `.toml` or `.csv`
-    overrides : parameters of the engine that take precedence over those of the manifest: gap, seed,
-        bounding, sdp_solver and limits
+    overrides : parameters of the runs, by key, that take precedence over those of the manifest
+    parameters : of the runs, those that neither states; their workers and dask do not count, as an
+        instance takes one process
 
     Raises
     ------
@@ -69,7 +95,8 @@ def read_manifest(path: FilePath, overrides: Mapping[str, Any] | None = None) ->
         named and are not there are not, until they are read.
     """
     overrides = overrides or {}
-    SolverParameters(**{name: overrides[name] for name in overrides if name != "sdp_solver"})
+    SolverParameters().updated(engine_values(overrides))
+    base = replace(parameters or SolverParameters(), workers=1, dask=None)
     try:
         entries = _entries(path)
     except BatchError:
@@ -84,7 +111,7 @@ def read_manifest(path: FilePath, overrides: Mapping[str, Any] | None = None) ->
     jobs: list[Job] = []
     taken: dict[str, Entry] = {}
     for entry in entries:
-        for job in expand(entry, folder, overrides):
+        for job in _expand(entry, folder, engine_values(overrides), base):
             if job.name in taken:
                 raise _duplicate(job, entry, taken[job.name])
             taken[job.name] = entry
@@ -125,16 +152,23 @@ def _of_toml(path: FilePath) -> list[Entry]:
         raise BatchError(f"{name}: defaults is no table; expected [defaults]")
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise BatchError(f"{name}: instance is no list of tables; expected [[instance]]")
-    common = Entry(f"{name}: [defaults]", defaults)
-    _check_keys(common.where, list(defaults))
-    check_values(common)
+    common = _values(f"{name}: [defaults]", list(_flat(defaults)), Declaration.checked)
     entries = []
     for number, table in enumerate(tables, start=1):
-        entry = Entry(f"{name}: [[instance]] {number}", table)
-        _check_keys(entry.where, list(table))
-        check_values(entry)
-        entries.append(_complete(Entry(entry.where, _with_defaults(defaults, table)), {*table}))
+        where = f"{name}: [[instance]] {number}"
+        stated = _values(where, list(_flat(table)), Declaration.checked)
+        entries.append(_entry(where, _with_defaults(common, stated), stated))
     return entries
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of a table and of the tables of components within it, each with its path."""
+    for key, value in table.items():
+        path = prefix + key
+        if isinstance(value, dict) and path in _COMPONENTS:
+            yield from _flat(value, f"{path}.")
+        else:
+            yield path, value
 
 
 def _with_defaults(defaults: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,24 +203,134 @@ def _of_line(where: str, heading: list[str], fields: list[str]) -> Entry:
         raise BatchError(
             f"{where}: {len(fields)} fields; expected {len(heading)}, as in the heading"
         )
-    given = {key: field.strip() for key, field in zip(heading, fields, strict=True)}
-    values = {key: from_text(where, key, field) for key, field in given.items() if field}
-    entry = Entry(where, values)
-    check_values(entry)
-    return _complete(entry, {*values})
+    given = [(key, field.strip()) for key, field in zip(heading, fields, strict=True)]
+    values = _values(where, [(key, field) for key, field in given if field], _from_text)
+    return _entry(where, values, values)
 
 
-def _complete(entry: Entry, stated: set[str]) -> Entry:
-    if "data" not in entry.values:
-        raise BatchError(f"{entry.where}: no data; expected the path of a file, or a pattern")
-    return Entry(entry.where, entry.values, states_k="k" in stated)
+def _entry(where: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> Entry:
+    if "data" not in values:
+        raise BatchError(f"{where}: no data; expected the path of a file, or a pattern")
+    return Entry(where, values, states_k="k" in stated)
+
+
+def _values(
+    where: str, given: list[tuple[str, Any]], read: Callable[[Declaration, Any], Any]
+) -> dict[str, Any]:
+    """Return the values of a table or a line by the paths of their parameters, each as `read` makes
+    it from its declaration and what is given."""
+    _check_keys(where, [key for key, _ in given])
+    values = {}
+    for key, value in given:
+        declaration = KEYS[key]
+        try:
+            values[ALIASES.get(key, key)] = read(declaration, value)
+        except ParameterError as error:
+            component = key.removesuffix(declaration.name)
+            raise BatchError(f"{where}: {component}{error}") from None
+    return values
+
+
+def _from_text(declaration: Declaration, text: str) -> Any:
+    """Return the value of a field: names are taken as they are, also where they are words."""
+    return text if declaration.kinds == (str,) else declaration.from_text(text)
 
 
 def _check_keys(where: str, keys: list[str]) -> None:
-    for position, key in enumerate(keys):
-        if key not in FIELDS:
-            close = difflib.get_close_matches(key, FIELDS, n=1)
-            meant = f"did you mean {close[0]}?" if close else f"expected {', '.join(FIELDS)}"
-            raise BatchError(f"{where}: unknown key {shown(key)}; {meant}")
-        if key in keys[:position]:
+    seen = set[str]()
+    for key in keys:
+        if key not in KEYS:
+            raise BatchError(f"{where}: unknown key {shown(key)}; {_meant(key)}")
+        path = ALIASES.get(key, key)
+        if path in seen:
             raise BatchError(f"{where}: {key} twice; expected each key once")
+        seen.add(path)
+
+
+def _meant(key: str) -> str:
+    """What an unknown key may stand for, as a message ends."""
+    if close := difflib.get_close_matches(key, KEYS, n=1):
+        return f"did you mean {close[0]}?"
+    common = ", ".join(known for known in KEYS if "." not in known)
+    return f"expected {common}, or a parameter by its path, as 'sdpbb parameters' prints it"
+
+
+def _expand(
+    entry: Entry, folder: str, overrides: Mapping[str, Any], parameters: SolverParameters
+) -> Iterator[Job]:
+    """Yield a job for each file of data of an entry, with each of its files of constraints.
+
+    Parameters
+    ----------
+    entry : with a value for "data" at least
+    folder : what paths are relative to; "" for the working folder
+    overrides : values by key that take precedence
+    parameters : of the run, those that nothing else states
+
+    Raises
+    ------
+    BatchError
+        If a pattern matches no file, or a value is outside of its domain.
+    """
+    values = {**entry.values, **overrides}
+    for data in _files(entry, folder, values["data"], "data", {}):
+        for constraints in _constraints(entry, folder, values.get("constraints"), data):
+            name = _name(values.get("name"), data, constraints, entry)
+            files = {"data": data, "constraints": constraints, "name": name}
+            try:
+                yield Job.from_keys({**values, **files}, parameters)
+            except ParameterError as error:
+                raise BatchError(f"{entry.where}: {error}") from None
+
+
+def _constraints(entry: Entry, folder: str, pattern: str | None, data: str) -> list[str | None]:
+    if pattern is None:
+        return [None]
+    return list(_files(entry, folder, pattern, "constraints", _placeholders(data)))
+
+
+def _files(
+    entry: Entry, folder: str, pattern: str, key: str, placeholders: Mapping[str, str]
+) -> list[str]:
+    """Paths that begin with the folder; a path that is no pattern as it is."""
+    plain = os.path.join(folder, _filled(pattern, placeholders))
+    if "\0" in plain or len(plain) > LONGEST_PATH:
+        raise BatchError(f"{entry.where}: {key} = {shown(pattern)}; expected the name of a file")
+    if os.path.lexists(plain) or not glob.has_magic(pattern):
+        return [plain]
+    # What placeholders and the folder stand for is no pattern, whatever letters are in it.
+    escaped = {key: glob.escape(value) for key, value in placeholders.items()}
+    wanted = os.path.join(glob.escape(folder), _filled(pattern, escaped))
+    found = sorted(path for path in glob.glob(wanted, recursive=True) if not os.path.isdir(path))
+    if not found:
+        raise BatchError(
+            f"{entry.where}: {key} = {shown(pattern)}: there is no file {shown_path(plain)}; "
+            "expected a pattern that matches one, relative to the manifest's folder"
+        )
+    return found
+
+
+def _name(template: str | None, data: str, constraints: str | None, entry: Entry) -> str:
+    stem = _stem(data)
+    of_constraints = "" if constraints is None else _stem(constraints)
+    if template is not None:
+        return _filled(template, {**_placeholders(data), "constraints": of_constraints})
+    starts = of_constraints.startswith(stem)
+    parts = [of_constraints] if starts else [stem, *([of_constraints] if constraints else [])]
+    if entry.states_k:
+        parts.append(f"k{entry.values['k']}")
+    return "-".join(parts)
+
+
+def _placeholders(data: str) -> dict[str, str]:
+    return {"stem": _stem(data), "parent": PurePath(os.path.abspath(data)).parent.name}
+
+
+def _filled(template: str, placeholders: Mapping[str, str]) -> str:
+    for key, value in placeholders.items():
+        template = template.replace(f"{{{key}}}", value)
+    return template
+
+
+def _stem(path: str) -> str:
+    return PurePath(path).stem

@@ -13,6 +13,7 @@ import typer
 
 from sdpbb import __version__
 from sdpbb.cli import options
+from sdpbb.cli.engine import read_parameters
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.cli.options import Bounding, SdpSolver
 from sdpbb.cli.outputs import Outputs
@@ -42,8 +43,8 @@ Manifest = Annotated[
         show_default=False,
         help="What to solve: TOML with a table [[instance]] for each, and [defaults]; or CSV with "
         "a heading. The keys: data, constraints (paths or patterns, relative to MANIFEST), name, "
-        "k, gap, time_limit, node_limit, memory_limit, seed, bounding, sdp_solver, "
-        "constraints_format, one_based, index_column, drop.",
+        "k, constraints_format, one_based, index_column, drop, and any parameter that 'sdpbb "
+        "parameters' prints: gap, time_limit, sdp.solver.",
     ),
 ]
 Folder = Annotated[
@@ -88,6 +89,15 @@ MemoryLimit = Annotated[
         "than MIB.",
     ),
 ]
+ParametersFile = Annotated[
+    str | None,
+    typer.Option(
+        "--parameters",
+        metavar="FILE",
+        help="Parameters of every instance in TOML, as 'sdpbb parameters --toml' prints them, but "
+        "its workers and dask; MANIFEST and other options take precedence.",
+    ),
+]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the random choices.")]
 BoundingOption = Annotated[
     Bounding | None,
@@ -130,6 +140,7 @@ def batch(
     seed: Seed = None,
     bounding: BoundingOption = None,
     sdp_solver: SdpSolverOption = None,
+    parameters_file: ParametersFile = None,
     grace: Grace = 20.0,
     labels: WithLabels = True,
     certificates: WithCertificates = False,
@@ -155,7 +166,8 @@ def batch(
             certificates=certificates,
         )
         outputs = Outputs(json, None)
-        outputs.check([manifest, *(os.path.join(out, name) for name in FILES)], None)
+        files = [manifest, *options.files(parameters_file)]
+        outputs.check([*files, *(os.path.join(out, name) for name in FILES)], None)
         overrides = options.given(
             gap=gap,
             time_limit=time_limit,
@@ -165,7 +177,9 @@ def batch(
             bounding=None if bounding is None else bounding.value,
             sdp_solver=None if sdp_solver is None else sdp_solver.value,
         )
-        code = _run(read_manifest(manifest, overrides), out, parameters, outputs, quiet)
+        base = None if parameters_file is None else read_parameters(parameters_file)[0]
+        jobs = read_manifest(manifest, overrides, base)
+        code = _run(jobs, out, parameters, outputs, quiet)
     raise typer.Exit(code)
 
 

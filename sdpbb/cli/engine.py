@@ -34,10 +34,7 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
 
     parameters, stated = SolverParameters(), frozenset[str]()
     if file is not None:
-        try:
-            parameters, stated = SolverParameters.load_stated(file)
-        except ParameterError as error:
-            raise InstanceError(str(error)) from None
+        parameters, stated = read_parameters(file)
     changes = {
         PATHS.get(name, name): value.value if isinstance(value, Enum) else value
         for name, value in given(**options).items()
@@ -49,3 +46,14 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
     elif "workers" in changes and "dask" in stated:
         changes["dask"] = None
     return parameters.updated(changes)
+
+
+def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:
+    """Return the parameters in a TOML file, and the names of those that it states itself; raise
+    InstanceError if it cannot be read, or is wrong."""
+    from sdpbb.parameters import SolverParameters
+
+    try:
+        return SolverParameters.load_stated(file)
+    except ParameterError as error:
+        raise InstanceError(str(error)) from None

@@ -42,7 +42,10 @@ def run(tmp_path):
     """Run jobs that are named by what they do."""
 
     def run(*actions, resume=False, workers=1, observer=None, interrupt=None, grace=0.3, **asked):
-        jobs = [Job(str(tmp_path / f"{action}.txt"), action, **asked) for action in actions]
+        jobs = [
+            Job.from_keys({"data": str(tmp_path / f"{action}.txt"), "name": action, **asked})
+            for action in actions
+        ]
         parameters = BatchParameters(workers=workers, resume=resume, grace=grace)
         events = []
         result = run_batch(jobs, tmp_path / "out", parameters, observer or events.append, interrupt)
@@ -335,7 +338,7 @@ def test_workers_that_cannot_start_end_the_batch(run, monkeypatch, tmp_path):
 def test_names_are_different(tmp_path):
     job = Job("a.txt", "a")
     with pytest.raises(ParameterError, match=r"^name = 'a': is that of two jobs; expected another"):
-        run_batch([job, replace(job, seed=1)], tmp_path)
+        run_batch([job, replace(job, k=1)], tmp_path)
 
 
 @pytest.mark.parametrize(

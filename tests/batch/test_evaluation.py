@@ -33,7 +33,8 @@ def run(files, monkeypatch):
     def run(constraints="pairs.txt", **asked):
         steps = []
         monkeypatch.setattr(worker, "tell_step", lambda: steps.append("read"))
-        job = Job(str(files / "a.txt"), "a", constraints=str(files / constraints), **asked)
+        files_of_job = {"data": str(files / "a.txt"), "constraints": str(files / constraints)}
+        job = Job.from_keys({"name": "a", **files_of_job, **asked})
         return evaluate(job, None), steps
 
     return run

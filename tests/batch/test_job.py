@@ -1,12 +1,12 @@
-import json
-import math
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from sdpbb.batch.job import FIELDS, LONGEST_NAME, Job
+from sdpbb.batch.job import KEYS, LONGEST_NAME, Job, ReadingOptions
+from sdpbb.declaration import Parameters, declared_values
 from sdpbb.errors import ParameterError
+from sdpbb.parameters import SolverParameters
 
 
 @pytest.fixture
@@ -16,10 +16,16 @@ def job(tmp_path):
     return Job(str(tmp_path / "a.txt"), "a", constraints=str(tmp_path / "pairs.txt"))
 
 
+def stated(job, **values):
+    """The job with other values by the keys of a manifest."""
+    own = {name: getattr(job, name) for name in ("data", "name", "k", "constraints")}
+    return Job.from_keys({**own, **values})
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": ""}, "name = '': expected a name that a file can have, without / or \\"),
+        ({"name": ""}, "name = '': expected a text that is not empty"),
         ({"name": ".."}, "name = '..': expected a name that a file can have, without / or \\"),
         ({"name": "a/b"}, "name = 'a/b': expected a name that a file can have, without / or \\"),
         ({"name": "a\\b"}, "name = 'a\\\\b': expected a name that a file can have"),
@@ -33,13 +39,17 @@ def job(tmp_path):
         ({"memory_limit": -1.0}, "memory_limit = -1.0: expected MiB > 0"),
         ({"seed": -1}, "seed = -1: expected an integer >= 0"),
         ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid"),
-        ({"sdp_solver": "lp"}, "sdp_solver = 'lp': expected one of admm, clarabel, scs"),
+        ({"sdp_solver": "lp"}, "sdp.solver = 'lp': expected one of admm, clarabel, scs"),
+        ({"sdp.root.iterations": 0}, "sdp.root.iterations = 0: expected an integer >= 1"),
+        ({"sdp.rot": 0}, "sdp.rot: unknown parameter; did you mean root?"),
+        ({"workers": 2}, "workers = 2: expected none, as an instance of a batch takes one process"),
+        ({"dask": "tcp://x:1"}, "dask = 'tcp://x:1': expected none, as an instance of a batch"),
         ({"constraints_format": "x"}, "constraints_format = 'x': expected one of"),
     ],
 )
 def test_values_outside_of_their_domain_are_refused(job, changes, message):
     with pytest.raises(ParameterError) as caught:
-        replace(job, **changes)
+        stated(job, **changes)
     assert str(caught.value).startswith(message)
 
 
@@ -50,34 +60,57 @@ def test_a_long_name_is_refused(job):
 
 
 def test_the_engine_is_asked_for_what_the_job_says(job):
-    asked = replace(
-        job, gap=0.5, seed=3, bounding="colgen", time_limit=2, node_limit=4, memory_limit=500
-    ).solver_parameters()
-    assert (asked.gap, asked.seed, asked.bounding, asked.workers) == (0.5, 3, "colgen", 1)
-    assert (asked.time_limit, asked.node_limit, asked.memory_limit) == (2.0, 4, 500.0)
-    assert job.solver_parameters().time_limit == math.inf
+    limits = {"time_limit": 2, "node_limit": 4, "memory_limit": np.float64(500)}
+    asked = stated(job, gap=0.5, seed=3, bounding="colgen", **limits)
+    parameters = asked.parameters
+    assert (parameters.gap, parameters.seed, parameters.bounding) == (0.5, 3, "colgen")
+    assert (parameters.workers, parameters.sdp) == (1, SolverParameters().sdp)
+    assert asked.limits() == {"time_limit": 2.0, "node_limit": 4, "memory_limit": 500.0}
+    assert set(job.limits().values()) == {None}
 
 
-def test_a_job_survives_json(job):
-    job = replace(job, drop=("class",), time_limit=math.inf, memory_limit=np.float64(9))
-    values = json.loads(json.dumps(job.to_dict(), allow_nan=False))
-    assert Job.from_dict(values) == job
-    assert job.time_limit is None
-    assert tuple(values) == FIELDS
+def test_parameters_that_no_key_states_are_those_given(job):
+    given = SolverParameters().updated({"sdp.root.iterations": 300, "gap": 0.5})
+    values = {"data": job.data, "name": "a", "gap": 0.1, "sdp.child.iterations": 50}
+    parameters = Job.from_keys(values, given).parameters
+    assert (parameters.gap, parameters.sdp.root.iterations) == (0.1, 300)
+    assert parameters.sdp.child.iterations == 50
+
+
+def test_every_parameter_of_the_engine_is_a_key_but_those_of_processes():
+    own = {"data", "name", "k", "constraints", "sdp_solver"}
+    engine = KEYS.keys() - own - {field.name for field in fields(ReadingOptions)}
+    paths = {
+        declaration.path
+        for declaration, value in declared_values(SolverParameters())
+        if not isinstance(value, Parameters)
+    }
+    assert engine == paths - {"workers", "dask"}
+
+
+def test_the_digests_of_earlier_versions_are_kept(tmp_path):
+    (tmp_path / "a.txt").write_text("2 1 2\n0\n1\n")
+    (tmp_path / "pairs.txt").write_text("CL 0 1\n")
+    job = Job(str(tmp_path / "a.txt"), "a", constraints=str(tmp_path / "pairs.txt"))
+    assert job.key() == "dd05170fbd245fda9d4c7b1ea59bfbe7"
+    reading = {"constraints_format": "cccg", "one_based": True, "index_column": "x"}
+    engine = {"gap": 0.5, "seed": 3, "bounding": "colgen", "sdp_solver": "scs", "time_limit": 5.0}
+    asked = stated(job, k=2, drop=["y", "z"], **reading, **engine)
+    assert asked.key() == "083e9f5b7a116e70685c2b470920e3ec"
 
 
 def test_the_key_is_that_of_what_is_solved(job, tmp_path):
     key = job.key()
     assert job.key() == key
     for limits in ({"time_limit": 5.0}, {"node_limit": 5}, {"memory_limit": 500.0}):
-        assert replace(job, **limits).key() == key
+        assert stated(job, **limits).key() == key
     others = (
         *({"name": "b"}, {"k": 1}, {"constraints": None}, {"constraints_format": "pc-sos-sdp"}),
         *({"one_based": True}, {"index_column": "x"}, {"drop": ("x",)}),
         *({"gap": 1e-6}, {"seed": 1}, {"bounding": "colgen"}),
-        {"sdp_solver": "scs"},
+        *({"sdp_solver": "scs"}, {"sdp.root.iterations": 300}, {"certify": True}),
     )
-    keys = {replace(job, **other).key() for other in others}
+    keys = {stated(job, **other).key() for other in others}
     assert len(keys) == len(others)
     assert key not in keys
 

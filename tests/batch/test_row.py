@@ -1,5 +1,5 @@
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 
@@ -9,6 +9,10 @@ from sdpbb.result import SolutionStatus
 from tests.batch.rows import failed, infeasible, interrupted, limited, row
 
 JOB = Job("a.txt", "a")
+
+
+def job(**values):
+    return Job.from_keys({"data": "a.txt", "name": "a", **values})
 
 
 def test_tables_have_all_fields():
@@ -50,9 +54,9 @@ def test_answers_settle_whatever_the_limits():
 @pytest.mark.parametrize("name", ["time_limit", "node_limit", "memory_limit"])
 def test_what_was_stopped_is_settled_unless_a_limit_is_higher(name):
     stopped = limited(**{name: 5})
-    assert stopped.settles(replace(JOB, **{name: 5}))
-    assert stopped.settles(replace(JOB, **{name: 4}))
-    assert not stopped.settles(replace(JOB, **{name: 6}))
+    assert stopped.settles(job(**{name: 5}))
+    assert stopped.settles(job(**{name: 4}))
+    assert not stopped.settles(job(**{name: 6}))
     assert not stopped.settles(JOB)
     assert limited().settles(JOB)
 
