@@ -394,6 +394,6 @@ def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
 def _normalised_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Costs (m, k) as the solvers' tolerances expect them, flat: as each block is in one cluster,
     its least cost may be taken off; then a factor makes the largest 1."""
-    above = costs - costs.min(axis=1, keepdims=True)
+    above: NDArray[np.float64] = costs - costs.min(axis=1, keepdims=True)
     largest = above.max()
     return (above / largest if largest > 0 else above).reshape(-1)

@@ -15,6 +15,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from heuristics.time_left import WORK, TimeLeft, check_time, chunks, no_limit
+from sdpbb.arrays import Integers, Reals
 
 # Up to here a k-d tree over the centres is faster than all distances; beyond, it visits most of
 # them.
@@ -156,7 +157,7 @@ def _represent(
 
 
 @njit(cache=True, nogil=True)
-def _distances_to(points, centres, lists):
+def _distances_to(points: Reals, centres: Reals, lists: Integers) -> Reals:
     m, q = lists.shape
     distances = np.empty((m, q))
     for i in range(m):

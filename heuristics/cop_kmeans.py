@@ -18,6 +18,7 @@ from heuristics.method import Heuristic, RunClock, SearchResult
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
 from heuristics.time_left import OutOfTime, check_time, chunks
+from sdpbb.arrays import Integers, Reals
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
@@ -172,8 +173,16 @@ class _Passes:
 
 
 @njit(cache=True, nogil=True)
-def _assign_in_order(rows, centres, blocks, points, first, neighbours, labels):
-    """Fill the labels of these blocks, one by one; False at one without a cluster left."""
+def _assign_in_order(
+    rows: Reals,
+    centres: Reals,
+    blocks: Integers,
+    points: Integers,
+    first: Integers,
+    neighbours: Integers,
+    labels: Integers,
+) -> bool:
+    """Fill the labels of these blocks, one by one; return False if one has no cluster left."""
     k, r = centres.shape
     taken = np.full(k, -1, np.int64)  # the last step at which a neighbour was found in the cluster
     for step in range(len(blocks)):

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from heuristics.starts import cluster_sums
 from heuristics.time_left import WORK, TimeLeft, no_limit
+from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
 
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
@@ -95,7 +96,17 @@ class LocalSearch:
         any_exchanged, block = False, 0
         while block < len(labels):
             block, exchanged = _exchange_chains(
-                block, WORK, labels, self._sizes, self._rows, *self._graph, *sums, self._threshold
+                block,
+                WORK,
+                labels,
+                self._sizes,
+                self._rows,
+                *self._graph,
+                sums.n_blocks,
+                sums.weight,
+                sums.sums,
+                sums.square,
+                self._threshold,
             )
             any_exchanged |= exchanged
             if left() <= 0.0:
@@ -153,18 +164,31 @@ def _adjacency_lists(contraction: Contraction) -> _Graph:
 
 
 @njit(cache=True, nogil=True)
-def _change(a, b, w, d_a, d_b, d_d, weight, square):
-    """The change of the sum of squares, from d's_a, d's_b and ||d||^2."""
-    return (
+def _change(
+    a: int, b: int, w: float, d_a: float, d_b: float, d_d: float, weight: Reals, square: Reals
+) -> float:
+    """Return the change of the sum of squares, from d's_a, d's_b and ||d||^2."""
+    change: float = (
         square[a] / weight[a]
         + square[b] / weight[b]
         - (square[a] - 2.0 * d_a + d_d) / (weight[a] - w)
         - (square[b] + 2.0 * d_b + d_d) / (weight[b] + w)
     )
+    return change
 
 
 @njit(cache=True, nogil=True)
-def _relabel(j, target, labels, sizes, rows, count, weight, sums, square):
+def _relabel(
+    j: int,
+    target: int,
+    labels: Integers,
+    sizes: Reals,
+    rows: Reals,
+    count: Integers,
+    weight: Reals,
+    sums: Reals,
+    square: Reals,
+) -> None:
     """Move block j, and keep the sums up with it."""
     a = labels[j]
     count[a] -= 1
@@ -182,21 +206,21 @@ def _relabel(j, target, labels, sizes, rows, count, weight, sums, square):
 
 @njit(cache=True, nogil=True)
 def _exchange_chains(
-    first,
-    work,
-    labels,
-    sizes,
-    rows,
-    starts,
-    neighbours,
-    count,
-    weight,
-    sums,
-    square,
-    threshold,
-):
-    """Go on with a sweep over the blocks from the first on, until about so many steps are taken;
-    the block to go on from, and whether any chain was exchanged."""
+    first: int,
+    work: int,
+    labels: Integers,
+    sizes: Reals,
+    rows: Reals,
+    starts: Integers,
+    neighbours: Integers,
+    count: Integers,
+    weight: Reals,
+    sums: Reals,
+    square: Reals,
+    threshold: float,
+) -> tuple[int, bool]:
+    """Go on with a sweep over the blocks from the first on, until about `work` steps are taken;
+    return the block to go on from, and whether any chain was exchanged."""
     m, r = rows.shape
     k = len(count)
     stamp = np.full(m, -1, np.int64)
@@ -235,7 +259,16 @@ def _exchange_chains(
 
 
 @njit(cache=True, nogil=True)
-def _kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain):
+def _kempe_chain(
+    i: int,
+    b: int,
+    labels: Integers,
+    starts: Integers,
+    neighbours: Integers,
+    stamp: Integers,
+    stamped: int,
+    chain: Integers,
+) -> int:
     """Collect in `chain` the Kempe chain of block i with cluster b, and return its length; `stamp`
     marks the blocks met with the number `stamped`."""
     a = labels[i]
@@ -256,9 +289,22 @@ def _kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain):
 
 
 @njit(cache=True, nogil=True)
-def _exchange(chain, length, a, b, labels, sizes, rows, count, weight, sums, square, net):
-    """The change of the sum of squares if the chain is exchanged; inf if a cluster would be left
-    empty. `net` (r,) is room for d."""
+def _exchange(
+    chain: Integers,
+    length: int,
+    a: int,
+    b: int,
+    labels: Integers,
+    sizes: Reals,
+    rows: Reals,
+    count: Integers,
+    weight: Reals,
+    sums: Reals,
+    square: Reals,
+    net: Reals,
+) -> float:
+    """Return the change of the sum of squares if the chain is exchanged, inf if a cluster would be
+    left empty. `net` (r,) is room for d."""
     moved = 0
     w, d_a, d_b, d_d = 0.0, 0.0, 0.0, 0.0
     net[:] = 0.0
@@ -279,15 +325,26 @@ def _exchange(chain, length, a, b, labels, sizes, rows, count, weight, sums, squ
 
 
 @njit(cache=True, nogil=True)
-def _count_linked(labels, starts, neighbours, linked):
-    """How many neighbours of a block are in each cluster: it is a chain by itself where none is."""
+def _count_linked(
+    labels: Integers, starts: Integers, neighbours: Integers, linked: Integers
+) -> None:
+    """Count the neighbours of a block in each cluster: it is a chain by itself where none is."""
     for i in range(len(labels)):
         for position in range(starts[i], starts[i + 1]):
             linked[i, labels[neighbours[position]]] += 1
 
 
 @njit(cache=True, nogil=True)
-def _move(j, target, labels, sizes, gram, weight, square, inner):
+def _move(
+    j: int,
+    target: int,
+    labels: Integers,
+    sizes: Reals,
+    gram: Reals,
+    weight: Reals,
+    square: Reals,
+    inner: Reals,
+) -> None:
     """Move block j, and keep up inner[i, c], which is (e_i c_i)'s_c."""
     a = labels[j]
     square[a] += gram[j, j] - 2.0 * inner[j, a]
@@ -302,21 +359,21 @@ def _move(j, target, labels, sizes, gram, weight, square, inner):
 
 @njit(cache=True, nogil=True)
 def _swap_blocks(
-    first,
-    last,
-    labels,
-    sizes,
-    gram,
-    starts,
-    neighbours,
-    weight,
-    square,
-    inner,
-    linked,
-    threshold,
-):
+    first: int,
+    last: int,
+    labels: Integers,
+    sizes: Reals,
+    gram: Reals,
+    starts: Integers,
+    neighbours: Integers,
+    weight: Reals,
+    square: Reals,
+    inner: Reals,
+    linked: Integers,
+    threshold: float,
+) -> bool:
     """Make every swap that improves, of the pairs with a block from the first to before the last
-    and a later one; whether there was any."""
+    and a later one; return whether there was any."""
     m = len(labels)
     any_swapped = False
     for i in range(first, min(m, last)):

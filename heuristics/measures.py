@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Partition
-from sdpbb.problem.instance import checked_points
+from sdpbb.problem.checks import checked_points
 
 # The distances between all pairs of so many points take scikit-learn seconds.
 SILHOUETTE_SAMPLE = 20_000

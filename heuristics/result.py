@@ -162,4 +162,5 @@ def describe(
 
 
 def _differ(labels: NDArray[np.intp], pairs: NDArray[np.intp]) -> NDArray[np.bool_]:
-    return labels[pairs[:, 0]] != labels[pairs[:, 1]]
+    differ: NDArray[np.bool_] = labels[pairs[:, 0]] != labels[pairs[:, 1]]
+    return differ

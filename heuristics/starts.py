@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
+from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
 
@@ -200,7 +201,8 @@ def truncated_means(
     else:
         values, vectors = _largest_eigenpairs(symmetric, k, left)
     coordinates = vectors.T @ (root[:, None] * contraction.means)
-    return (vectors @ (values[:, None] * coordinates)) / root[:, None]
+    rows: NDArray[np.float64] = (vectors @ (values[:, None] * coordinates)) / root[:, None]
+    return rows
 
 
 def _largest_eigenpairs(
@@ -242,7 +244,15 @@ def _seed(
 
 
 @njit(cache=True, nogil=True)
-def _plus_plus(rows, weights, draws, chosen, nearest, first, last):
+def _plus_plus(
+    rows: Reals,
+    weights: Reals,
+    draws: Reals,
+    chosen: Integers,
+    nearest: Reals,
+    first: int,
+    last: int,
+) -> None:
     """Choose the rows from number `first` to before number `last`; nearest (m,) are the squared
     distances to those chosen before."""
     trials = draws.shape[1]
@@ -298,7 +308,7 @@ def _lloyd(
 
 
 @njit(cache=True, nogil=True)
-def _nearest(rows, centres, labels):
+def _nearest(rows: Reals, centres: Reals, labels: Integers) -> None:
     m, r = rows.shape
     for i in range(m):
         nearest, least = 0, np.inf
@@ -312,7 +322,7 @@ def _nearest(rows, centres, labels):
 
 
 @njit(cache=True, nogil=True)
-def _add(labels, rows, sums):
+def _add(labels: NDArray[np.integer], rows: Reals, sums: Reals) -> None:
     for i in range(len(labels)):
         for t in range(rows.shape[1]):
             sums[labels[i], t] += rows[i, t]

@@ -18,12 +18,14 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.interruption import Interrupted
-from sdpbb.parameters import Bounding, SolverParameters
+from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import check_exact
-from sdpbb.problem.frames import check_numbers, distinct_columns, is_frame, left_out_columns
+from sdpbb.problem.frames import check_numbers, distinct_columns, is_frame
+from sdpbb.problem.table import left_out_columns
 from sdpbb.report import STOPPED_BY, ProgressTable
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
@@ -189,7 +191,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         points = validate_data(self, self._features(X), dtype=np.float64, reset=False)
-        return pairwise_distances_argmin(points, self.cluster_centers_).astype(np.intp)
+        nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
+        return nearest.astype(np.intp)
 
     def _parameters(self) -> SolverParameters:
         k = self.n_clusters

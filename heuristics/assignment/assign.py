@@ -161,8 +161,9 @@ class PairwiseAssignment:
             raise ParameterError(f"start: expected ({potts.n},) clusters 0 to {self._k - 1}")
         if potts.candidates is None:
             return start.astype(np.int64)
-        same = potts.candidates == start[:, None]
-        return np.where(same.any(axis=1), same.argmax(axis=1), potts.costs.argmin(axis=1))
+        same: NDArray[np.bool_] = potts.candidates == start[:, None]
+        cheapest: NDArray[np.intp] = potts.costs.argmin(axis=1)
+        return np.where(same.any(axis=1), same.argmax(axis=1), cheapest)
 
 
 def _check_candidates(allowed: NDArray[np.int64], is_allowed: NDArray[np.bool_], k: int) -> None:

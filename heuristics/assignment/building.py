@@ -25,6 +25,7 @@ from heuristics.assignment.tally import (
     tally_of,
 )
 from heuristics.time_left import OutOfTime, TimeLeft, chunks, no_limit
+from sdpbb.arrays import Integers, Reals
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.
 MOVES_PER_BLOCK, MOVES = 200, 200_000
@@ -78,7 +79,7 @@ def _mend(tally: Tally, most: int, left: TimeLeft) -> NDArray[np.int64] | None:
 
 
 @njit(cache=True, nogil=True)
-def _sift_up(heap, at, key, place_of):
+def _sift_up(heap: Integers, at: int, key: Integers, place_of: Integers) -> None:
     i = heap[at]
     while at > 0 and key[heap[(at - 1) // 2]] > key[i]:
         heap[at] = heap[(at - 1) // 2]
@@ -89,9 +90,9 @@ def _sift_up(heap, at, key, place_of):
 
 
 @njit(cache=True, nogil=True)
-def _pop(heap, size, key, place_of):
+def _pop(heap: Integers, size: int, key: Integers, place_of: Integers) -> int:
     """Remove the first of a heap of `size`; the last takes its place."""
-    first = heap[0]
+    first: int = heap[0]
     i = heap[size - 1]
     size -= 1
     at = 0
@@ -111,19 +112,19 @@ def _pop(heap, size, key, place_of):
 
 @njit(cache=True, nogil=True)
 def _build(
-    count,
-    size,
-    heap,
-    place_of,
-    key,
-    starts,
-    neighbour,
-    weight,
-    candidates,
-    gamma,
-    broken,
-    labels,
-):
+    count: int,
+    size: int,
+    heap: Integers,
+    place_of: Integers,
+    key: Integers,
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    broken: Integers,
+    labels: Integers,
+) -> None:
     """Give labels to the next `count` blocks of the heap, which has this size."""
     n, q = gamma.shape
     for waiting in range(size, size - count, -1):
@@ -152,8 +153,17 @@ def _build(
 
 @njit(cache=True, nogil=True)
 def _tabu_over_conflicts(
-    starts, neighbour, weight, candidates, gamma, broken, labels, until, moves, count
-):
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    broken: Integers,
+    labels: Integers,
+    until: Integers,
+    moves: int,
+    count: int,
+) -> None:
     """Tabu search: of the labels of blocks in broken pairs the one that breaks fewest, then the
     cheapest; a label that was left is tabu for a while, unless nothing would stay broken."""
     n, q = gamma.shape

@@ -22,6 +22,7 @@ from heuristics.assignment.elimination import (
 from heuristics.assignment.potts import Potts, adjacency_lists
 from heuristics.assignment.programme import AssignmentProgramme
 from heuristics.time_left import TimeLeft, check_time, no_limit
+from sdpbb.arrays import Booleans, Integers
 
 # Dynamic programming over all components together may take this many times the budget of one.
 BUDGETS = 20
@@ -159,7 +160,7 @@ def _lists(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 @njit(cache=True, nogil=True)
-def _core(starts, neighbours):
+def _core(starts: Integers, neighbours: Integers) -> int:
     """Return the degeneracy of a graph, the largest c such that some subgraph has least degree c:
     every elimination has a separator of that size."""
     n = len(starts) - 1
@@ -194,8 +195,8 @@ def _core(starts, neighbours):
 
 
 @njit(cache=True, nogil=True)
-def _share(candidates, pairs):
-    """(p,) whether two blocks have a candidate in common; negative ones are none."""
+def _share(candidates: Integers, pairs: Integers) -> Booleans:
+    """Return (p,) whether the two blocks of a pair share a candidate; negative ones are none."""
     shared = np.zeros(len(pairs), np.bool_)
     q = candidates.shape[1]
     for p in range(len(pairs)):

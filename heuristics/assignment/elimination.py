@@ -23,6 +23,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sdpbb.arrays import Integers, Reals
+
 
 class Bucket(NamedTuple):
     """One step of the elimination: a block and its separator."""
@@ -156,19 +158,19 @@ def _offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
 
 @njit(cache=True, nogil=True)
 def propagate(
-    costs,
-    block,
-    separator_at,
-    separator,
-    weight,
-    match,
-    source_at,
-    source,
-    stride_at,
-    stride,
-    table_at,
-    labels,
-):
+    costs: Reals,
+    block: Integers,
+    separator_at: Integers,
+    separator: Integers,
+    weight: Reals,
+    match: Integers | None,
+    source_at: Integers,
+    source: Integers,
+    stride_at: Integers,
+    stride: Integers,
+    table_at: Integers,
+    labels: Integers,
+) -> bool:
     """Fill the tables forwards, read the labels off backwards; False if nothing is feasible.
 
     Parameters

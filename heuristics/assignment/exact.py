@@ -24,6 +24,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sdpbb.arrays import Integers, Reals
+
 # Entries of costs looked at for one component: a few milliseconds.
 WORK = 2_000_000
 # Costs that differ by less than this share of the largest are the same.
@@ -87,7 +89,7 @@ def cheapest_labels(
 
 
 @njit(cache=True, nogil=True)
-def _reduced(costs, starts, members):
+def _reduced(costs: Reals, starts: Integers, members: Integers) -> tuple[Reals, float]:
     """Return the reduced costs, and the sum of all dual values."""
     k = costs.shape[1]
     reduced = costs.copy()
@@ -137,7 +139,16 @@ def _reduced(costs, starts, members):
 
 
 @njit(cache=True, nogil=True)
-def _branch(costs, reduced, constant, starts, neighbours, best, tolerance, work):
+def _branch(
+    costs: Reals,
+    reduced: Reals,
+    constant: float,
+    starts: Integers,
+    neighbours: Integers,
+    best: Integers,
+    tolerance: float,
+    work: int,
+) -> bool:
     """Write the cheapest labels met into best; return whether the search has ended."""
     n, k = costs.shape
     upper = 0.0

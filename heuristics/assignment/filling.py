@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
 from heuristics.time_left import TimeLeft, check_time, no_limit
+from sdpbb.arrays import Integers, Reals
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -118,7 +119,7 @@ def fill_empty_clusters(
 
 
 @njit(cache=True, nogil=True)
-def _fill(labels, sizes, means, count, empty):
+def _fill(labels: Integers, sizes: Reals, means: Reals, count: Integers, empty: int) -> None:
     """Move the block of largest gain, which is e_i N_a / (N_a - e_i) || c_i - mean_a ||^2 for block
     i of cluster a, into an empty cluster."""
     m, r = means.shape

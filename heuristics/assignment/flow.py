@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sdpbb.arrays import Integers
+
 
 class Network(NamedTuple):
     """Arcs 2e and 2e + 1 are opposite to each other; those that leave node v are
@@ -47,9 +49,16 @@ def network(
 
 
 @njit(cache=True, nogil=True)
-def augment(starts, arc, head, capacity, terminal, phases):
-    """Increase the flow in as many phases as given, or until it is a maximum; the increase, and
-    whether it is a maximum. Capacity and terminal become what is left of them.
+def augment(
+    starts: Integers,
+    arc: Integers,
+    head: Integers,
+    capacity: Integers,
+    terminal: Integers,
+    phases: int,
+) -> tuple[int, bool]:
+    """Increase the flow in as many phases as given, or until it is a maximum; return the increase,
+    and whether it is a maximum. Capacity and terminal become what is left of them.
 
     Parameters
     ----------
@@ -111,9 +120,17 @@ def augment(starts, arc, head, capacity, terminal, phases):
 
 
 @njit(cache=True, nogil=True)
-def _measure(starts, arc, head, capacity, terminal, distance, queue):
-    """Steps from each node to one with capacity to the sink, -1 for no way; whether there is a way
-    from the source."""
+def _measure(
+    starts: Integers,
+    arc: Integers,
+    head: Integers,
+    capacity: Integers,
+    terminal: Integers,
+    distance: Integers,
+    queue: Integers,
+) -> bool:
+    """Write the steps from each node to one with capacity to the sink, -1 for no way; return
+    whether there is a way from the source."""
     n = len(terminal)
     last = 0
     for v in range(n):

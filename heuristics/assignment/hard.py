@@ -147,7 +147,7 @@ class Assignment:
         """
         if not np.isfinite(costs).all():
             raise ParameterError("costs: every cost must be finite")
-        labels = costs.argmin(axis=1).astype(np.int64)
+        labels: NDArray[np.int64] = costs.argmin(axis=1).astype(np.int64)
         if len(self._linked):
             labels[self._linked] = self._minimise(costs[self._linked], left)
         return labels

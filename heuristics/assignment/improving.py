@@ -16,6 +16,7 @@ from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
 from heuristics.assignment.tally import LOOKS, least_improvement, next_random, relabel, tally_of
 from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
+from sdpbb.arrays import Booleans, Integers, Reals
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
 # in all; and no more than about a second takes.
@@ -79,9 +80,9 @@ def _tabu_search(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDA
 
 
 @njit(cache=True, nogil=True)
-def _cheapest_move(i, gamma, broken, labels):
-    """The label of block i, other than its own, that breaks no hard pair and costs least, -1 for
-    none, and the change."""
+def _cheapest_move(i: int, gamma: Reals, broken: Integers, labels: Integers) -> tuple[int, float]:
+    """Return the cheapest label of block i, other than its own, that breaks no hard pair, -1 for
+    none, and the change of the cost."""
     best, least = -1, np.inf
     for a in range(gamma.shape[1]):
         if a != labels[i] and broken[i, a] == 0 and gamma[i, a] < least:
@@ -91,21 +92,21 @@ def _cheapest_move(i, gamma, broken, labels):
 
 @njit(cache=True, nogil=True)
 def _tabu_over_costs(
-    starts,
-    neighbour,
-    weight,
-    candidates,
-    gamma,
-    broken,
-    labels,
-    best,
-    until,
-    moves,
-    count,
-    since,
-    below,
-    threshold,
-):
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    broken: Integers,
+    labels: Integers,
+    best: Integers,
+    until: Integers,
+    moves: int,
+    count: int,
+    since: int,
+    below: float,
+    threshold: float,
+) -> tuple[int, float]:
     """Tabu search over the objective: `count` times the cheapest move of a block that has not been
     moved lately, unless it leads below the best so far. `below` is by how much the objective of
     labels exceeds that of `best`, and `since` how long that is ago; both are returned."""
@@ -153,20 +154,20 @@ def _tabu_over_costs(
 
 @njit(cache=True, nogil=True)
 def _descent_pass(
-    first,
-    last,
-    starts,
-    neighbour,
-    weight,
-    candidates,
-    gamma,
-    broken,
-    labels,
-    is_waiting,
-    threshold,
-):
-    """Go over the blocks from the first to before the last that wait to be looked at; whether any
-    labels were changed."""
+    first: int,
+    last: int,
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    broken: Integers,
+    labels: Integers,
+    is_waiting: Booleans,
+    threshold: float,
+) -> bool:
+    """Go over the blocks from the first to before the last that wait to be looked at; return
+    whether any labels were changed."""
     n, q = gamma.shape
     stamp = np.full(n, -1, np.int64)
     chain = np.empty(LONGEST_CHAIN, np.int64)
@@ -237,11 +238,22 @@ def _descent_pass(
 
 @njit(cache=True, nogil=True)
 def _chain(
-    i, a, starts, neighbour, weight, candidates, gamma, labels, stamp, stamped, chain, target
-):
-    """Collect the Kempe chain of block i with the cluster of its label a, with the new labels; its
-    length, 0 if it is too long or a block must not have the other cluster, and what exchanging it
-    changes."""
+    i: int,
+    a: int,
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    labels: Integers,
+    stamp: Integers,
+    stamped: int,
+    chain: Integers,
+    target: Integers,
+) -> tuple[int, float]:
+    """Collect the Kempe chain of block i with the cluster of its label a, with the new labels.
+    Returns its length, 0 if it is too long or a block must not have the other cluster, and the
+    change of the objective when it is exchanged."""
     here = cluster_of(candidates, i, labels[i])
     there = cluster_of(candidates, i, a)
     chain[0], target[0] = i, a

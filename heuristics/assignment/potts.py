@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import ParameterError
-from sdpbb.problem import Contraction, Instance
-from sdpbb.problem.instance import SoftPairs
+from sdpbb.problem import Contraction, Instance, SoftPairs
 
 
 class Neighbours(NamedTuple):
@@ -148,11 +147,11 @@ class Potts:
 
     @property
     def n(self) -> int:
-        return self.costs.shape[0]
+        return len(self.costs)
 
     @property
     def q(self) -> int:
-        return self.costs.shape[1]
+        return int(self.costs.shape[1])
 
     @cached_property
     def neighbours(self) -> Neighbours:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
 from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
+from sdpbb.arrays import Booleans, Integers, Reals
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
 DOMINANCE_SWEEPS = 20
@@ -44,9 +45,10 @@ class Reduced(NamedTuple):
     def lower(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return labels (f,) of the free blocks from labels of all: the cheapest where theirs is
         not allowed any more."""
-        same = self.original == labels[self.blocks, None]
+        same: NDArray[np.bool_] = self.original == labels[self.blocks, None]
         same &= np.isfinite(self.potts.costs)
-        return np.where(same.any(axis=1), same.argmax(axis=1), self.potts.costs.argmin(axis=1))
+        cheapest: NDArray[np.intp] = self.potts.costs.argmin(axis=1)
+        return np.where(same.any(axis=1), same.argmax(axis=1), cheapest)
 
 
 def without_dominated(potts: Potts, left: TimeLeft = no_limit) -> Potts | None:
@@ -129,11 +131,12 @@ def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDA
         return labels
     sums = np.zeros((len(used), costs.shape[1]))
     np.add.at(sums, numbers, costs)
-    return linear_sum_assignment(sums)[1][numbers]
+    renamed: NDArray[np.intp] = linear_sum_assignment(sums)[1]
+    return renamed[numbers]
 
 
 @njit(cache=True, nogil=True)
-def place(candidates, i, cluster):
+def place(candidates: Integers | None, i: int, cluster: int) -> int:
     """Return the label of block i for a cluster, -1 for none."""
     if candidates is None:
         return cluster
@@ -145,17 +148,27 @@ def place(candidates, i, cluster):
 
 
 @njit(cache=True, nogil=True)
-def cluster_of(candidates, i, label):
+def cluster_of(candidates: Integers | None, i: int, label: int) -> int:
     if candidates is None:
         return label
     else:  # noqa: RET505 - one of the branches is compiled
-        return candidates[i, label]
+        cluster: int = candidates[i, label]
+        return cluster
 
 
 @njit(cache=True, nogil=True)
-def _dominate(first, last, starts, neighbour, weight, candidates, costs, is_waiting):
-    """Go over the blocks from the first to before the last that wait; whether any label was left
-    out (its cost is inf)."""
+def _dominate(
+    first: int,
+    last: int,
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    costs: Reals,
+    is_waiting: Booleans,
+) -> bool:
+    """Go over the blocks from the first to before the last that wait; return whether any label
+    was left out (its cost is inf)."""
     n, q = costs.shape
     allowed = np.zeros(n, np.int64)
     for i in range(n):
@@ -178,7 +191,7 @@ def _dominate(first, last, starts, neighbour, weight, candidates, costs, is_wait
                 label = place(candidates, j, cluster_of(candidates, i, a))
                 if weight[position] > 0 and label >= 0 and costs[j, label] < np.inf:
                     worst[a] += weight[position]
-        b = np.argmin(worst)
+        b = int(np.argmin(worst))
         if worst[b] == np.inf:
             continue
         left_out = False
@@ -209,9 +222,16 @@ def _dominate(first, last, starts, neighbour, weight, candidates, costs, is_wait
 
 
 @njit(cache=True, nogil=True)
-def _settle(starts, neighbour, weight, costs, candidates, labels):
+def _settle(
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    costs: Reals,
+    candidates: Integers | None,
+    labels: Integers,
+) -> float:
     """Charge settled blocks to the costs of their neighbours, settle what has one label left, and
-    so on; what the settled blocks cost, inf for a contradiction."""
+    so on; return the cost of the settled blocks, inf for a contradiction."""
     n, q = costs.shape
     waiting = np.empty(n, np.int64)
     last = 0

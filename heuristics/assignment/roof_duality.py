@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from heuristics.assignment.flow import Network, augment, network
 from heuristics.assignment.potts import Potts
 from heuristics.time_left import TimeLeft, no_limit
+from sdpbb.arrays import Booleans, Integers
 
 # All finite coefficients together, after scaling to integers: flows are then exact, and what is
 # proven of the rounded coefficients is wrong by half a unit for each of them at most.
@@ -167,11 +168,19 @@ def _symmetric(n: int, graph: Network) -> NDArray[np.bool_]:
     order = np.argsort(keys)
     opposite = (graph.head ^ 1) * (2 * n) + (tail ^ 1)
     mirrored = order[np.searchsorted(keys[order], opposite)]
-    return (graph.capacity > 0) | (graph.capacity[mirrored] > 0)
+    is_open: NDArray[np.bool_] = (graph.capacity > 0) | (graph.capacity[mirrored] > 0)
+    return is_open
 
 
 @njit(cache=True, nogil=True)
-def _reach(starts, arc, head, is_open, terminal, labels):
+def _reach(
+    starts: Integers,
+    arc: Integers,
+    head: Integers,
+    is_open: Booleans,
+    terminal: Integers,
+    labels: Integers,
+) -> None:
     """Let all literals hold that capacity is left to from the source."""
     n_literals = len(terminal)
     reached = np.zeros(n_literals, np.bool_)
@@ -195,7 +204,15 @@ def _reach(starts, arc, head, is_open, terminal, labels):
 
 
 @njit(cache=True, nogil=True)
-def _close(starts, arc, head, is_open, order, preferred, labels):
+def _close(
+    starts: Integers,
+    arc: Integers,
+    head: Integers,
+    is_open: Booleans,
+    order: Integers,
+    preferred: Integers,
+    labels: Integers,
+) -> None:
     """Let closed sets of literals hold: for each block without a label all that its preferred
     label implies, if this is no contradiction, or all that the other label implies.
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
 from heuristics.time_left import TimeLeft, chunks, no_limit
+from sdpbb.arrays import Integers, Reals
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.
 LOOKS = 10_000_000
@@ -79,7 +80,7 @@ def least_improvement(potts: Potts) -> float:
 
 
 @njit(cache=True, nogil=True)
-def next_random(state):
+def next_random(state: np.uint64) -> np.uint64:
     """Return the next number, of 64 bits, of Marsaglia's xorshift generator."""
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
@@ -88,7 +89,17 @@ def next_random(state):
 
 
 @njit(cache=True, nogil=True)
-def relabel(i, label, starts, neighbour, weight, candidates, gamma, broken, labels):
+def relabel(
+    i: int,
+    label: int,
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    broken: Integers,
+    labels: Integers,
+) -> None:
     """Give block i a label, and keep the tally up with it."""
     old = -1 if labels[i] < 0 else cluster_of(candidates, i, labels[i])
     new = cluster_of(candidates, i, label)
@@ -112,6 +123,17 @@ def relabel(i, label, starts, neighbour, weight, candidates, gamma, broken, labe
 
 
 @njit(cache=True, nogil=True)
-def _label(first, last, given, starts, neighbour, weight, candidates, gamma, broken, labels):
+def _label(
+    first: int,
+    last: int,
+    given: Integers,
+    starts: Integers,
+    neighbour: Integers,
+    weight: Reals,
+    candidates: Integers | None,
+    gamma: Reals,
+    broken: Integers,
+    labels: Integers,
+) -> None:
     for i in range(first, last):
         relabel(i, given[i], starts, neighbour, weight, candidates, gamma, broken, labels)

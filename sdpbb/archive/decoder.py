@@ -52,7 +52,7 @@ class Decoder:
                     f"expected ({', '.join(expected)})"
                 )
 
-    def blank_arrays(self, n_bytes: int) -> Iterator[NDArray]:
+    def blank_arrays(self, n_bytes: int) -> Iterator[NDArray[Any]]:
         """Yield the arrays, of n_bytes altogether, for their contents to be filled in."""
         sizes = []
         for dtype, shape, order in self._described:
@@ -68,7 +68,7 @@ class Decoder:
             except ValueError:  # too many dimensions, or too long ones, to no entries
                 raise _malformed() from None
 
-    def value(self, arrays: list[NDArray]) -> Any:
+    def value(self, arrays: list[NDArray[Any]]) -> Any:
         """Return the value, with the given arrays in it."""
         self._arrays = arrays
         self._values: list[Any] = []
@@ -107,12 +107,12 @@ class Decoder:
         return made
 
     def _enum(self, name: str, member: str) -> Enum:
-        kind = _type(name, lambda cls: issubclass(cls, Enum))
+        kind: type[Enum] = _type(name, lambda cls: issubclass(cls, Enum))
         if member not in kind.__members__:
             raise ArchiveError(
                 f"holds {shown(f'{name}.{member}')}; expected {', '.join(kind.__members__)}"
             )
-        return kind.__members__[member]
+        return kind[member]
 
     def _object(self, name: str, *slots: Any) -> Any:
         values = dict(zip(self._fields[name], map(self._filled, slots), strict=True))
@@ -159,6 +159,7 @@ def _index(position: Any) -> int:
 def _scalar(dtype: str, digits: str) -> np.generic:
     if not is_plain(dtype):
         raise _malformed()
+    scalar: np.generic
     (scalar,) = np.frombuffer(bytes.fromhex(digits), dtype)
     return scalar
 

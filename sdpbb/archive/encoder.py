@@ -49,9 +49,9 @@ class Encoder:
     """
 
     def __init__(self, value: Any) -> None:
-        self.arrays: list[NDArray] = []
+        self.arrays: list[NDArray[Any]] = []
         self._fields: dict[str, list[str]] = {}
-        self._items: list[list] = []
+        self._items: list[list[Any]] = []
         # By identity: the slot of what is stored, None while its parts are. The objects are kept
         # so that the identity of none is given to another one meanwhile.
         self._slots: dict[int, list[int] | None] = {}
@@ -89,14 +89,14 @@ class Encoder:
         self._items.append(item)
         return slot
 
-    def _item(self, value: Any) -> list:
+    def _item(self, value: Any) -> list[Any]:
         kind = type(value)
         if kind is tuple or kind is list:
             return [kind.__name__, *map(self._slot, value)]
         if TYPES.get(kind.__name__) is kind:
             return self._registered(value)
         if kind is dict:
-            item: list = ["dict"]
+            item: list[Any] = ["dict"]
             for key, entry in value.items():
                 if type(key) is not str:
                     raise _unsupported(key, "a str as the key of a dict")
@@ -113,7 +113,7 @@ class Encoder:
             return ["float", struct.pack(">d", value).hex()]
         raise _unsupported(value, "plain values, arrays of numbers and registered types")
 
-    def _registered(self, value: Any) -> list:
+    def _registered(self, value: Any) -> list[Any]:
         kind = type(value)
         name = kind.__name__
         if isinstance(value, Enum):
@@ -153,12 +153,12 @@ def is_plain(dtype: Any) -> bool:
     return type(dtype) is str and dtype in _DTYPES
 
 
-def order_of(array: NDArray) -> str:
+def order_of(array: NDArray[Any]) -> str:
     """Return the order that an array is stored in."""
     return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 
-def contiguous_bytes(array: NDArray) -> memoryview:
+def contiguous_bytes(array: NDArray[Any]) -> memoryview:
     """Return the bytes of an array in its order: a view if it is contiguous, else a copy."""
     straight = array.T if order_of(array) == "F" else array
     return np.ascontiguousarray(straight).reshape(-1).view(np.uint8).data

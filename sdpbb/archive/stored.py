@@ -44,4 +44,5 @@ def fields(cls: type) -> list[str]:
 
 def has_own_state(cls: type) -> bool:
     """Return whether a class says itself what its copies are made from."""
-    return cls.__getstate__ is not object.__getstate__
+    method: object = cls.__getstate__
+    return method is not object.__getstate__

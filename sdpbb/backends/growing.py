@@ -33,7 +33,8 @@ class Basis:
 
     def basic(self) -> NDArray[np.bool_]:
         """Whether each column is basic, (p,)."""
-        return self.columns == _BASIC
+        are_basic: NDArray[np.bool_] = self.columns == _BASIC
+        return are_basic
 
     def added(self, count: int) -> Basis:
         """Return the basis with further columns, at their lower bounds."""

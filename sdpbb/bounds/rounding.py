@@ -11,6 +11,6 @@ def rounding_of(contraction: Contraction) -> float:
     """A bound on the rounding errors of inner products of block means and of the sums in total: of
     r and m terms, and inside blocks of as many terms as the block has points."""
     eps = float(np.finfo(np.float64).eps)
-    terms = 2 * contraction.means.shape[1] + 16
+    terms: int = 2 * contraction.means.shape[1] + 16
     inside = float(contraction.sizes.max()) * float(contraction.scatter.sum())
     return eps * (terms * contraction.total + inside)

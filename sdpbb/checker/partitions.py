@@ -156,7 +156,7 @@ class _PartitionSearch:
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
         least = n_open if node.missing == 1 else 1
         fits = (sizes >= least) & (sizes <= n_open - (node.missing - 1))
-        candidates = node.candidates[fits]
+        candidates: Integers = node.candidates[fits]
         holds = self._members[candidates][:, node.open].T
         counts = holds.sum(axis=1)
         budget = self._budget - node.spent

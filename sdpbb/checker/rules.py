@@ -57,7 +57,8 @@ class Limit:
     @property
     def total(self) -> int:
         """The sum over all points and pairs."""
-        return sum(self.weights.tolist()) + len(self.pairs)
+        weight: int = sum(self.weights.tolist())
+        return weight + len(self.pairs)
 
     def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
         """The limit on clusters of the blocks block_of (n,) 0..m-1 that the points are in."""

@@ -76,16 +76,17 @@ def header(method: str, instance: Instance, version: str) -> str:
 
 
 def _status(instance: Instance, result: HeuristicResult) -> str:
+    status = result.status.value
     match result.status:
         case HeuristicStatus.INFEASIBLE:
             return f"proven infeasible: {result.infeasibility}"
         case HeuristicStatus.NOT_FOUND:
-            return result.status.value
+            return status
         case HeuristicStatus.FOUND:
             if not (len(instance.must_link) or len(instance.cannot_link)):
-                return result.status.value
+                return status
             kept = "keeps" if result.keeps_hard_constraints else "does not keep"
-            return f"{result.status.value}; it {kept} the hard constraints"
+            return f"{status}; it {kept} the hard constraints"
 
 
 def _violated(instance: Instance, violations: Violations) -> str:

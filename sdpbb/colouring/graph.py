@@ -19,7 +19,8 @@ def sparse_graph(m: int, edges: NDArray[np.intp]) -> csr_array:
 
 def neighbours(graph: csr_array, vertex: int) -> NDArray[np.intp]:
     """Return the neighbours of a vertex."""
-    return graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
+    found: NDArray[np.intp] = graph.indices[graph.indptr[vertex] : graph.indptr[vertex + 1]]
+    return found
 
 
 def induced(graph: csr_array, vertices: Sequence[int] | NDArray[np.intp]) -> csr_array:

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import ParameterError
+from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.coordinates import MAX_PAIRS
 from sdpbb.problem.files.constraints import Constraints
-from sdpbb.problem.instance import SoftPairs
 
 # All pairs are listed, to draw from, up to this number.
 _LISTED = 10_000_000
@@ -175,7 +175,7 @@ def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) 
     )
 
 
-def _linked(labels: NDArray, pairs: NDArray[np.intp]) -> LinkedPairs:
+def _linked(labels: NDArray[np.intp], pairs: NDArray[np.intp]) -> LinkedPairs:
     same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
     return LinkedPairs(pairs[same], pairs[~same])
 
@@ -271,7 +271,8 @@ class _PairsOfKind(NamedTuple):
         else:
             second += np.where(second >= self.start[first], self.size[first], 0)
         i, j = self.order[first], self.order[second]
-        return np.minimum(i, j) * len(self.order) + np.maximum(i, j)
+        codes: NDArray[np.int64] = np.minimum(i, j) * len(self.order) + np.maximum(i, j)
+        return codes
 
 
 def _sorted(pairs: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import psutil
 
 # Where Linux keeps the memory of a control group, versions 2 and 1: its limit, what is used of it,
 # and how much of that are files that need not be kept.
@@ -31,11 +35,11 @@ def resident_mebibytes() -> float:
     return sum(map(_resident_bytes, [this, *this.children(recursive=True)])) / 2**20
 
 
-def _resident_bytes(process: object) -> int:
+def _resident_bytes(process: psutil.Process) -> int:
     import psutil
 
     try:
-        return process.memory_info().rss  # type: ignore[attr-defined]
+        return int(process.memory_info().rss)
     except psutil.Error:  # it has ended since it was listed
         return 0
 

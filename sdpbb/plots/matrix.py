@@ -58,7 +58,7 @@ def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) 
     return ax
 
 
-def sorted_order(Z: NDArray[np.float64], labels: NDArray) -> NDArray[np.intp]:
+def sorted_order(Z: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """A permutation (m,): clusters by their first block, and inside of each the blocks with the
     most affinity to it first."""
     _, first, number = np.unique(labels, return_index=True, return_inverse=True)
@@ -73,7 +73,7 @@ def _relative(Z: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(Z / roots / roots[:, None], 0.0, 1.0)
 
 
-def _draw_borders(labels: NDArray, ax: Axes) -> None:
+def _draw_borders(labels: NDArray[np.intp], ax: Axes) -> None:
     """A square around each run of equal labels."""
     from matplotlib.patches import Rectangle
 

@@ -1,6 +1,7 @@
 """Instances, their contractions and their files. Nothing here imports a solver."""
 
 from sdpbb.problem.budgets import Budgets
+from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import (
     AllOf,
     AnyOf,
@@ -13,7 +14,7 @@ from sdpbb.problem.cluster_constraints import (
 )
 from sdpbb.problem.contraction import Contraction, contract
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
-from sdpbb.problem.instance import Instance, SoftPairs
+from sdpbb.problem.instance import Instance
 from sdpbb.problem.origin import Origin, PairLines
 from sdpbb.problem.partition import Partition
 

@@ -88,12 +88,12 @@ def number_of_clusters(k: object, n: int) -> int:
     return int(k)
 
 
-def frozen(array: NDArray) -> NDArray:
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
     return array
 
 
-def _array(values: Any, argument: str, expected: str) -> NDArray:
+def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
     """Return values as an array of numbers, or of objects that may be numbers, or raise an
     InstanceError."""
     try:
@@ -146,7 +146,7 @@ def check_exact(values: Any, argument: str) -> None:
         )
 
 
-def _objects(values: Any) -> NDArray:
+def _objects(values: Any) -> NDArray[Any]:
     """The entries of a table as they are."""
     if is_frame(values):
         # Of pandas and polars; NumPy would ask either for numbers of one type.
@@ -225,7 +225,8 @@ def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
             and (rows == np.round(rows)).all()
         ):
             return [[int(i), int(j), weight] for i, j, weight in given.tolist()]
-        return given.tolist()
+        listed: list[list[Any]] = given.tolist()
+        return listed
     try:
         triples = [list(triple) for triple in values]
     except TypeError:
@@ -236,7 +237,7 @@ def _triples(values: Any, argument: str, expected: str) -> list[list[Any]]:
     return triples
 
 
-def _are_integers(array: NDArray) -> bool:
+def _are_integers(array: NDArray[Any]) -> bool:
     if array.dtype != object:
         return np.issubdtype(array.dtype, np.integer)
     return all(isinstance(x, numbers.Integral) and not isinstance(x, bool) for x in array.flat)

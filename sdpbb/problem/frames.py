@@ -171,8 +171,9 @@ def _values(series: Any) -> list[Any]:
     """Return a column of pandas, polars or pyarrow as a list."""
     for method in ("tolist", "to_list"):
         if hasattr(series, method):
-            return getattr(series, method)()
-    return series.to_pylist()
+            values: list[Any] = getattr(series, method)()
+            return values
+    return list(series.to_pylist())
 
 
 def _floats(

@@ -62,7 +62,8 @@ def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.intp)
     rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse.reshape(-1)]
+    renumbered: NDArray[np.intp] = rank[inverse.reshape(-1)]
+    return renumbered
 
 
 def spanning_forest(n: int, edges: NDArray[np.intp]) -> Iterator[int]:

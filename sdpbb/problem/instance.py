@@ -249,11 +249,11 @@ class Instance:
 
     @property
     def n_points(self) -> int:
-        return self.points.shape[0]
+        return len(self.points)
 
     @property
     def n_features(self) -> int:
-        return self.points.shape[1]
+        return int(self.points.shape[1])
 
     @cached_property
     def centred(self) -> NDArray[np.float64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def may_be_inexact(rounded: NDArray[np.float64]) -> bool:
     return bool(rounded.size) and bool((np.abs(rounded) >= EXACT).any())
 
 
-def inexact_entries(values: NDArray) -> Iterator[tuple[tuple[int, ...], int]]:
+def inexact_entries(values: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], int]]:
     """Yield the indices and values of such integers in an array of integers, or of objects."""
     if values.dtype.kind in "iu":
         low, high = values.min(initial=0), values.max(initial=0)

@@ -71,4 +71,5 @@ def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> b
     With most >= prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
     block would be in one of them, and their prices would add up to k most at the most.
     """
-    return sum(prices.tolist()) > k * int(most)
+    total: int = sum(prices.tolist())
+    return total > k * int(most)

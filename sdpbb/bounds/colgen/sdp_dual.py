@@ -104,7 +104,10 @@ def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
     an i that has been merged with j or h have no diagonal entry, and hold.
     """
     negative = (cuts.row == cuts.column) & (cuts.coefficient < 0.0)
-    return (cuts.rhs == 0.0) & (np.bincount(cuts.owner, negative, len(cuts)) == 0)
+    hold: NDArray[np.bool_] = (cuts.rhs == 0.0) & (
+        np.bincount(cuts.owner, negative, len(cuts)) == 0
+    )
+    return hold
 
 
 def _matrix(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:

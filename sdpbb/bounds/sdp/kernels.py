@@ -7,28 +7,31 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from sdpbb.arrays import Booleans, Integers, Reals
 
 
 @njit(cache=True)
 def polyhedral_step(
-    Y,
-    W,
-    U,
-    K,
-    rho,
-    relaxation,
-    forbidden,
-    start,
-    position,
-    coefficient,
-    entry,
-    rhs,
-    t,
-    sweeps,
-    V,
-    M,
-):
-    """Steps 2 to 4 of the method (see `admm`), in place on W, U, t; returns squared residuals.
+    Y: Reals,
+    W: Reals,
+    U: Reals,
+    K: Reals,
+    rho: float,
+    relaxation: float,
+    forbidden: Booleans,
+    start: Integers,
+    position: Integers,
+    coefficient: Reals,
+    entry: Reals,
+    rhs: Reals,
+    t: Reals,
+    sweeps: int,
+    V: Reals,
+    M: Reals,
+) -> tuple[float, float]:
+    """Take steps 2 to 4 of the method (see `admm`), in place on W, U, t; return squared residuals.
 
     G = relaxation Y + (1 - relaxation) W + U is projected onto {W >= 0, W = 0 where forbidden,
     cuts} by `sweeps` passes of dual coordinate ascent (Hildreth) over the multipliers t, starting
@@ -101,9 +104,18 @@ def polyhedral_step(
 
 
 @njit(cache=True)
-def nonnegativity_multipliers(U, forbidden, start, position, entry, t, N):
-    """N = -U - sum_c t_c B_c, the multipliers (divided by rho) of W >= 0 after `polyhedral_step`:
-    nonnegative off the cannot-links up to rounding. Symmetric, in the coordinates of Y."""
+def nonnegativity_multipliers(
+    U: Reals,
+    forbidden: Booleans,
+    start: Integers,
+    position: Integers,
+    entry: Reals,
+    t: Reals,
+    N: Reals,
+) -> None:
+    """Write N = -U - sum_c t_c B_c, the multipliers (divided by rho) of W >= 0 after
+    `polyhedral_step`: nonnegative off the cannot-links up to rounding. Symmetric, in the
+    coordinates of Y."""
     m = U.shape[0]
     for i in range(m):
         for j in range(i, m):
@@ -121,7 +133,7 @@ def nonnegativity_multipliers(U, forbidden, start, position, entry, t, N):
 
 
 @njit(cache=True)
-def _sort_descending(items, keys):
+def _sort_descending(items: Integers, keys: Reals) -> None:
     """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura). The lists are
     short, and numba's own sort alone takes longer to compile than all else here."""
     for gap in (701, 301, 132, 57, 23, 10, 4, 1):
@@ -136,9 +148,11 @@ def _sort_descending(items, keys):
 
 
 @njit(cache=True)
-def violated_triangles(Z, r, tolerance, per_pair):
-    """For every centre i and every j, the `per_pair` most violated triangle cuts (i, j, h) with h
-    after j in the order of decreasing Z_i., and the violated pair cut (returned with h = j).
+def violated_triangles(
+    Z: Reals, r: Reals, tolerance: float, per_pair: int
+) -> tuple[NDArray[np.int32], Reals]:
+    """Find, for every centre i and every j, the `per_pair` most violated triangle cuts (i, j, h)
+    with h after j in the order of decreasing Z_i., and the violated pair cut (returned with h = j).
 
     Z : (m, m) affinity; r : (m,) 1/sqrt(size). A violation counts when it is above tolerance times
     Z_ii, and is measured as the distance of Y to the cut's hyperplane. Exact up to that: a triangle
@@ -222,9 +236,9 @@ def violated_triangles(Z, r, tolerance, per_pair):
 
 
 @njit(cache=True)
-def spread(order, ijh, m, limit, at_most):
-    """The first `at_most` of the triangles in the given order such that no pair of blocks is in
-    more than `limit` of them; returns their positions."""
+def spread(order: Integers, ijh: NDArray[np.int32], m: int, limit: int, at_most: int) -> Integers:
+    """Return the positions of the first `at_most` of the triangles in the given order such that no
+    pair of blocks is in more than `limit` of them."""
     used = np.zeros((m, m), np.int16)
     chosen = np.empty(min(at_most, len(order)), np.int64)
     count = 0
@@ -246,8 +260,10 @@ def spread(order, ijh, m, limit, at_most):
 
 
 @njit(cache=True)
-def violated_stars(Z, r, tolerance, neighbours, max_leaves):
-    """Star cuts grown greedily: for each centre i and each of its `neighbours` nearest j, T starts
+def violated_stars(
+    Z: Reals, r: Reals, tolerance: float, neighbours: int, max_leaves: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
+    """Grow star cuts greedily: for each centre i and each of its `neighbours` nearest j, T starts
     as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is positive.
 
     Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
@@ -318,8 +334,8 @@ def violated_stars(Z, r, tolerance, neighbours, max_leaves):
 
 
 @njit(cache=True)
-def violated_cliques(Z, order, threshold):
-    """Cliques of `order` blocks grown greedily from every block by the least sum of Z to those
+def violated_cliques(Z: Reals, order: int, threshold: float) -> NDArray[np.int32]:
+    """Grow cliques of `order` blocks greedily from every block by the least sum of Z to those
     taken. Returns members (c, order) of those whose sum is below threshold.
     """
     m = Z.shape[0]
@@ -348,7 +364,7 @@ def violated_cliques(Z, order, threshold):
 
 
 @njit(cache=True)
-def exclude_pairs(N, sizes, budget, apart):
+def exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> int:
     """Set apart[i, j] for all pairs that the test of `fixing.pairs_apart` excludes, in passes over
     the pairs until one finds no more. N : (m, m) symmetric, >= 0 where not apart. Returns how many
     were set."""
@@ -391,9 +407,9 @@ def exclude_pairs(N, sizes, budget, apart):
 
 
 @njit(cache=True)
-def tied_groups(Z, sizes, tie, at_most):
-    """Groups of blocks that share almost all of their clusters: each block is in the group of the
-    first one that it is tied to, i and j being tied when Z_ij >= tie max(Z_ii, Z_jj).
+def tied_groups(Z: Reals, sizes: Reals, tie: float, at_most: int) -> tuple[Integers, Integers]:
+    """Find groups of blocks that share almost all of their clusters: each block is in the group of
+    the first one that it is tied to, i and j being tied when Z_ij >= tie max(Z_ii, Z_jj).
 
     Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
     of the group of every block, (m,)."""
@@ -417,9 +433,12 @@ def tied_groups(Z, sizes, tie, at_most):
 
 
 @njit(cache=True)
-def together_estimates(Z, sizes, forbidden, blocks):
-    """Lower and upper linear estimates (g, g) of x_pq, 1 if p and q share a cluster, for pairs of
-    the given blocks: the values at Z of what `pentagon_estimates` writes (see `cuts.pentagons`)."""
+def together_estimates(
+    Z: Reals, sizes: Reals, forbidden: Booleans, blocks: Integers
+) -> tuple[Reals, Reals]:
+    """Return lower and upper linear estimates (g, g) of x_pq, 1 if p and q share a cluster, for
+    pairs of the given blocks: the values at Z of what `pentagon_estimates` writes (see
+    `cuts.pentagons`)."""
     g = len(blocks)
     m = len(sizes)
     lower = np.zeros((g, g))
@@ -445,9 +464,9 @@ def together_estimates(Z, sizes, forbidden, blocks):
 
 
 @njit(cache=True)
-def violated_pentagons(lower, upper, tolerance, at_most):
-    """The `at_most` five-cycles with the largest sum of `lower` over edges less `upper` over chords
-    beyond 2 + tolerance; (c, 5) positions.
+def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: int) -> Integers:
+    """Find the `at_most` five-cycles with the largest sum of `lower` over edges less `upper` over
+    chords beyond 2 + tolerance; (c, 5) positions.
 
     Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac, and a cycle is violated
     when its five paths cost less than 1 together. From some path on, the first 1, 2, 3 paths cost
@@ -507,8 +526,10 @@ def violated_pentagons(lower, upper, tolerance, at_most):
 
 
 @njit(cache=True)
-def pentagon_estimates(Z, sizes, forbidden, cycles):
-    """The estimates that are sharpest at Z of the pentagon cuts of the rows of cycles, (c, 5).
+def pentagon_estimates(
+    Z: Reals, sizes: Reals, forbidden: Booleans, cycles: Integers
+) -> tuple[Integers, NDArray[np.int32], NDArray[np.int32]]:
+    """Find the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
     Returns start, place and block, as the checker's `Pentagons` has them."""
     m = len(sizes)
     capacity = len(cycles) * 10 * m
@@ -526,8 +547,17 @@ def pentagon_estimates(Z, sizes, forbidden, cycles):
 
 
 @njit(cache=True)
-def _edge_estimates(Z, forbidden, p, q, first, place, block, t):
-    """Write the lower estimates of x_pq from position t on; returns the next position."""
+def _edge_estimates(
+    Z: Reals,
+    forbidden: Booleans,
+    p: int,
+    q: int,
+    first: int,
+    place: NDArray[np.int32],
+    block: NDArray[np.int32],
+    t: int,
+) -> int:
+    """Write the lower estimates of x_pq from position t on; return the next position."""
     if forbidden[p, q]:
         return t
     for s in range(len(Z)):
@@ -548,8 +578,17 @@ def _edge_estimates(Z, forbidden, p, q, first, place, block, t):
 
 
 @njit(cache=True)
-def _chord_estimates(Z, forbidden, p, q, first, place, block, t):
-    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest; returns
+def _chord_estimates(
+    Z: Reals,
+    forbidden: Booleans,
+    p: int,
+    q: int,
+    first: int,
+    place: NDArray[np.int32],
+    block: NDArray[np.int32],
+    t: int,
+) -> int:
+    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest; return
     the next position."""
     if forbidden[p, q]:
         return t

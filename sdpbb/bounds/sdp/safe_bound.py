@@ -108,7 +108,7 @@ def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float
     """Return the `count` smallest eigenvalues of a symmetric matrix, by LAPACK."""
     if count == 0:
         return np.empty(0)
-    return eigh(
+    values: NDArray[np.float64] = eigh(
         A,
         eigvals_only=True,
         subset_by_index=(0, count - 1),
@@ -116,6 +116,7 @@ def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float
         check_finite=False,
         overwrite_a=True,
     )
+    return values
 
 
 def _restricted(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 from sdpbb.archive.stored import stored
+from sdpbb.arrays import Reals
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
 
 
@@ -87,7 +88,7 @@ class SpectralProjector:
         np.matmul(scaled, scaled.T, out=out)
         out += self.u[:, None] * self.u
 
-    def _exactly(self, M):
+    def _exactly(self, M: Reals) -> tuple[Reals, Reals]:
         self.n_exact += 1
         m, u = len(self.u), self.u
         Mu = M @ u
@@ -117,7 +118,7 @@ class SpectralProjector:
             values, vectors, simplex_threshold(values, self.trace, self.parameters.cap)
         )
 
-    def _keep(self, values, vectors, tau):
+    def _keep(self, values: Reals, vectors: Reals, tau: float) -> tuple[Reals, Reals]:
         rank = int((values > tau).sum())
         self.state.rank = rank
         carried = min(self._carried(), len(values))
@@ -128,7 +129,7 @@ class SpectralProjector:
     def _carried(self) -> int:
         return self.state.rank + max(self.parameters.buffer, self.state.rank // 4)
 
-    def _iterate(self, M, tolerance):
+    def _iterate(self, M: Reals, tolerance: float) -> tuple[Reals, Reals] | None:
         """Filtered subspace iteration, or None where it does not apply or is not accurate."""
         m = len(self.u)
         X = self.state.basis
@@ -155,13 +156,13 @@ class SpectralProjector:
                 return self._keep(values, X, tau)
         return None
 
-    def _times(self, M, X):
+    def _times(self, M: Reals, X: Reals) -> Reals:
         """P M P X for X orthogonal to u."""
         MX = M @ X
         MX -= self.u[:, None] * (self.u @ MX)
         return MX
 
-    def _filter(self, M, X):
+    def _filter(self, M: Reals, X: Reals) -> Reals:
         """T_degree((P M P - centre) / half) X, up to scale: grows above [lower, upper] only."""
         centre = 0.5 * (self.state.upper + self.state.lower)
         half = 0.5 * (self.state.upper - self.state.lower)
@@ -177,11 +178,12 @@ class SpectralProjector:
             before, X = X, after
         return X
 
-    def _orthonormal(self, X):
+    def _orthonormal(self, X: Reals) -> Reals | None:
         """Cholesky QR after scaling the columns, which start out almost orthogonal."""
         X = X / np.sqrt((X * X).sum(axis=0))
         try:
             factor = cholesky(X.T @ X, lower=False, check_finite=False)
         except np.linalg.LinAlgError:
             return None
-        return solve_triangular(factor, X.T, trans="T", lower=False, check_finite=False).T
+        solved: Reals = solve_triangular(factor, X.T, trans="T", lower=False, check_finite=False)
+        return solved.T

@@ -40,7 +40,7 @@ class Cliques(CutFamily):
 
     @property
     def n_products(self) -> int:
-        return len(self.blocks) * self.blocks.shape[1] ** 2
+        return len(self.blocks) * int(self.blocks.shape[1]) ** 2
 
     def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
         sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)

@@ -110,7 +110,8 @@ class Pentagons(CutFamily):
         sums.add(i, j, np.where(i == j, weights, 0.5 * weights))
 
     def right_hand_sides(self, t: Floats, sizes: Floats, k: int) -> list[float]:
-        return (-2.0 * t).tolist()
+        values: list[float] = (-2.0 * t).tolist()
+        return values
 
 
 def pentagon_terms(

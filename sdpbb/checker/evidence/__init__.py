@@ -12,6 +12,16 @@ from .lagrangian import Lagrangian
 from .scatter import Scatter
 from .semidefinite import Semidefinite
 
+__all__ = [
+    "KINDS",
+    "Enumerated",
+    "Evidence",
+    "Lagrangian",
+    "Scatter",
+    "Semidefinite",
+    "Source",
+]
+
 KINDS: tuple[type[Evidence], ...] = (Semidefinite, Lagrangian, Enumerated, Scatter)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +108,7 @@ def _of_array(path: FilePath) -> list[Hashable]:
     return list(array.tolist())
 
 
-def _is_text(array: NDArray) -> bool:
+def _is_text(array: NDArray[Any]) -> bool:
     """Whether an array, if it is one of words, holds characters that exist."""
     if array.dtype.kind != "U" or not array.size or not array.dtype.itemsize:
         return True

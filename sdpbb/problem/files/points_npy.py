@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from tokenize import TokenError
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def read(path: FilePath, index_column: str | None, drop: Sequence[str]) -> Point
         return PointTable(checked_points(array))
 
 
-def read_array(path: FilePath) -> NDArray:
+def read_array(path: FilePath) -> NDArray[Any]:
     """Return the array of a file, of whatever shape and type; nothing in the file is run.
 
     Raises

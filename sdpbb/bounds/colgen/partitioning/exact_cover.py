@@ -11,6 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.arrays import Booleans, Integers, Reals
+
 
 def as_words(sets: csr_array) -> NDArray[np.uint64]:
     """(t, ceil(m / 64)) a bit for each block that a row of sets (t, m) holds: block i is bit i % 64
@@ -21,9 +23,16 @@ def as_words(sets: csr_array) -> NDArray[np.uint64]:
 
 
 @njit(cache=True)
-def reduced_costs(start, block, costs, prices, triples, penalties):
-    """(t,) costs_t - the prices of the blocks of t + the penalties of the triples, (c, 3), of which
-    t holds at least two blocks."""
+def reduced_costs(
+    start: Integers,
+    block: Integers,
+    costs: Integers,
+    prices: Integers,
+    triples: Integers,
+    penalties: Integers,
+) -> Integers:
+    """Return (t,) costs_t - the prices of the blocks of t + the penalties of the triples, (c, 3),
+    of which t holds at least two blocks."""
     count = len(costs)
     reduced = np.empty(count, np.int64)
     inside = np.zeros(len(prices), np.bool_)
@@ -64,9 +73,11 @@ def violated_triples(
 
 
 @njit(cache=True)
-def _triples_above(start, block, x, m, limit):
-    """The triples, (c, 3), and the sums, (c,), that are above the limit: W_ij + W_ih + W_jh -
-    2 T_ijh, for W_ij and T_ijh the x of the columns that hold all of these blocks."""
+def _triples_above(
+    start: Integers, block: Integers, x: Reals, m: int, limit: float
+) -> tuple[Integers, Reals]:
+    """Return the triples, (c, 3), whose sums W_ij + W_ih + W_jh - 2 T_ijh are above the limit, and
+    these sums, (c,), for W_ij and T_ijh the x of the columns that hold all of these blocks."""
     W = np.zeros((m, m))
     holds = np.zeros((m, len(x)), np.bool_)
     for t in range(len(x)):
@@ -98,9 +109,21 @@ def _triples_above(start, block, x, m, limit):
 
 
 @njit(cache=True)
-def cheapest_cover(start, block, words, gains, costs, m, k, budget, target, shift, effort):
-    """The k columns that hold each of the m blocks exactly once, with costs that add up to less
-    than target, the least possible, and gains that add up to less than the budget.
+def cheapest_cover(
+    start: Integers,
+    block: Integers,
+    words: NDArray[np.uint64],
+    gains: Integers,
+    costs: Integers,
+    m: int,
+    k: int,
+    budget: int,
+    target: int,
+    shift: int,
+    effort: int,
+) -> tuple[Integers, int, int, bool]:
+    """Search for the cheapest k columns that hold each of the m blocks exactly once, whose costs
+    add up to less than the target and gains to less than the budget.
 
     Depth first: a node branches on the uncovered block with the fewest columns that fit, in the
     order given. It is left when what is spent and a lower bound on the gains of what is missing,
@@ -209,7 +232,18 @@ def cheapest_cover(start, block, words, gains, costs, m, k, budget, target, shif
 
 
 @njit(cache=True)
-def _reduced_candidates(stack, first, last, start, block, gains, covered, budget, slack, holders):
+def _reduced_candidates(
+    stack: Integers,
+    first: int,
+    last: int,
+    start: Integers,
+    block: Integers,
+    gains: Integers,
+    covered: Booleans,
+    budget: int,
+    slack: Integers,
+    holders: Integers,
+) -> tuple[int, int]:
     """Leave those of the candidates stack[first:last] in place that the dual ascent does not
     exclude. Returns their new end and the uncovered block with the fewest; -1 if a block has none
     or nothing below the budget is left."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from sdpbb.bounds.colgen.pricing.search_values import inner
+from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.bounds.colgen.pricing.search_values import Data, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import fits, load
 
 # Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
@@ -13,8 +14,9 @@ ROUNDS = 30
 
 
 @inner
-def _fits_instead(data, chosen, used, j):
-    """Whether block j fits the budgets in the place of the chosen blocks that it excludes."""
+def _fits_instead(data: Data, chosen: Booleans, used: Reals, j: int) -> bool:
+    """Return whether block j fits the budgets in the place of the chosen blocks that it
+    excludes."""
     if len(data.limits) == 0:
         return True
     kept, left = chosen.copy(), used.copy()
@@ -28,7 +30,7 @@ def _fits_instead(data, chosen, used, j):
 
 
 @inner
-def _add(data, chosen, used, moment, j, sign):
+def _add(data: Data, chosen: Booleans, used: Reals, moment: Reals, j: int, sign: float) -> None:
     """Add block j (sign 1) or take it out (sign -1)."""
     chosen[j] = False
     for b in range(len(data.limits)):
@@ -39,8 +41,18 @@ def _add(data, chosen, used, moment, j, sign):
 
 
 @inner
-def _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked):
-    """The blocks whose prices are worth their way to a place, greedily; their number of points."""
+def _chosen_around(
+    data: Data,
+    profits: Reals,
+    mean: Reals,
+    chosen: Booleans,
+    used: Reals,
+    moment: Reals,
+    gain: Reals,
+    blocked: Booleans,
+) -> float:
+    """Choose greedily the blocks whose prices are worth their way to a place; return their number
+    of points."""
     m = len(profits)
     chosen[:] = False
     used[:] = 0.0
@@ -69,7 +81,16 @@ def _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked):
 
 
 @inner
-def _moved(data, profits, weights, chosen, used, moment, size, total):
+def _moved(
+    data: Data,
+    profits: Reals,
+    weights: Reals,
+    chosen: Booleans,
+    used: Reals,
+    moment: Reals,
+    size: float,
+    total: float,
+) -> tuple[float, float, bool]:
     """Make the best exchange: a block in or out, one in for those it excludes.
 
     weights : e_j ||c_j||^2 - a_j, so that f(X) = sum of weights - ||moment||^2 / size. Returns the
@@ -126,8 +147,8 @@ def _moved(data, profits, weights, chosen, used, moment, size, total):
 
 
 @nb.njit(cache=True)
-def climb(data, profits, seeds, found, values):
-    """A local minimum of f from each seed: the blocks around a place, the place at their mean,
+def climb(data: Data, profits: Reals, seeds: Integers, found: Booleans, values: Reals) -> None:
+    """Find a local minimum of f from each seed: the blocks around a place, the place at their mean,
     until that stands still; then single exchanges.
 
     Parameters

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.colgen.pricing.search_values import inner
+from sdpbb.arrays import Reals
+from sdpbb.bounds.colgen.pricing.search_values import Data, Scratch, Stack, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import all_fit
 
 # Intervals that the distance of the means is cut into, and how often they are narrowed.
@@ -12,8 +13,8 @@ INTERVALS, NARROWINGS, WORTHWHILE = 12, 3, 0.7
 
 
 @inner
-def box_square(point, low, high):
-    """The squared distance of a point from a box."""
+def box_square(point: Reals, low: Reals, high: Reals) -> float:
+    """Return the squared distance of a point from a box."""
     square = 0.0
     for c in range(len(point)):
         if point[c] < low[c]:
@@ -24,8 +25,8 @@ def box_square(point, low, high):
 
 
 @inner
-def corner_square(point, low, high):
-    """The squared distance of a point from the farthest corner of a box."""
+def corner_square(point: Reals, low: Reals, high: Reals) -> float:
+    """Return the squared distance of a point from the farthest corner of a box."""
     square = 0.0
     for c in range(len(point)):
         square += max(point[c] - low[c], high[c] - point[c]) ** 2
@@ -33,7 +34,9 @@ def corner_square(point, low, high):
 
 
 @inner
-def measure(data, stack, d, profits, scratch):
+def measure(
+    data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch
+) -> tuple[float, float]:
     """Fill distance and near. Returns what the candidates can add at most, as a positive number,
     and the distance of the mean from the box."""
     size, n = stack.size[d], stack.n_candidates[d]
@@ -65,8 +68,9 @@ def measure(data, stack, d, profits, scratch):
 
 
 @inner
-def _gains(data, stack, d, profits, scratch, r):
-    """Fill gain for means within r of that of chosen; their sum, one block of a clique at most."""
+def _gains(data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float) -> float:
+    """Fill gain for means within r of that of chosen; return the sum, at most one block of a
+    clique."""
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     total, best, clique = 0.0, 0.0, -1
     for x in range(n):
@@ -86,8 +90,17 @@ def _gains(data, stack, d, profits, scratch, r):
 
 
 @inner
-def narrowed(data, stack, d, profits, scratch, upper, least, most):
-    """The part of the radii [least, most] where the bound is below upper; empty if it is nowhere.
+def narrowed(
+    data: Data,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    least: float,
+    most: float,
+) -> tuple[float, float]:
+    """Return the part of the radii [least, most] where the bound is below upper, empty if nowhere.
 
     With r = || y(X) - y(chosen) ||, f(X) >= f(chosen) + E(chosen) r^2 + the sum of the negative
     e_j max(0, distance_j - r)^2 - a_j over candidates.
@@ -113,8 +126,17 @@ def narrowed(data, stack, d, profits, scratch, upper, least, most):
 
 
 @inner
-def in_and_out(data, stack, d, profits, scratch, upper, least, most):
-    """Fill inside and outside; returns the bound of the node."""
+def in_and_out(
+    data: Data,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    least: float,
+    most: float,
+) -> float:
+    """Fill inside and outside; return the bound of the node."""
     n, value = stack.n_candidates[d], stack.scatter[d] - stack.profit[d]
     for x in range(n):
         scratch.inside[x] = scratch.outside[x] = np.inf
@@ -147,8 +169,8 @@ def in_and_out(data, stack, d, profits, scratch, upper, least, most):
 
 
 @inner
-def _rivals(data, stack, d, profits, scratch, r):
-    """Fill rivals: per candidate with cannot-links, what these candidates can add together."""
+def _rivals(data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float) -> None:
+    """Fill rivals: for each candidate, what those cannot-linked to it can add together."""
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     for x in range(n):
         scratch.place[stack.candidates[d, x]] = x
@@ -174,7 +196,16 @@ def _rivals(data, stack, d, profits, scratch, r):
 
 
 @inner
-def reduced(data, stack, d, profits, scratch, upper, most, optimal_only):
+def reduced(
+    data: Data,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    most: float,
+    optimal_only: bool,
+) -> tuple[bool, bool, int]:
     """Drop candidates that no set of interest holds, and find one that all of them hold.
 
     With optimal_only the sets of interest are those of least value: of these, no block can be left

@@ -168,8 +168,8 @@ class PricingProblem:
             return 0.0  # weights that are whole numbers are summed exactly
         total = float(np.abs(prices).sum() + self.scatter.sum())
         points = float(self.data.sizes.sum())
-        sums = (16 * m + 64 * p + 64) * total
-        coordinates = 16 * p * self.reach * float(np.sqrt(points * total))
+        sums: float = (16 * m + 64 * p + 64) * total
+        coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
         return _EPS * (sums + coordinates) + self.rounding
 
     def members(self, found: NDArray[np.bool_]) -> Members:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.place_kernels import in_and_out, measure, narrowed, reduced
-from sdpbb.bounds.colgen.pricing.search_values import NOTHING, UPPER, inner
+from sdpbb.bounds.colgen.pricing.search_values import NOTHING, UPPER, Data, Scratch, Stack, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import copy_to_child, include
 from sdpbb.bounds.colgen.pricing.size_kernels import empty_by_size
 
@@ -23,8 +24,19 @@ LEAST_GAIN, LEAST_GAIN_ALL, BOX_WEIGHT, LEAST_BOX, LEAST_BOX_ALL = 1e-2, 0.03, 5
 
 
 @inner
-def _half_bound(data, stack, d, profits, scratch, c, low, high, least, most):
-    """A bound for the part [low, high] of the box along coordinate c."""
+def _half_bound(
+    data: Data,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    c: int,
+    low: float,
+    high: float,
+    least: float,
+    most: float,
+) -> float:
+    """Return a bound for the part [low, high] of the box along coordinate c."""
     n, size = stack.n_candidates[d], stack.size[d]
     value = stack.scatter[d] - stack.profit[d]
     intervals = HALF_INTERVALS if size > 0.0 else 1
@@ -71,8 +83,8 @@ def _half_bound(data, stack, d, profits, scratch, c, low, high, least, most):
 
 
 @inner
-def _score(first, second, lowest, upper):
-    """The product of the gains of two children."""
+def _score(first: float, second: float, lowest: float, upper: float) -> float:
+    """Return the product of the gains of two children."""
     missing = upper - lowest
     a = min(max(first - lowest, 0.0), missing) + LEAST_GAIN * missing
     b = min(max(second - lowest, 0.0), missing) + LEAST_GAIN * missing
@@ -80,8 +92,20 @@ def _score(first, second, lowest, upper):
 
 
 @inner
-def _branching(data, stack, d, profits, scratch, upper, lowest, least, most, optimal_only):
-    """The coordinate to halve the box along, or -1, and the candidate to branch on otherwise."""
+def _branching(
+    data: Data,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    lowest: float,
+    least: float,
+    most: float,
+    optimal_only: bool,
+) -> tuple[int, int]:
+    """Return the coordinate to halve the box along, or -1, and the candidate to branch on
+    otherwise."""
     best, block = -1.0, -1
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
@@ -127,7 +151,15 @@ def _branching(data, stack, d, profits, scratch, upper, lowest, least, most, opt
 
 
 @inner
-def _processed(data, stack, d, profits, scratch, upper, optimal_only):
+def _processed(
+    data: Data,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    optimal_only: bool,
+) -> tuple[int, int, float]:
     """Bound node d and reduce it until nothing changes.
 
     Returns the coordinate to halve the box along, or -1; the block to branch on, or -1 if the node
@@ -179,8 +211,8 @@ def _processed(data, stack, d, profits, scratch, upper, optimal_only):
 
 
 @inner
-def _next(stack, depth):
-    """Go back to the deepest node with something left to do, and do it; -1 if there is none."""
+def _next(stack: Stack, depth: int) -> int:
+    """Go back to the deepest node with something left to do, do it, and return the depth, or -1."""
     d = depth
     while d >= 0 and stack.pending[d] == NOTHING:
         d -= 1
@@ -201,8 +233,9 @@ def _next(stack, depth):
 
 
 @inner
-def _has_its_mean(stack, d):
-    """Whether the mean of the blocks chosen is in the box, or close: another box has it if not."""
+def _has_its_mean(stack: Stack, d: int) -> bool:
+    """Return whether the mean of the chosen blocks is in the box, or close: if not, another box
+    has it."""
     extent = 0.0
     for c in range(stack.low.shape[1]):
         extent = max(extent, stack.high[0, c] - stack.low[0, c])
@@ -215,7 +248,17 @@ def _has_its_mean(stack, d):
 
 
 @nb.njit(cache=True)
-def search(data, profits, stack, scratch, counters, upper, n_nodes, optimal_only, found):
+def search(
+    data: Data,
+    profits: Reals,
+    stack: Stack,
+    scratch: Scratch,
+    counters: Integers,
+    upper: Reals,
+    n_nodes: int,
+    optimal_only: bool,
+    found: Booleans,
+) -> int:
     """Branch and bound, depth first, over the sets X of value f(X) < upper.
 
     Parameters

@@ -10,15 +10,14 @@ where e_i, c_i are the size and mean of block i, and a_i its price less its own 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numba as nb
-import numpy as np
-from numpy.typing import NDArray
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Marks = NDArray[np.bool_]
+from sdpbb.arrays import Booleans, Integers, Reals
+
+Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 class Data(NamedTuple):
@@ -46,8 +45,8 @@ class Data(NamedTuple):
     linear: Reals
     pairs: Reals
     limits: Reals
-    unbudgeted: Marks
-    apart: Marks
+    unbudgeted: Booleans
+    apart: Booleans
     reach: Reals
     squares: Reals
     nearest: Integers
@@ -70,7 +69,7 @@ class Stack(NamedTuple):
     likely : (d,) how many points more than chosen a set of interest may have, if any
     """
 
-    chosen: Marks
+    chosen: Booleans
     size: Reals
     moment: Reals
     scatter: Reals
@@ -110,7 +109,7 @@ class Scratch(NamedTuple):
     outside: Reals
     rivals: Reals
     place: Integers
-    met: Marks
+    met: Booleans
     weight_sums: Reals
     pair_sums: Reals
     at: Integers
@@ -122,4 +121,4 @@ class Scratch(NamedTuple):
 NOTHING, UPPER = -1, -2
 
 # What is called from compiled code only needs no wrapper, which would take longer to compile.
-inner = nb.njit(cache=True, no_cpython_wrapper=True)  # type: ignore[call-overload]
+inner: Callable[[Kernel], Kernel] = nb.njit(cache=True, no_cpython_wrapper=True)  # type: ignore[call-overload]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.colgen.pricing.search_values import NOTHING, inner
+from sdpbb.arrays import Booleans, Reals
+from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Data, Stack, inner
 
 
 @inner
-def copy_to_child(stack, d):
+def copy_to_child(stack: Stack, d: int) -> None:
     """Make node d + 1 a copy of node d."""
     for j in range(stack.chosen.shape[1]):
         stack.chosen[d + 1, j] = stack.chosen[d, j]
@@ -30,9 +31,9 @@ def copy_to_child(stack, d):
 
 
 @inner
-def load(data, chosen, b, j):
-    """What block j uses of budget b beside those chosen."""
-    total = data.linear[b, j]
+def load(data: Data, chosen: Booleans, b: int, j: int) -> float:
+    """Return what block j uses of budget b beside the chosen blocks."""
+    total: float = data.linear[b, j]
     if len(data.pairs):
         for i in range(len(chosen)):
             if chosen[i]:
@@ -41,8 +42,8 @@ def load(data, chosen, b, j):
 
 
 @inner
-def fits(data, chosen, used, j):
-    """Whether block j exceeds no budget beside those chosen, which use `used` (b,)."""
+def fits(data: Data, chosen: Booleans, used: Reals, j: int) -> bool:
+    """Return whether block j exceeds no budget beside the chosen blocks, which use `used` (b,)."""
     for b in range(len(data.limits)):
         if used[b] + load(data, chosen, b, j) > data.limits[b]:
             return False
@@ -50,8 +51,8 @@ def fits(data, chosen, used, j):
 
 
 @inner
-def all_fit(data, stack, d):
-    """Whether all candidates together exceed no budget (False where that is not easily seen)."""
+def all_fit(data: Data, stack: Stack, d: int) -> bool:
+    """Return whether all candidates together exceed no budget, False if that is not easily seen."""
     if len(data.pairs):
         return False
     for b in range(len(data.limits)):
@@ -64,7 +65,7 @@ def all_fit(data, stack, d):
 
 
 @inner
-def include(data, stack, d, j, profits):
+def include(data: Data, stack: Stack, d: int, j: int, profits: Reals) -> None:
     """Choose block j: candidates that it excludes go, and the mean moves."""
     size, e = stack.size[d], data.sizes[j]
     square = 0.0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.colgen.pricing.search_values import inner
+from sdpbb.arrays import Reals
+from sdpbb.bounds.colgen.pricing.search_values import Data, Scratch, Stack, inner
 
 # Multipliers tried for the number of points.
 MULTIPLIERS = 8
@@ -12,8 +13,8 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 @inner
-def _sum_neighbours(data, stack, d, scratch):
-    """Fill weight_sums and pair_sums; returns the points of all candidates."""
+def _sum_neighbours(data: Data, stack: Stack, d: int, scratch: Scratch) -> float:
+    """Fill weight_sums and pair_sums; return the points of all candidates."""
     n, total = stack.n_candidates[d], 0.0
     for x in range(n):
         scratch.place[stack.candidates[d, x]] = x
@@ -39,7 +40,9 @@ def _sum_neighbours(data, stack, d, scratch):
 
 
 @inner
-def _fill_keys(data, stack, d, profits, scratch, fewest, most):
+def _fill_keys(
+    data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, fewest: float, most: float
+) -> None:
     """Fill key: what each candidate adds at least to a set of fewest to most points more than
     chosen, half of the distances between candidates counted for each."""
     size = stack.size[d]
@@ -71,9 +74,18 @@ def _fill_keys(data, stack, d, profits, scratch, fewest, most):
 
 
 @inner
-def _size_bound(data, stack, d, scratch, fewest, most, upper, multiplier):
-    """A bound on the sets of fewest to most points more than chosen: keys plus a multiplier for
-    the number of points, one block of a clique at most. The best multiplier is looked for until
+def _size_bound(
+    data: Data,
+    stack: Stack,
+    d: int,
+    scratch: Scratch,
+    fewest: float,
+    most: float,
+    upper: float,
+    multiplier: float,
+) -> tuple[float, float]:
+    """Return a bound on the sets of fewest to most points more than chosen: keys plus a multiplier
+    for the number of points, one block of a clique at most. The best multiplier is looked for until
     upper is reached. Returns the bound and the multiplier."""
     n, size = stack.n_candidates[d], stack.size[d]
     value = size * stack.scatter[d] / (size + most) - stack.profit[d]
@@ -112,9 +124,11 @@ def _size_bound(data, stack, d, scratch, fewest, most, upper, multiplier):
 
 
 @inner
-def empty_by_size(data, stack, d, profits, scratch, upper):
-    """Whether no set with further blocks is below upper, whatever number of points it has. With s
-    points,
+def empty_by_size(
+    data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, upper: float
+) -> bool:
+    """Return whether no set with further blocks is below upper, whatever its number of points. With
+    s points,
 
         f(X) = (sum of e_i e_j || c_i - c_j ||^2 over pairs) / s - profits,
 

@@ -96,7 +96,7 @@ class CutSet:
         terms = self.coefficient * Z[self.row, self.column]
         return np.bincount(self.owner, terms, len(self)).astype(np.float64)
 
-    def select(self, chosen: NDArray) -> CutSet:
+    def select(self, chosen: NDArray[np.integer] | NDArray[np.bool_]) -> CutSet:
         """The cuts at the given positions or where the given mask holds."""
         positions = np.arange(len(self))[chosen]
         start, terms = taken(self.start, positions)
