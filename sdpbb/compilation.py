@@ -25,8 +25,8 @@ def prepare_kernels(
         not begin with are loaded when they are needed, but compiled at once
     """
     parts = METHODS[bounding].kernels
-    are_cached = [method_class(part).are_kernels_cached() for part in parts]
-    is_cached = method_class("sdp").are_kernels_cached()  # what holds for it holds for heuristics
+    are_cached = [_is_cached(part) for part in parts]
+    is_cached = _is_cached("sdp")  # what holds for it holds for heuristics
     if not (is_cached and all(are_cached)):
         on_compile()
     for part, is_part_cached in zip(parts, are_cached, strict=True):
@@ -35,6 +35,15 @@ def prepare_kernels(
     _exercise_heuristics()
     if not is_cached:
         exercise_wide_components(_small())
+    _ready.update(parts, ["sdp"])
+
+
+_ready: set[str] = set()
+"""Bounding methods whose kernels this process has compiled, or met in the cache, before."""
+
+
+def _is_cached(bounding: str) -> bool:
+    return bounding in _ready or method_class(bounding).are_kernels_cached()
 
 
 # Kernels are called with the types that the engine calls them with.

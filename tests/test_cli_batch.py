@@ -240,6 +240,16 @@ def n_lines(out):
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
+def worker_of_second_job(process, out):
+    """The one worker, once it has spent time on the second job: the row of the first is written
+    before that one is begun."""
+    wait_until(lambda: n_lines(out) == 1)
+    (worker,) = psutil.Process(process.pid).children(recursive=True)
+    before = worker.cpu_times().user
+    wait_until(lambda: worker.cpu_times().user > before + 0.3)
+    return worker
+
+
 posix = pytest.mark.skipif(os.name != "posix", reason="processes are ended by signals")
 
 
@@ -268,10 +278,7 @@ def test_a_killed_worker_costs_an_attempt(folder, long_batch):
     out = folder / "out"
     arguments = (long_batch, "--out", out, "--workers", 1, "--time-limit", 2)
     with started(*arguments) as process:
-        wait_until(lambda: n_lines(out) == 1)
-        time.sleep(0.5)  # for the next one to begin
-        (worker,) = psutil.Process(process.pid).children(recursive=True)
-        worker.kill()
+        worker_of_second_job(process, out).kill()
         text, error = process.communicate(timeout=120)
         assert process.returncode == ExitCode.LIMIT
     assert error == b""
@@ -285,8 +292,7 @@ def test_a_killed_worker_costs_an_attempt(folder, long_batch):
 def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
     out = folder / "out"
     with started(long_batch, "--out", out, "--workers", 1) as process:
-        wait_until(lambda: n_lines(out) == 1)
-        time.sleep(0.5)  # for the next one to begin
+        worker_of_second_job(process, out)
         process.send_signal(signal.SIGINT)
         text, error = process.communicate(timeout=120)
         assert process.returncode == ExitCode.INTERRUPTED
@@ -304,18 +310,17 @@ def test_ctrl_c_writes_what_was_found(folder, long_batch, run):
 def test_a_second_ctrl_c_leaves_at_once(folder, long_batch):
     out = folder / "out"
     with started(long_batch, "--out", out, "--workers", 1) as process:
-        wait_until(lambda: n_lines(out) == 1)
-        workers = psutil.Process(process.pid).children(recursive=True)
-        for worker in workers:
-            worker.suspend()  # so that it does not come back
+        worker = worker_of_second_job(process, out)
+        worker.suspend()  # so that it does not come back
         process.send_signal(signal.SIGINT)
+        while b"press Ctrl-C again" not in process.stderr.readline():
+            assert process.poll() is None
         time.sleep(0.5)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == -signal.SIGINT
-        for worker in workers:
-            worker.resume()
-    wait_until(lambda: not any(map(is_alive, workers)), 20.0)
+        assert process.wait(timeout=60) == -signal.SIGINT
+        worker.resume()
+    wait_until(lambda: not is_alive(worker), 60.0)
 
 
 def is_alive(process):

@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris
 
 from heuristics import MultiStart, MultiStartParameters
 from heuristics.parameters import HeuristicSchedule
+from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
@@ -191,12 +192,24 @@ def test_time_limit_before_the_first_bound(hard):
     assert result.lower_bound >= 0
 
 
-def test_interrupt_during_the_root():
+def test_interrupt_during_the_root(monkeypatch):
     """It comes in the middle of a slice, and ends it."""
     instance = Instance(np.random.default_rng(1).normal(size=(80, 10)), 8)
     interrupt = threading.Event()
-    threading.Timer(0.3, interrupt.set).start()
+    advance = AdmmRun.advance
+
+    def advance_and_interrupt(run, *arguments):
+        assert not interrupt.is_set()
+        progress = advance(run, *arguments)
+        if progress.bound.value > 0:
+            interrupt.set()
+        return progress
+
+    monkeypatch.setattr(AdmmRun, "advance", advance_and_interrupt)
+    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", math.inf)
+    monkeypatch.setattr("sdpbb.search.evaluations.LONGEST_SLICE", math.inf)
     parameters = SolverParameters(
+        bounding="sdp",
         gap=0.0,
         sdp=SdpParameters(root=Patience(iterations=10**4, progress=0.5), max_iterations=10**6),
     )

@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
-from sdpbb.bounds.colgen.parameters import ColgenParameters, EnumerationParameters
+from sdpbb.bounds.colgen.parameters import (
+    ColgenParameters,
+    EnumerationParameters,
+    GenerationParameters,
+)
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.certificates.replay import propagated
 from sdpbb.checker import command, container, digests
@@ -226,7 +230,10 @@ def test_a_run_that_was_resumed_leaves_the_same_proof(tmp_path):
     pairs = [(i, j) for i in range(6) for j in range(i)]
     limits = (sdpbb.MaximumSize(6), sdpbb.SoftCannotLinks(pairs, 2))
     instance = sdpbb.Instance(points, 4, cluster_constraints=limits)
-    colgen = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
+    colgen = ColgenParameters(
+        enumeration=EnumerationParameters(is_wanted=False),
+        generation=GenerationParameters(integer_seconds=1e3),  # repeatable, however slow it is
+    )
     parameters = SolverParameters(bounding="colgen", gap=1e-6, certify=True, colgen=colgen)
     whole = sdpbb.solve(instance, parameters, certificate=tmp_path / "whole")
     assert whole.statistics.n_nodes > 1
