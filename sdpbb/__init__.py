@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from heuristics.result import HeuristicResult
     from sdpbb.batch import BatchParameters, BatchResult, run_batch
+    from sdpbb.checker.verdict import CertificateVerdict
     from sdpbb.constraint_checks import check_constraints
     from sdpbb.errors import (
         ArchiveError,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from sdpbb.explanation.statements import Statement
     from sdpbb.gaps.gap import optimality_gap
     from sdpbb.gaps.labelling import Violation
-    from sdpbb.gaps.report import GapReport, Verdict
+    from sdpbb.gaps.report import GapReport, LabelVerdict
     from sdpbb.html_report import write_html_report
     from sdpbb.interruption import Interrupted
     from sdpbb.methods import heuristic
@@ -81,6 +82,7 @@ _HOME = {
     "BatchParameters": "sdpbb.batch",
     "BatchResult": "sdpbb.batch",
     "CertificateError": "sdpbb.errors",
+    "CertificateVerdict": "sdpbb.checker.verdict",
     "ClusterConstraint": "sdpbb.problem",
     "Conflict": "sdpbb.explanation.conflict",
     "ConstraintReport": "sdpbb.explanation.report",
@@ -92,6 +94,7 @@ _HOME = {
     "InstanceError": "sdpbb.errors",
     "InstanceWarning": "sdpbb.errors",
     "Interrupted": "sdpbb.interruption",
+    "LabelVerdict": "sdpbb.gaps.report",
     "MaximumDiameter": "sdpbb.problem",
     "MaximumOverlap": "sdpbb.problem",
     "MaximumSize": "sdpbb.problem",
@@ -109,7 +112,6 @@ _HOME = {
     "Statement": "sdpbb.explanation.statements",
     "Termination": "sdpbb.result",
     "Trace": "sdpbb.traces.trace",
-    "Verdict": "sdpbb.gaps.report",
     "Violation": "sdpbb.gaps.labelling",
     "check_constraints": "sdpbb.constraint_checks",
     "constraint_prices": "sdpbb.prices.prices",
@@ -135,6 +137,7 @@ __all__ = [
     "BatchParameters",
     "BatchResult",
     "CertificateError",
+    "CertificateVerdict",
     "ClusterConstraint",
     "Conflict",
     "ConstraintReport",
@@ -146,6 +149,7 @@ __all__ = [
     "InstanceError",
     "InstanceWarning",
     "Interrupted",
+    "LabelVerdict",
     "MaximumDiameter",
     "MaximumOverlap",
     "MaximumSize",
@@ -163,7 +167,6 @@ __all__ = [
     "Statement",
     "Termination",
     "Trace",
-    "Verdict",
     "Violation",
     "__version__",
     "check_constraints",

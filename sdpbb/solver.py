@@ -359,7 +359,7 @@ def _solved(
         instance=instance,
         bounding=bounding,
         heuristic=IncumbentSearch(parameters.heuristics),
-        search=parameters.search,
+        parameters=parameters.search,
         tolerances=tolerances,
         seed=parameters.seed,
         is_without_bound=plan.is_without_bound,
@@ -407,7 +407,7 @@ def _search_from(
 ) -> Search:
     """Return a search whose root knows labels (n,) that keep the constraints on pairs. They are its
     first incumbent if they keep those on clusters, too."""
-    tree = Tree(Node(blocks=contraction.block_of, feasible=labels), tolerances)
+    tree = Tree(Node(block_of=contraction.block_of, feasible=labels), tolerances)
     if contraction.keeps(labels[contraction.representatives]):
         tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
     return Search(tree)

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.verdict import Verdict
+from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.checker.verify import verify
 from sdpbb.errors import CertificateError
 from sdpbb.files import shown_path
@@ -17,15 +17,15 @@ from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
 from sdpbb.problem.instance import check_instance
 
 
-def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> Verdict:
+def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> CertificateVerdict:
     """Prove again, without the engine, what a certificate says of an instance.
 
     path : a file that `sdpbb.solve(certificate=...)` has written
 
     Returns
     -------
-    sdpbb.checker.verdict.Verdict: status, cost, lower_bound, gap, and what was checked. It says
-    what is proven, with the rounding of every number accounted for, and prints well.
+    sdpbb.CertificateVerdict: status, cost, lower_bound, gap, and what was checked. It says what is
+    proven, with the rounding of every number accounted for, and prints well.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def unspoken(instance: Instance) -> str | None:
     return None
 
 
-def verdict_on(certificate: Certificate, instance: Instance) -> Verdict:
+def verdict_on(certificate: Certificate, instance: Instance) -> CertificateVerdict:
     """Return what a certificate proves of an instance, all of whose constraints are covered; raises
     `Rejected`, as the checker does."""
     stated = CheckedConstraints.of(instance)

@@ -12,7 +12,7 @@ import pytest
 from sdpbb.cli import ExitCode
 from sdpbb.cli.exits import EXIT_CODES
 from sdpbb.cli.gap import EXITS
-from sdpbb.gaps.report import Verdict
+from sdpbb.gaps.report import LabelVerdict
 from sdpbb.problem.formats import read_labels, write_points
 from tests.problem.bad_files import BAD_LABELS
 
@@ -68,7 +68,7 @@ def test_labels_that_violate_constraints(run, folder):
     assert lines[2] == "Violated        cannot-link 0 1 (c.txt:3)"
     assert not any(line.startswith("Gap") for line in lines)
     values = json.loads(Path("out.json").read_text())
-    assert (values["verdict"], values["gap"]) == (Verdict.NOT_COMPARABLE.value, None)
+    assert (values["verdict"], values["gap"]) == (LabelVerdict.NOT_COMPARABLE.value, None)
     (violated,) = values["violations"]
     assert (violated["kind"], violated["rows"]) == ("cannot-link", ["0", "1"])
     assert values["best"]["labels"] == [0, 1, 1, 1]
@@ -96,7 +96,7 @@ def test_infeasible_constraints(run, folder):
     assert "Verdict         proven that no clustering keeps the constraints" in out
     assert "c.txt:3" in out
     values = json.loads(Path("out.json").read_text())
-    assert values["verdict"] == Verdict.INFEASIBLE.value
+    assert values["verdict"] == LabelVerdict.INFEASIBLE.value
     assert values["best"]["infeasibility"]["points"] == [0, 1, 2]
     assert not Path("found.txt").exists()
 

@@ -87,8 +87,8 @@ class ProofRecorder(Watch):
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
-        if result.blocks is not None:
-            self.record_bound(number, result.blocks, result.bound)
+        if result.block_of is not None:
+            self.record_bound(number, result.block_of, result.bound)
         self.record_fixings(number, result.fixing_evidence)
         if result.status is NodeStatus.INFEASIBLE:
             self.record_infeasible(number)

@@ -21,7 +21,7 @@ _EPS = 2.0**-52
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CertificateVerdict:
     """What is proven of an instance.
 
     Attributes
@@ -53,7 +53,7 @@ class Verdict:
     n_fixings: int
     seconds: float
 
-    def judged(self, tolerance: float) -> Verdict:
+    def judged(self, tolerance: float) -> CertificateVerdict:
         """With a tolerance of one's own: a clustering is "optimal" if its gap is at most that, and
         else "feasible"."""
         if self.gap is None:

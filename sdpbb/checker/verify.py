@@ -16,7 +16,7 @@ from .nodes import Bound, Fix, Split
 from .rejection import Rejected, at
 from .rules import Limit, Rules, broken_by
 from .tree import tree_value
-from .verdict import OPTIMAL, Verdict, is_cost, is_optimal, relative_gap
+from .verdict import OPTIMAL, CertificateVerdict, is_cost, is_optimal, relative_gap
 
 
 def verify(
@@ -26,7 +26,7 @@ def verify(
     must_link: ArrayLike,
     cannot_link: ArrayLike,
     rules: Rules = (),
-) -> Verdict:
+) -> CertificateVerdict:
     """Prove what a certificate says of an instance.
 
     Parameters
@@ -157,12 +157,12 @@ def _check_claim(certificate: Certificate, value: float, cost: float | None) -> 
         )
 
 
-def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Verdict:
+def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> CertificateVerdict:
     lower, gap = certificate.lower_bound, None
     if cost is not None and lower is not None:
         gap = relative_gap(cost, lower)
     steps = [step for node in certificate.nodes for step in node.steps]
-    return Verdict(
+    return CertificateVerdict(
         status=certificate.status,
         n=certificate.n,
         d=certificate.d,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sdpbb.checker.certificate import Certificate
-    from sdpbb.checker.verdict import Verdict
+    from sdpbb.checker.verdict import CertificateVerdict
     from sdpbb.problem import Instance
 
 EXITS = meanings(
@@ -131,7 +131,7 @@ def _content(path: str) -> bytes:
         raise InstanceError(f"{shown_path(path)}: {error.strerror or error}") from None
 
 
-def _verdict(content: bytes, inputs: InputFiles, labels: str | None) -> Verdict:
+def _verdict(content: bytes, inputs: InputFiles, labels: str | None) -> CertificateVerdict:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.problem.formats import read_labels
     from sdpbb.verification import verdict_on
@@ -186,7 +186,7 @@ def _instance(inputs: InputFiles, certificate: Certificate) -> Instance:
     return instance
 
 
-def _exit_code(verdict: Verdict) -> ExitCode:
+def _exit_code(verdict: CertificateVerdict) -> ExitCode:
     return {
         "optimal": ExitCode.OPTIMAL,
         "feasible": ExitCode.LIMIT,

@@ -64,7 +64,7 @@ def optimality_gap(
     ------
     InstanceError
         On the points, the labels, k or the constraints. That no clustering keeps the constraints is
-        no error: the report says so (`sdpbb.Verdict.INFEASIBLE`).
+        no error: the report says so (`sdpbb.LabelVerdict.INFEASIBLE`).
     CertificateError
         If the certificate cannot be written in the end; the report is its attribute `result`.
     ParameterError, BackendFailure

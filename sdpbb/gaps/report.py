@@ -30,7 +30,7 @@ OF_COST = "of their sum of squares"
 
 
 class LabelVerdict(Enum):
-    """Verdict on labels; `sdpbb.Verdict` is this class."""
+    """Verdict on labels: whether they are proven to be optimal."""
 
     OPTIMAL = "optimal"
     """Proven: they keep the constraints, and a valid lower bound lies within the gap asked for."""
@@ -42,9 +42,6 @@ class LabelVerdict(Enum):
     """They violate a constraint, or do not have k clusters."""
     INFEASIBLE = "infeasible"
     """No clustering keeps the constraints."""
-
-
-Verdict = LabelVerdict
 
 
 @dataclass(frozen=True, eq=False, repr=False)

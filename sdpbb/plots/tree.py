@@ -35,6 +35,7 @@ LOOKS = {
     NodeEnd.CLOSED: ("o", BLUE, BLUE, "closed by its bound"),
     NodeEnd.INFEASIBLE: ("D", ORANGE, ORANGE, "infeasible"),
     NodeEnd.LOST: ("X", RED, RED, "lost with its worker"),
+    NodeEnd.UNPROVEN: ("X", ORANGE, ORANGE, "left with a gap"),
     NodeEnd.OPEN: ("o", PAPER, INK, "open"),
 }
 # Texts beside the nodes stay readable for so many leaves.

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.parameters import SolverParameters
@@ -84,13 +83,13 @@ def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> 
     """Whether a few iterations prove that all clusterings of the blocks cost at least upper."""
     if contraction.n_blocks <= contraction.k:  # too small for the bound; the engine counts
         return False
-    # The upper bound is a float, too.
-    wanted = ProvenBound(upper * (1.0 + PRECISION))
+    # Above upper by more than its own rounding.
+    wanted = upper * (1.0 + PRECISION)
     with threadpool_limits(1):
         run = bounding_method("sdp").start(contraction, None)
         for _ in range(PROBE_STEPS):
-            progress = run.advance(wanted.value, lambda: deadline - time.perf_counter())
-            if progress.bound >= wanted:
+            progress = run.advance(wanted, lambda: deadline - time.perf_counter())
+            if progress.bound.value >= wanted:
                 return True
             if progress.stalled or time.perf_counter() > deadline:
                 break

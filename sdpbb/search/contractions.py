@@ -55,7 +55,7 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
     if fixed.n_components > instance.k:
         return None
     cannot_link = np.concatenate([_array(node.cannot_link), fixed.cannot_link])
-    bounded = contract(instance, node.must_link, cannot_link, node.blocks, fixed.components)
+    bounded = contract(instance, node.must_link, cannot_link, node.block_of, fixed.components)
     return None if isinstance(bounded, Infeasibility) else bounded
 
 

@@ -42,7 +42,7 @@ class EvaluationContext:
     instance: Instance
     bounding: BoundingMethod[Any]
     heuristic: PrimalHeuristic
-    search: SearchParameters
+    parameters: SearchParameters
     tolerances: Tolerances
     seed: int
     is_without_bound: bool = False
@@ -175,7 +175,7 @@ class _Evaluation:
             if self._progress.is_cut:
                 break
             stalled, improved = self._progress.stalled, False
-            due = self._context.search.heuristic_iterations[self._n_heuristics - 1 :]
+            due = self._context.parameters.heuristic_iterations[self._n_heuristics - 1 :]
             if stalled or (due and self._progress.n_iterations >= due[0]):
                 improved = self._run_heuristic(run)
                 self._n_heuristics += 1
@@ -301,7 +301,7 @@ class _Evaluation:
         the blocks."""
         fixings, evidence = Fixings(), None
         # Without an incumbent there is nothing that fixed pairs could be better than.
-        if self._context.search.fixing and math.isfinite(self._cutoff):
+        if self._context.parameters.fixing and math.isfinite(self._cutoff):
             fixings, evidence = self._fixings(run)
         found: dict[str, Any] = {
             "warm_start": run.warm_start(),
@@ -339,7 +339,7 @@ class _Evaluation:
             labels=self._incumbent.labels,
             cost=self._incumbent.cost,
             source=self._incumbent.source,
-            blocks=self._bounded.block_of,
+            block_of=self._bounded.block_of,
             feasible=self._decided.lift(self._feasible),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,

@@ -88,7 +88,9 @@ class NodeEnd(Enum):
     INFEASIBLE = "infeasible"
     """No clustering keeps its decisions."""
     LOST = "lost"
-    """It ended its workers: the bound it had is all that will be known."""
+    """Two workers died of it: the bound it had is all that will be known."""
+    UNPROVEN = "unproven"
+    """Its bound leaves a gap that floating-point numbers cannot close."""
     OPEN = "open"
     """The run ended before it was finished."""
 

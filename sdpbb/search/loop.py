@@ -40,7 +40,7 @@ def branch_and_bound(search: Search, evaluations: Evaluations, watch: Watch) -> 
                     search.lose(number, evaluations.seconds)
                     watch.lost(search, number)
                     continue
-                pair = search.bound(number, result, evaluations.seconds)  # 3
+                pair = search.apply(number, result, evaluations.seconds)  # 3
                 children = None if pair is None else tree.split(number, pair)  # 4
                 watch.evaluated(search, number, result, children)
             watch.round_ended(search)

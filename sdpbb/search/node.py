@@ -70,7 +70,7 @@ class Node:
     must_link, cannot_link : the decisions on the way here, as pairs of points
     fixings : facts about the clusterings worth looking for; no bound of this node or of its
         descendants proves more than fixings.below
-    blocks : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
+    block_of : (n,) the blocks of an ancestor's bounding, of which this node's are unions; None for
         the root
     feasible : (n,) labels with k clusters that keep the must-links and cannot-links of an ancestor,
         and likely the node's; constraints on clusters they may violate
@@ -83,7 +83,7 @@ class Node:
     must_link: tuple[Pair, ...] = ()
     cannot_link: tuple[Pair, ...] = ()
     fixings: Fixings = field(default_factory=Fixings)
-    blocks: NDArray[np.intp] | None = None
+    block_of: NDArray[np.intp] | None = None
     feasible: NDArray[np.intp] | None = None
     lower: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     warm_start: Any = None
@@ -126,8 +126,8 @@ class NodeResult:
         if that is kept
     labels, cost, source : the best clustering of the points met, if it is better than the
         incumbent the evaluation was given
-    blocks, feasible : the blocks that were bounded, and labels that keep the node's must-links and
-        cannot-links, where known
+    block_of, feasible : the blocks that were bounded, and labels that keep the node's must-links
+        and cannot-links, where known
     state : for UNFINISHED, from which the evaluation goes on
     warm_start : for BRANCH and FIXED, for the children, or the node itself
     pair : for BRANCH, the points to branch on
@@ -141,7 +141,7 @@ class NodeResult:
     labels: NDArray[np.intp] | None = None
     cost: float = math.inf
     source: str = ""
-    blocks: NDArray[np.intp] | None = None
+    block_of: NDArray[np.intp] | None = None
     feasible: NDArray[np.intp] | None = None
     state: EvaluationState | None = None
     warm_start: Any = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sdpbb.archive.stored import stored
+from sdpbb.search.events import NodeEnd
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.tree import Tree
 
@@ -35,22 +36,21 @@ class Search:
     tree: Tree
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
 
-    def bound(self, number: int, result: NodeResult, seconds: float) -> Pair | None:
-        """Take what the evaluation of a running node has found and proven; return the pair to split
-        it by, if it is to be split.
+    def apply(self, number: int, result: NodeResult, seconds: float) -> Pair | None:
+        """Apply the result of an evaluation to the tree; return the pair to branch on, or None.
 
         seconds : of the run until now
         """
         self.statistics.n_iterations += result.n_iterations
         self.statistics.n_fixed += len(result.fixings)
-        pair = self.tree.bound(number, result)
+        pair = self.tree.apply(number, result)
         if result.status not in (NodeStatus.UNFINISHED, NodeStatus.FIXED):
             self._count(number, seconds)
         return pair
 
     def lose(self, number: int, seconds: float) -> None:
         """Give up a running node, which has ended two workers."""
-        self.tree.abandon(number)
+        self.tree.abandon(number, NodeEnd.LOST)
         self.statistics.n_lost += 1
         self._count(number, seconds)
 

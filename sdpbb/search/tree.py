@@ -24,10 +24,9 @@ from sdpbb.search.tolerances import Tolerances
 class Tree:
     """The search tree, and the bound that it proves for the whole instance.
 
-    Every clustering is in an open node, in a running one, in one that was closed or in one that was
-    lost; so the least of these nodes' bounds is a bound for all. Nodes closed by the tolerance
-    count with their own bounds, lost ones with their parents', infeasible nodes hold no clustering,
-    and the incumbent is a bound on what is worth knowing.
+    Every clustering is in a node that is open, running, closed or abandoned; so the least of these
+    nodes' bounds is a bound for all. Closed and abandoned nodes count with the bounds that they
+    had, infeasible nodes hold no clustering, and the incumbent is a bound on what is worth knowing.
 
     Nodes are open until `select` takes them, and run until they are closed, dropped, split or
     abandoned.
@@ -47,7 +46,7 @@ class Tree:
                 "source": "",
                 "nodes": (root,),
                 "closed": math.inf,
-                "lost": (),
+                "abandoned": (),
                 "n_created": 0,
             }
         )
@@ -61,7 +60,7 @@ class Tree:
             "source": self.source,
             "nodes": self._unfinished(),
             "closed": self._closed,
-            "lost": self._lost,
+            "abandoned": self._abandoned,
             "n_created": self._n_created,
         }
 
@@ -74,7 +73,7 @@ class Tree:
         self._running: dict[int, Node] = {}
         self._due: deque[int] = deque()  # running nodes whose evaluation is to go on
         self._closed: float = state["closed"]  # the least bound of the nodes that are finished
-        self._lost: tuple[float, ...] = state["lost"]  # bounds of the nodes given up for lost
+        self._abandoned: tuple[float, ...] = state["abandoned"]  # their bounds
         self._n_created: int = state["n_created"]
         self._news: list[NodeEvent] = []
         for node in state["nodes"]:
@@ -96,14 +95,9 @@ class Tree:
         return len(self._due)
 
     @property
-    def n_lost(self) -> int:
-        """Nodes that were abandoned."""
-        return len(self._lost)
-
-    @property
     def lower(self) -> float:
         """Proven for every clustering of the instance."""
-        bounds = [self._closed, self.upper, *self._lost]
+        bounds = [self._closed, self.upper, *self._abandoned]
         if self._open:
             bounds.append(self._open[0][0])
         bounds += [node.lower.value for node in self._running.values()]
@@ -154,10 +148,10 @@ class Tree:
         """Return a running node, with all that is known about it."""
         return self._running[number]
 
-    def bound(self, number: int, result: NodeResult) -> Pair | None:
-        """Take what the evaluation of a running node has found and proven: the clustering if it is
-        better than the incumbent, and the bound, which may close the node. Return the pair to split
-        the node by, if it is to be split."""
+    def apply(self, number: int, result: NodeResult) -> Pair | None:
+        """Apply the result of an evaluation; return the pair to branch on, or None.
+
+        The clustering is taken if it improves the incumbent, and the bound may close the node."""
         self.offer(result.labels, result.cost, result.source)
         self.update(advanced(self._running[number], result))
         lower = self._running[number].lower
@@ -169,7 +163,7 @@ class Tree:
             return result.pair
         elif result.status is NodeStatus.CLOSED:
             # Its only clustering costs less, beside what is squared, than a certificate may lose.
-            self.abandon(number)
+            self.abandon(number, NodeEnd.UNPROVEN)
         else:
             self._due.append(number)
         return None
@@ -192,11 +186,11 @@ class Tree:
         self._closed = min(self._closed, node.fixings.below)
         self._news.append(_finished(number, node.fixings.below))
 
-    def abandon(self, number: int) -> None:
-        """Give up a running node: the bound it has is all that will be known."""
+    def abandon(self, number: int, end: NodeEnd) -> None:
+        """Give up a running node that is not closed: its bound counts as it is from now on."""
         lower = self._running.pop(number).lower.value
-        self._lost = (*self._lost, lower)
-        self._news.append(NodeLeft(number, lower, NodeEnd.LOST))
+        self._abandoned = (*self._abandoned, lower)
+        self._news.append(NodeLeft(number, lower, end))
 
     def split(self, number: int, pair: Pair) -> tuple[int, int]:
         """Replace a running node by two: the points of the pair share a cluster in the first, and
@@ -246,7 +240,7 @@ def advanced(node: Node, result: NodeResult) -> Node:
     return replace(
         with_fixings(node, result.fixings),
         # A state belongs to the contraction that the node's present blocks give again.
-        blocks=node.blocks if is_left or result.blocks is None else result.blocks,
+        block_of=node.block_of if is_left or result.block_of is None else result.block_of,
         feasible=node.feasible if result.feasible is None else result.feasible,
         lower=node.proven(result.bound),
         warm_start=_warm_start(node, result),

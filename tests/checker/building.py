@@ -20,7 +20,7 @@ from sdpbb.checker.evidence import Enumerated, Lagrangian, Semidefinite
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
-from sdpbb.checker.verdict import Verdict
+from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.checker.verify import verify
 from sdpbb.problem import Instance
 from tests.enumeration import feasible_clusterings, sums_of_squares
@@ -38,11 +38,11 @@ class Built:
     def data(self) -> bytes:
         return pack(self.document, self.arrays)
 
-    def verified(self, data: bytes | None = None) -> Verdict:
+    def verified(self, data: bytes | None = None) -> CertificateVerdict:
         return verified(self.data if data is None else data, self.instance)
 
 
-def verified(data: bytes, instance: Instance) -> Verdict:
+def verified(data: bytes, instance: Instance) -> CertificateVerdict:
     return verify(
         Certificate.read(data),
         instance.points,

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.verdict import Verdict
+from sdpbb.checker.verdict import CertificateVerdict
 
-VERDICT = Verdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9999, 5e-5, 3, 2, 2, 1, 0.25)
+VERDICT = CertificateVerdict("optimal", 9, 2, 3, 1e-4, 2.0, 1.9999, 5e-5, 3, 2, 2, 1, 0.25)
 
 
-def told(verdict: Verdict, name: str) -> str:
+def told(verdict: CertificateVerdict, name: str) -> str:
     lines = [line for line in str(verdict).splitlines() if line.strip().startswith(name)]
     assert len(lines) == 1
     return lines[0].split(name)[1].strip()

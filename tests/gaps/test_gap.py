@@ -13,7 +13,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.gaps.gap import optimality_gap
 from sdpbb.gaps.labelling import Violation
-from sdpbb.gaps.report import GapReport, Verdict
+from sdpbb.gaps.report import GapReport, LabelVerdict
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, MaximumSize, Partition
 from sdpbb.result import Result, SolutionStatus, Termination
@@ -53,18 +53,22 @@ def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> No
     comparable = (feasible_clusterings(instance) == canonical).all(axis=1).any()
     assert report.is_comparable == comparable
     if truth is None:
-        assert report.verdict in (Verdict.INFEASIBLE, Verdict.NOT_COMPARABLE)
+        assert report.verdict in (LabelVerdict.INFEASIBLE, LabelVerdict.NOT_COMPARABLE)
         return
     assert report.lower_bound <= truth + rounding
     assert report.difference == pytest.approx(cost - report.lower_bound, abs=rounding)
     if not comparable:
-        assert (report.verdict, report.gap, report.saving) == (Verdict.NOT_COMPARABLE, None, None)
+        assert (report.verdict, report.gap, report.saving) == (
+            LabelVerdict.NOT_COMPARABLE,
+            None,
+            None,
+        )
         return
     assert report.gap * cost >= cost - truth - rounding
     assert report.saving * cost <= cost - truth + rounding
     if report.proven_optimal:
         assert cost <= truth * (1 + 1e-8) + rounding
-    if report.verdict is Verdict.NOT_OPTIMAL:
+    if report.verdict is LabelVerdict.NOT_OPTIMAL:
         assert cost > truth
 
 
@@ -78,7 +82,7 @@ def test_enumeration_agrees(seed):
     assert_true(report, instance, labels)
     truth = optimum(instance)
     if truth is None:
-        assert report.verdict is Verdict.INFEASIBLE
+        assert report.verdict is LabelVerdict.INFEASIBLE
         return
     assert report.result.status is SolutionStatus.OPTIMAL
     if report.is_comparable:
@@ -86,7 +90,7 @@ def test_enumeration_agrees(seed):
         cost = report.sum_of_squares
         rounding = 1e-11 * ((instance.points - instance.points.mean(axis=0)) ** 2).sum()
         assert report.gap * cost <= cost - truth + 1e-8 * truth + rounding
-        assert report.verdict in (Verdict.OPTIMAL, Verdict.NOT_OPTIMAL)
+        assert report.verdict in (LabelVerdict.OPTIMAL, LabelVerdict.NOT_OPTIMAL)
         if cost <= truth:
             assert report.proven_optimal
 
@@ -125,7 +129,7 @@ def test_k_is_the_number_of_labels_unless_it_is_given():
     assert optimality_gap(points, labels).proven_optimal
     report = optimality_gap(points, labels, k=2)
     assert (report.k, report.n_clusters) == (2, 3)
-    assert report.verdict is Verdict.NOT_COMPARABLE
+    assert report.verdict is LabelVerdict.NOT_COMPARABLE
     assert report.difference < 0
     assert report.result.partition.n_clusters == 2
 
@@ -153,7 +157,7 @@ def test_limits_and_interrupts():
     report = optimality_gap(points, labels, time_limit=1e-3)
     assert report.result.termination is Termination.TIME_LIMIT
     assert report.result.parameters["time_limit"] == 1e-3
-    assert report.verdict in (Verdict.UNDECIDED, Verdict.NOT_OPTIMAL)
+    assert report.verdict in (LabelVerdict.UNDECIDED, LabelVerdict.NOT_OPTIMAL)
     assert 0.0 < report.gap <= 1.0
     interrupt = threading.Event()
     interrupt.set()
@@ -196,7 +200,7 @@ def test_rows_of_a_frame_are_called_by_its_index():
     ]
     assert report.result.partition.labels.tolist() == [0, 1, 1, 0]
     impossible = optimality_gap(frame, labels, [("ann", "dan")], [("dan", "ann")])
-    assert impossible.verdict is Verdict.INFEASIBLE
+    assert impossible.verdict is LabelVerdict.INFEASIBLE
     assert str(impossible.result.infeasibility).endswith("(points ann, dan)")
     assert "CL ann dan" in str(impossible)
     with pytest.raises(InstanceError, match=r"^must_link\[0\]: no row is called 'an'; is '"):
@@ -242,26 +246,26 @@ FEASIBLE = OPTIMAL | {
 }
 VIOLATED = tuple(Violation("cannot-link", i, (i, i + 1), (str(i), str(i + 1))) for i in range(7))
 REPORTS = {
-    Verdict.OPTIMAL: (
+    LabelVerdict.OPTIMAL: (
         a_report(OPTIMAL, 2.0, 4.99e-5, 0.0),
         "proven optimal within a relative gap of 0.0001: no clustering saves more than 0.0050% of "
         "their sum of squares",
     ),
-    Verdict.NOT_OPTIMAL: (
+    LabelVerdict.NOT_OPTIMAL: (
         a_report(OPTIMAL, 2.5, 0.2000331, 0.2),
         "not optimal: the best clustering found saves 20.0000% of their sum of squares, and none "
         "saves more than 20.0034%",
     ),
-    Verdict.UNDECIDED: (
+    LabelVerdict.UNDECIDED: (
         a_report(FEASIBLE, 2.0, 0.5, 0.0),
         "not proven optimal, and no better clustering was found; stopped by the node limit when it "
         "was proven that none saves more than 50.0000%",
     ),
-    Verdict.NOT_COMPARABLE: (
+    LabelVerdict.NOT_COMPARABLE: (
         a_report(UNKNOWN, 1.5, None, None, k=4, violations=VIOLATED),
         "no gap, as the labels have 2 clusters in the place of k = 4 and violate 7 constraints",
     ),
-    Verdict.INFEASIBLE: (
+    LabelVerdict.INFEASIBLE: (
         a_report(INFEASIBLE, 1.5, None, None, violations=VIOLATED[:1]),
         "proven that no clustering keeps the constraints: more than k blocks that are mutually "
         "cannot-linked (points 0, 1, 2)",
@@ -273,7 +277,7 @@ REPORTS = {
 def test_what_a_report_says_of_itself(verdict):
     report, sentence = REPORTS[verdict]
     assert report.verdict is verdict
-    assert report.proven_optimal == (verdict is Verdict.OPTIMAL)
+    assert report.proven_optimal == (verdict is LabelVerdict.OPTIMAL)
     lines = str(report).splitlines()
     assert lines[0] == f"Verdict         {sentence}"
     assert f"Sum of squares  {report.sum_of_squares:g}" in lines
@@ -281,24 +285,24 @@ def test_what_a_report_says_of_itself(verdict):
 
 
 def test_a_gap_is_printed_rounded_up():
-    report, _ = REPORTS[Verdict.NOT_OPTIMAL]
+    report, _ = REPORTS[LabelVerdict.NOT_OPTIMAL]
     assert repr(report).endswith(", gap 20.0034%)")
 
 
 def test_figures_of_reports():
-    def figures(verdict: Verdict) -> list[str]:
+    def figures(verdict: LabelVerdict) -> list[str]:
         return str(REPORTS[verdict][0]).splitlines()[1:]
 
     ran = ["Nodes           3", "Time            0.50 s"]
     bound = ["Lower bound     1.9999"]
-    assert figures(Verdict.NOT_OPTIMAL) == [
+    assert figures(LabelVerdict.NOT_OPTIMAL) == [
         "Sum of squares  2.5",
         *bound,
         "Gap             20.0034%",
         "Best clustering 2, proven optimal, the labels themselves",
         *ran,
     ]
-    assert figures(Verdict.NOT_COMPARABLE) == [
+    assert figures(LabelVerdict.NOT_COMPARABLE) == [
         "Sum of squares  1.5",
         *(f"Violated        cannot-link {i} {i + 1}" for i in range(5)),
         "Violated        and 2 more",
@@ -306,7 +310,7 @@ def test_figures_of_reports():
         "Difference      -0.4999 from the lower bound, no gap",
         *ran,
     ]
-    assert figures(Verdict.INFEASIBLE) == [
+    assert figures(LabelVerdict.INFEASIBLE) == [
         "Sum of squares  1.5",
         "Violated        cannot-link 0 1",
         *ran,
@@ -329,12 +333,12 @@ def test_plain_values(verdict):
 
 def test_a_row_of_pandas():
     pytest.importorskip("pandas")
-    report, _ = REPORTS[Verdict.NOT_COMPARABLE]
+    report, _ = REPORTS[LabelVerdict.NOT_COMPARABLE]
     assert report.to_pandas().to_dict() == report.to_row()
 
 
 def test_a_gap_within_the_precision_of_numbers_is_none():
-    report, _ = REPORTS[Verdict.OPTIMAL]
+    report, _ = REPORTS[LabelVerdict.OPTIMAL]
     exact = replace(report, result=Result(**OPTIMAL | {"gap": 0.0, "parameters": {"gap": 0.0}}))
     assert not exact.proven_optimal
     assert replace(exact, gap=1e-13).proven_optimal

@@ -34,7 +34,7 @@ def context() -> EvaluationContext:
         instance=instance,
         bounding=SdpBounding(SdpParameters(max_iterations=20)),
         heuristic=IncumbentSearch(),
-        search=SearchParameters(),
+        parameters=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
     )
@@ -119,7 +119,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
         instance=instance,
         bounding=SdpBounding(),
         heuristic=IncumbentSearch(HeuristicSchedule(before=long)),
-        search=SearchParameters(),
+        parameters=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
     )
@@ -155,7 +155,7 @@ def test_evaluate_does_not_change_its_node(bounding):
         instance=instance,
         bounding=bounding(),
         heuristic=IncumbentSearch(),
-        search=SearchParameters(),
+        parameters=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
     )
@@ -179,7 +179,7 @@ def test_where_an_evaluation_is_left_has_no_influence():
         instance=instance,
         bounding=SdpBounding(SdpParameters(root=Patience(120, 0.5))),
         heuristic=IncumbentSearch(),
-        search=SearchParameters(),
+        parameters=SearchParameters(),
         tolerances=Tolerances(1e-9),
         seed=0,
     )

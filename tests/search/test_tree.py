@@ -7,6 +7,7 @@ import pytest
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
 from sdpbb.search.branching import most_undecided_pair
+from sdpbb.search.events import NodeEnd, NodeLeft
 from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, with_fixings
@@ -114,7 +115,7 @@ def result(status: NodeStatus, lower: float, **more: object) -> NodeResult:
 def test_a_node_whose_evaluation_is_to_go_on_comes_first(tree, status):
     split(tree, 10.0)
     node = tree.select()
-    assert not tree.bound(node.number, result(status, 30.0))
+    assert not tree.apply(node.number, result(status, 30.0))
     assert (tree.lower, tree.n_open, tree.n_due, tree.n_waiting) == (10.0, 2, 1, 1)
     again = tree.select()
     assert (again.number, again.lower) == (node.number, ProvenBound(30.0))
@@ -126,26 +127,27 @@ def test_a_result_closes_drops_or_splits_its_node(tree):
     split(tree, 20.0)
     found = {"labels": LABELS, "cost": 100.0, "source": "sdp"}
     branching = result(NodeStatus.BRANCH, 30.0, pair=PAIR, **found)
-    assert tree.bound(tree.select().number, branching) == PAIR
+    assert tree.apply(tree.select().number, branching) == PAIR
     assert (tree.upper, tree.source) == (100.0, "sdp")
-    assert not tree.bound(tree.select().number, result(NodeStatus.INFEASIBLE, 40.0))
+    assert not tree.apply(tree.select().number, result(NodeStatus.INFEASIBLE, 40.0))
     # A bound that closes the node does so whatever is to be done with it besides.
-    assert not tree.bound(tree.select().number, result(NodeStatus.BRANCH, 95.0, pair=PAIR))
+    assert not tree.apply(tree.select().number, result(NodeStatus.BRANCH, 95.0, pair=PAIR))
     assert (tree.n_open, tree.n_due, tree.lower) == (1, 0, 30.0)
 
 
 def test_a_closed_node_whose_bound_does_not_close_it_is_given_up(tree):
     tree.offer(LABELS, 100.0, "given")
-    assert not tree.bound(tree.select().number, result(NodeStatus.CLOSED, 80.0))
-    assert (tree.n_open, tree.n_lost, tree.lower) == (0, 1, 80.0)
+    assert not tree.apply(tree.select().number, result(NodeStatus.CLOSED, 80.0))
+    assert (tree.n_open, tree.lower, tree.is_closed) == (0, 80.0, False)
+    assert tree.take_news() == [NodeLeft(0, 80.0, NodeEnd.UNPROVEN)]
 
 
 def test_a_lost_node_keeps_its_bound_and_the_run_from_being_closed(tree):
     tree.offer(LABELS, 100.0, "given")
     node = tree.select()
     update(tree, node.number, lower=ProvenBound(70.0))
-    tree.abandon(node.number)
-    assert (tree.n_open, tree.n_lost, tree.lower, tree.is_closed) == (0, 1, 70.0, False)
+    tree.abandon(node.number, NodeEnd.LOST)
+    assert (tree.n_open, tree.lower, tree.is_closed) == (0, 70.0, False)
     tree.offer(LABELS, 75.0, "sdp")
     assert tree.is_closed
 
@@ -170,11 +172,11 @@ def test_a_restored_tree_goes_on_as_the_saved_one(tree):
     tree.offer(LABELS, 100.0, "given")
     split(tree, 10.0)
     split(tree, 20.0)
-    tree.abandon(tree.select().number)
+    tree.abandon(tree.select().number, NodeEnd.LOST)
     tree.close(tree.select().number, ProvenBound(91.0))
     running = tree.select()
     other = copy.deepcopy(tree)
-    assert (other.lower, other.upper, other.n_lost) == (tree.lower, 100.0, 1)
+    assert (other.lower, other.upper) == (tree.lower, 100.0)
     assert other.n_open == tree.n_open == other.n_waiting
     assert other.select().number == running.number
     assert other.split(running.number, PAIR) == tree.split(running.number, PAIR)
@@ -206,7 +208,7 @@ def test_a_tree_without_a_clustering_is_exhausted_when_no_node_is_left(tree):
 
 
 def test_neither_a_lost_node_nor_an_incumbent_leaves_a_tree_exhausted(tree):
-    tree.abandon(tree.select().number)
+    tree.abandon(tree.select().number, NodeEnd.LOST)
     assert not tree.is_exhausted
     other = Tree(Node(), tree.tolerances)
     other.offer(LABELS, 5.0, "given")

@@ -92,7 +92,7 @@ def test_every_way_to_leave_a_node_is_told(tree):
     tree.select()
     tree.drop(3)
     tree.select()
-    tree.abandon(4)
+    tree.abandon(4, NodeEnd.LOST)
     assert [event for event in tree.take_news() if isinstance(event, NodeLeft)] == [
         NodeLeft(1, 95.0, CLOSED),
         NodeLeft(3, INF, INFEASIBLE_NODE),

@@ -149,10 +149,12 @@ def _sort_descending(items: Integers, keys: Reals) -> None:
 
 @njit(cache=True)
 def violated_triangles(
-    Z: Reals, r: Reals, tolerance: float, per_pair: int
+    Z: Reals, r: Reals, tolerance: float, per_arm: int
 ) -> tuple[NDArray[np.int32], Reals]:
-    """Find, for every centre i and every j, the `per_pair` most violated triangle cuts (i, j, h)
-    with h after j in the order of decreasing Z_i., and the violated pair cut (returned with h = j).
+    """Separate triangle cuts: of each arm (i, j) the `per_arm` most violated, and the pair cut.
+
+    The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
+    pair cut is returned with h = j.
 
     Z : (m, m) affinity; r : (m,) 1/sqrt(size). A violation counts when it is above tolerance times
     Z_ii, and is measured as the distance of Y to the cut's hyperplane. Exact up to that: a triangle
@@ -165,12 +167,12 @@ def violated_triangles(
     for i in range(m):
         for j in range(m):
             if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
-                capacity += per_pair + 1
+                capacity += per_arm + 1
     count = 0
     ijh = np.empty((capacity, 3), np.int32)
     distance = np.empty(capacity)
-    best_h = np.empty(per_pair, np.int64)
-    best_v = np.empty(per_pair)
+    best_h = np.empty(per_arm, np.int64)
+    best_v = np.empty(per_arm)
     reachable = np.empty(m, np.int64)
     for i in range(m):
         Zii = Z[i, i]
@@ -207,17 +209,17 @@ def violated_triangles(
                 over = Zij + Zih - Zii
                 if over <= slack:
                     break
-                if found == per_pair and over <= best_v[found - 1] * shortest:
+                if found == per_arm and over <= best_v[found - 1] * shortest:
                     break  # Z_ih only falls, and Z_jh >= 0
                 v = over - Z[j, h]
                 if v > slack:
                     rjh = r[j] * r[h]
                     rih = r[i] * r[h]
                     norm2 = rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh)
-                    if found == per_pair and v * v <= best_v[found - 1] ** 2 * norm2:
+                    if found == per_arm and v * v <= best_v[found - 1] ** 2 * norm2:
                         continue
                     v /= np.sqrt(norm2)
-                    if found < per_pair:
+                    if found < per_arm:
                         found += 1
                     s = found - 1
                     while s > 0 and best_v[s - 1] < v:
@@ -236,11 +238,11 @@ def violated_triangles(
 
 
 @njit(cache=True)
-def spread(order: Integers, ijh: NDArray[np.int32], m: int, limit: int, at_most: int) -> Integers:
-    """Return the positions of the first `at_most` of the triangles in the given order such that no
-    pair of blocks is in more than `limit` of them."""
+def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota: int) -> Integers:
+    """Select the first `quota` triangles in the given order with no pair of blocks in more than
+    `per_pair` of them; return their positions."""
     used = np.zeros((m, m), np.int16)
-    chosen = np.empty(min(at_most, len(order)), np.int64)
+    chosen = np.empty(min(quota, len(order)), np.int64)
     count = 0
     for p in order:
         if count == len(chosen):
@@ -249,7 +251,7 @@ def spread(order: Integers, ijh: NDArray[np.int32], m: int, limit: int, at_most:
         jh = (min(j, h), max(j, h))
         ij = (min(i, j), max(i, j))
         ih = (min(i, h), max(i, h))
-        if used[ij] >= limit or used[ih] >= limit or used[jh] >= limit:
+        if used[ij] >= per_pair or used[ih] >= per_pair or used[jh] >= per_pair:
             continue
         used[ij] += 1
         used[ih] += 1
