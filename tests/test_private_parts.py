@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LIBRARIES = ("loky", "typer", "cyclopts", "cvxpy", "clarabel", "scs")
+LIBRARIES = ("loky", "cyclopts", "cvxpy", "clarabel", "scs")
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -5,9 +5,10 @@ solve.py, resume.py, heuristic.py, ...
                      a command each
 running.py           a run of the engine, told of while it lasts
 heuristic_report.py  what is told of it
-options.py           what several of them take
+options.py           arguments and options, derived from declarations where there are any
+engine.py            options of the engine, and its parameters
+help.py              the layout of help texts
 inputs.py            the instance
-engine.py            the parameters of the engine
 exits.py             the exit status, and errors as one line
 outputs.py           the files asked for
 usage.py             errors of the command line as one line

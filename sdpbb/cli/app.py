@@ -2,43 +2,70 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import sys
-from typing import Annotated
+from collections.abc import Container
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-import typer
+from cyclopts import App, CycloptsError, UnknownCommandError
 
-from sdpbb import __version__
-from sdpbb.cli import (
-    batch,
-    check,
-    gap,
-    generate,
-    heuristic,
-    options,
-    parameters,
-    plot,
-    price,
-    resume,
-    solve,
-    verify,
-)
-from sdpbb.cli.exits import EXIT_CODES, ExitCode, epilog, fail
+from sdpbb.cli.exits import DEBUG, EXIT_CODES, ExitCode, epilog, fail
+from sdpbb.cli.help import OPTIONS, Layout
 from sdpbb.cli.streams import discard
-from sdpbb.cli.usage import in_one_line, is_help, show_help, with_one_line_errors
+from sdpbb.cli.usage import in_one_line
 from sdpbb.errors import ParameterError
+from sdpbb.version import installed_version
 
-COMMANDS = (solve, resume, heuristic, gap, batch, check, price, verify, generate, parameters)
-"""Modules of the commands, in the order of the help text: each has a function of its own name, and
-`EXITS`, the meanings of its exit statuses."""
-
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=epilog(EXIT_CODES),
+COMMANDS = (
+    "solve",
+    "resume",
+    "heuristic",
+    "gap",
+    "batch",
+    "check",
+    "price",
+    "verify",
+    "generate",
+    "parameters",
+    "plot",
 )
+"""Modules of the commands, in the order of the help text: each has an `app` of its own name."""
+
+HELP = ("-h", "--help")
+OPTION_DEBUG = "--debug"
+
+
+def application(loaded: Container[str] = COMMANDS) -> App:
+    """Return the application.
+
+    loaded : commands to import, which takes half a second; the others have a name and a summary
+    """
+    app = App(
+        "sdpbb",
+        help="Exact minimum sum-of-squares clustering with constraints on pairs and on clusters, "
+        "and the published heuristics for it.",
+        help_flags=HELP,
+        help_format="plaintext",
+        help_formatter=Layout(),
+        help_epilogue=epilog(EXIT_CODES),
+        version=lambda: f"sdpbb {installed_version()}",
+        version_flags=["--version"],
+        group_parameters=OPTIONS,
+        suppress_keyboard_interrupt=False,
+    )
+    for position, name in enumerate(COMMANDS):
+        if name in loaded:
+            app.command(import_module(f"sdpbb.cli.{name}").app)
+        else:
+            app.command(App(name, help=_summary(name)))
+        app[name].sort_key = position
+    app.command(App(OPTION_DEBUG, help="Show where an internal error happened."))
+    for option in ("--help", "--version", OPTION_DEBUG):
+        app[option].group = OPTIONS
+    return app
 
 
 def main() -> None:
@@ -48,41 +75,44 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(app(prog_name="sdpbb", standalone_mode=False))
+        sys.exit(_call(sys.argv[1:]))
     except ParameterError as error:
         fail(ExitCode.USAGE, str(error))
-    except typer.TyperException as error:
-        if is_help(error):
-            show_help(error)
-            sys.exit(ExitCode.USAGE)
+    except CycloptsError as error:
         fail(ExitCode.USAGE, in_one_line(error))
-    except typer.Abort:
+    except KeyboardInterrupt:
         fail(ExitCode.INTERRUPTED, "interrupted")
     except OSError as error:  # of a help text: everything else is caught where it happens
         discard(sys.stdout)
         fail(ExitCode.BAD_INPUT, f"standard output: {error.strerror}")
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"sdpbb {__version__}")
-        raise typer.Exit
+def _call(arguments: list[str]) -> Any:
+    """Run the command of a command line; return its exit status, None for success."""
+    if arguments[:1] == [OPTION_DEBUG]:
+        os.environ[DEBUG] = "1"
+        return _call(arguments[1:])
+    name = next((word for word in arguments if not word.startswith("-")), "")
+    app = application([name])
+    _, apps, rest = app.parse_commands(arguments)
+    if not rest and apps[-1].default_command is None:  # a group without a command
+        from rich.console import Console
+
+        app.help_print(arguments, console=Console(stderr=True))
+        return ExitCode.USAGE
+    try:
+        return app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+    except UnknownCommandError as error:
+        if not {*HELP} & {*arguments}:
+            raise
+        app.help_print(error.command_chain or ())
+        return None
 
 
-@app.callback()
-def sdpbb(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-    debug: options.Debug = False,
-) -> None:
-    """Exact minimum sum-of-squares clustering with constraints on pairs and on clusters, and the
-    published heuristics for it."""
-
-
-for module in COMMANDS:
-    name = module.__name__.rpartition(".")[2]
-    app.command(epilog=epilog(module.EXITS))(getattr(module, name))
-app.add_typer(plot.plot, name="plot")
-with_one_line_errors(app)
+def _summary(command: str) -> str:
+    """Return the first paragraph of a command's docstring, read from its source."""
+    source = ast.parse(Path(__file__).with_name(f"{command}.py").read_bytes())
+    functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
+    own = [function for function in functions if function.name == command]
+    paragraph = (ast.get_docstring(next(iter(own), source)) or "").partition("\n\n")[0]
+    return " ".join(paragraph.split())

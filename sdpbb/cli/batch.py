@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sdpbb import __version__
+from sdpbb.batch.coordinator import BatchParameters
 from sdpbb.cli import options
 from sdpbb.cli.engine import read_parameters
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
-from sdpbb.cli.options import Bounding, SdpSolver
+from sdpbb.cli.help import command
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import ForgivingStream
 from sdpbb.interruption import finish_on_signal
+from sdpbb.parameters import SolverParameters
+from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
-    from sdpbb.batch import BatchParameters, BatchResult, Job
+    from sdpbb.batch import BatchResult, Job
     from sdpbb.batch.events import BatchObserver
 
 # An instance that is proven infeasible has its answer.
@@ -38,9 +38,8 @@ EXITS = meanings(
 
 Manifest = Annotated[
     str,
-    typer.Argument(
-        metavar="MANIFEST",
-        show_default=False,
+    options.argument(
+        "MANIFEST",
         help="What to solve: TOML with a table [[instance]] for each, and [defaults]; or CSV with "
         "a heading. The keys: data, constraints (paths or patterns, relative to MANIFEST), name, "
         "k, constraints_format, one_based, index_column, drop, and any parameter that 'sdpbb "
@@ -49,138 +48,72 @@ Manifest = Annotated[
 ]
 Folder = Annotated[
     str,
-    typer.Option(
+    options.option(
         "--out",
         metavar="DIR",
-        show_default=False,
         help="The folder of the results: results.jsonl (a row as soon as it is there), "
         "results.csv, summary.txt, labels/NAME.txt, certificates/NAME.cert.",
     ),
 ]
-Workers = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Processes, each of which works on one instance at a time."),
-]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        help="Go on in a DIR that holds results: what has an answer is kept, and what was stopped "
-        "by limits that are no higher now; everything else is done again.",
-    ),
-]
-Gap = Annotated[
-    float | None,
-    typer.Option(
-        metavar="G", help="Stop when (upper - lower) / upper is at most G, 1e-4 if nothing is said."
-    ),
-]
-TimeLimit = Annotated[
-    float | None, typer.Option(metavar="S", help="Stop after S seconds of an instance.")
-]
-NodeLimit = Annotated[
-    int | None, typer.Option(metavar="N", help="Stop after N nodes of an instance.")
-]
-MemoryLimit = Annotated[
-    float | None,
-    typer.Option(
-        metavar="MIB",
-        help="Stop when the process of an instance, the engine itself included, occupies more "
-        "than MIB.",
-    ),
-]
 ParametersFile = Annotated[
     str | None,
-    typer.Option(
+    options.option(
         "--parameters",
         metavar="FILE",
         help="Parameters of every instance in TOML, as 'sdpbb parameters --toml' prints them, but "
         "its workers and dask; MANIFEST and other options take precedence.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Seed of the random choices.")]
-BoundingOption = Annotated[
-    Bounding | None,
-    typer.Option("--bounding", help="Where lower bounds come from, as for 'sdpbb solve'."),
-]
-SdpSolverOption = Annotated[
-    SdpSolver | None,
-    typer.Option(
-        "--sdp-solver",
-        help="Who solves the semidefinite relaxations, as for 'sdpbb solve'.",
-    ),
-]
-WithCertificates = Annotated[
-    bool,
-    typer.Option(
-        "--certificates/--no-certificates",
-        help="Write a proof of each result to certificates/NAME.cert, for 'sdpbb verify'.",
-    ),
-]
-WithLabels = Annotated[bool, typer.Option("--labels/--no-labels", help="Write labels.")]
-Grace = Annotated[
-    float,
-    typer.Option(
-        metavar="S",
-        help="Kill the process of an instance that has not come back S seconds after its time "
-        "limit.",
-    ),
-]
+
+
+@options.declared_options(
+    SolverParameters,
+    "gap",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "seed",
+    "bounding",
+    "sdp_solver",
+)
+class InstanceOptions(options.StatedOptions):
+    """Parameters of the run of every instance."""
+
+
+@options.declared_options(BatchParameters, "workers", "resume", "grace", "labels", "certificates")
+class BatchOptions(options.StatedOptions):
+    """Parameters of the batch itself."""
 
 
 def batch(
     manifest: Manifest,
+    /,
+    *,
     out: Folder,
-    workers: Workers = None,
-    resume: Resume = False,
-    gap: Gap = None,
-    time_limit: TimeLimit = None,
-    node_limit: NodeLimit = None,
-    memory_limit: MemoryLimit = None,
-    seed: Seed = None,
-    bounding: BoundingOption = None,
-    sdp_solver: SdpSolverOption = None,
+    own: BatchOptions = BatchOptions(),
+    engine: InstanceOptions = InstanceOptions(),
     parameters_file: ParametersFile = None,
-    grace: Grace = 20.0,
-    labels: WithLabels = True,
-    certificates: WithCertificates = False,
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Solve every instance that MANIFEST names, each in isolation: a wrong file, a crash or a time
     limit is a row of the results, and not the end.
 
-    --gap, the limits, --seed, --bounding and --sdp-solver are for every instance, and take
-    precedence over MANIFEST. Without --workers, as many processes are used as there are cores.
+    --gap, the limits, --seed, --bounding and --sdp-solver are for the run of every instance, and
+    take precedence over MANIFEST.
     """
-    with one_line_errors():
-        from sdpbb.batch import BatchParameters, read_manifest
+    with one_line_errors(debug):
+        from sdpbb.batch import read_manifest
         from sdpbb.batch.folder import FILES
 
-        parameters = BatchParameters(
-            workers=options.usable_cores() if workers is None else workers,
-            resume=resume,
-            labels=labels,
-            grace=grace,
-            certificates=certificates,
-        )
+        parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
         outputs = Outputs(json, None)
         files = [manifest, *options.files(parameters_file)]
         outputs.check([*files, *(os.path.join(out, name) for name in FILES)], None)
-        overrides = options.given(
-            gap=gap,
-            time_limit=time_limit,
-            node_limit=node_limit,
-            memory_limit=memory_limit,
-            seed=seed,
-            bounding=None if bounding is None else bounding.value,
-            sdp_solver=None if sdp_solver is None else sdp_solver.value,
-        )
         base = None if parameters_file is None else read_parameters(parameters_file)[0]
-        jobs = read_manifest(manifest, overrides, base)
-        code = _run(jobs, out, parameters, outputs, quiet)
-    raise typer.Exit(code)
+        jobs = read_manifest(manifest, engine.stated(), base)
+        return _run(jobs, out, parameters, outputs, quiet)
 
 
 def _run(
@@ -207,12 +140,12 @@ def _observer(outputs: Outputs, quiet: bool) -> Iterator[BatchObserver]:
     elif stream.isatty() and os.environ.get("TERM") != "dumb":
         from rich.console import Console
 
-        with LiveDisplay(Console(file=stream), __version__) as display:
+        with LiveDisplay(Console(file=stream), installed_version()) as display:
             yield display
     else:
         # A reader who leaves does not end the batch: its results are in files.
         name = "stderr" if outputs.use_stdout else "stdout"
-        yield PlainLines(ForgivingStream(name, None), __version__)
+        yield PlainLines(ForgivingStream(name, None), installed_version())
 
 
 def batch_exit_code(result: BatchResult) -> ExitCode:
@@ -222,3 +155,6 @@ def batch_exit_code(result: BatchResult) -> ExitCode:
     if result.failed:
         return ExitCode.UNANSWERED
     return ExitCode.LIMIT if result.stopped else ExitCode.OPTIMAL
+
+
+app = command(batch, EXITS)

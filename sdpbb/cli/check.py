@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.streams import say
@@ -31,6 +30,8 @@ EXITS = meanings(
 
 def check(
     data: options.Data,
+    /,
+    *,
     k: options.Clusters = None,
     constraints: options.Constraints = None,
     constraints_format: options.ConstraintsFormat = None,
@@ -38,11 +39,11 @@ def check(
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Report what is known after S seconds.")
+        float, options.option(metavar="S", help="Report what is known after S seconds.")
     ] = 60.0,
     certificate: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="OUT",
             help="Write a proof that the constraints cannot hold together, which 'sdpbb verify' "
             "checks without the engine; nothing is written if they can.",
@@ -51,13 +52,13 @@ def check(
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Tell whether the constraints can hold together, and what they imply. Nothing is optimised.
 
     If they cannot, a few of them are named that already cannot hold together, so that at least one
     of these is wrong.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = CertifiedOutputs(json, None, certificate)
         outputs.check(inputs.paths, None)
@@ -67,7 +68,7 @@ def check(
         _tell(report, outputs, quiet)
         if problem is not None:
             say(problem)
-    raise typer.Exit(_exit_code(report))
+    return _exit_code(report)
 
 
 def _report(
@@ -105,3 +106,6 @@ def _exit_code(report: ConstraintReport) -> ExitCode:
     if report.is_feasible is None:
         return ExitCode.LIMIT_WITHOUT_CLUSTERING
     return ExitCode.FOUND if report.is_feasible else ExitCode.INFEASIBLE
+
+
+app = command(check, EXITS)

@@ -1,18 +1,27 @@
-"""Parameters of the engine, from a file and from the options of a command."""
+"""Options of the engine, and its parameters from them and from a file."""
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING
-
-from sdpbb.cli.options import given, usable_cores
+from sdpbb.cli.options import PATHS, StatedOptions, declared_options, given, usable_cores
 from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.parameters import SolverParameters
 
-if TYPE_CHECKING:
-    from sdpbb.parameters import SolverParameters
 
-PATHS = {"sdp_solver": "sdp.solver", "fixing": "search.fixing"}
-"""Paths of the parameters that options call by other names."""
+@declared_options(
+    SolverParameters,
+    "gap",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "seed",
+    "bounding",
+    "sdp_solver",
+    "fixing",
+    "workers",
+    "dask",
+)
+class EngineOptions(StatedOptions):
+    """Parameters of a run of the engine."""
 
 
 def solver_parameters(file: str | None = None, **options: object) -> SolverParameters:
@@ -30,15 +39,10 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
     ParameterError
         If the value of an option is outside of its domain.
     """
-    from sdpbb.parameters import SolverParameters
-
     parameters, stated = SolverParameters(), frozenset[str]()
     if file is not None:
         parameters, stated = read_parameters(file)
-    changes = {
-        PATHS.get(name, name): value.value if isinstance(value, Enum) else value
-        for name, value in given(**options).items()
-    }
+    changes = {PATHS.get(name, name): value for name, value in given(**options).items()}
     if "dask" in changes:
         changes.setdefault("workers", 1)
     elif "workers" not in changes and not stated & {"workers", "dask"}:
@@ -51,8 +55,6 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:
     """Return the parameters in a TOML file, and the names of those that it states itself; raise
     InstanceError if it cannot be read, or is wrong."""
-    from sdpbb.parameters import SolverParameters
-
     try:
         return SolverParameters.load_stated(file)
     except ParameterError as error:

@@ -80,8 +80,7 @@ def meanings(
 
 def epilog(meanings: Mapping[ExitCode, str]) -> str:
     """Return the paragraph of a help text on exit statuses."""
-    # \b keeps the paragraph as it is.
-    return "\b\nExit status:\n" + "\n".join(
+    return "Exit status:\n" + "\n".join(
         f"  {code.value:>3}  {meaning}" for code, meaning in meanings.items()
     )
 
@@ -109,8 +108,13 @@ def exit_code(result: Result) -> ExitCode:
 
 
 @contextlib.contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn exceptions into one line on standard error and an exit status."""
+def one_line_errors(debug: bool = False) -> Iterator[None]:
+    """Turn exceptions into one line on standard error and an exit status.
+
+    debug : leave internal errors as they are, here and in processes that are started
+    """
+    if debug:
+        os.environ[DEBUG] = "1"
     try:
         yield
     except FileInUse as error:

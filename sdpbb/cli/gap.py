@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sdpbb.cli import options
-from sdpbb.cli.engine import solver_parameters
+from sdpbb.cli.engine import EngineOptions, solver_parameters
 from sdpbb.cli.exits import ExitCode, exit_code, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.running import running
@@ -41,20 +40,21 @@ def gap(
     data: options.Data,
     given: Annotated[
         str,
-        typer.Argument(
-            metavar="LABELS",
-            show_default=False,
+        options.argument(
+            "LABELS",
             help="Labels from any tool, one per line, in the order of the points; '-1', say, is a "
             "cluster like all others.",
         ),
     ],
+    /,
+    *,
     k: Annotated[
         int | None,
-        typer.Option(
+        options.option(
             "-k",
             metavar="K",
             help="Number of clusters.",
-            show_default="as DATA says, or else as many as LABELS has",
+            default="as DATA says, or else as many as LABELS has",
         ),
     ] = None,
     constraints: options.Constraints = None,
@@ -63,20 +63,11 @@ def gap(
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
     parameters_file: options.ParametersFile = None,
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
-    node_limit: options.NodeLimit = None,
-    memory_limit: options.MemoryLimit = None,
-    seed: options.EngineSeed = None,
-    bounding: options.BoundingOption = None,
-    sdp_solver: options.SdpSolverOption = None,
-    fixing: options.Fixing = None,
-    workers: options.Workers = None,
-    dask: options.Dask = None,
+    engine: EngineOptions = EngineOptions(),
     json: options.Json = None,
     labels: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="OUT",
             help="Write the labels of the best clustering found, which may be the given one, one "
             "per line; '-' as for --json.",
@@ -85,34 +76,21 @@ def gap(
     certificate: options.Certificate = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Tell how far the clustering LABELS of the points in DATA is from the best one, and prove it.
 
     Constraints that it violates are listed; there is no gap then, but the lower bound and the best
     clustering that keeps them, and a certificate is about these. The exit status is 0 whether or
     not LABELS is optimal, as long as it is proven how far it is.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         # The engine is imported last: what is wrong with the input is told without the wait.
-        parameters = solver_parameters(
-            parameters_file,
-            gap=gap,
-            seed=seed,
-            bounding=bounding,
-            sdp_solver=sdp_solver,
-            fixing=fixing,
-            workers=workers,
-            dask=dask,
-            time_limit=time_limit,
-            node_limit=node_limit,
-            memory_limit=memory_limit,
-        )
+        parameters = solver_parameters(parameters_file, **engine.stated())
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = CertifiedOutputs(json, labels, certificate)
         outputs.check([*inputs.paths, given, *options.files(parameters_file)], None)
         instance, numbers = _read(inputs, given)
-        code = _run(instance, numbers, parameters, outputs, quiet)
-    raise typer.Exit(code)
+        return _run(instance, numbers, parameters, outputs, quiet)
 
 
 def _read(inputs: InputFiles, given: str) -> tuple[Instance, NDArray[np.intp]]:
@@ -165,3 +143,6 @@ def _subject(report: GapReport) -> str:
     why = "LABELS violate constraints" if report.violations else f"LABELS are not {report.k}"
     about = "of no clustering" if report.result.partition is None else "of the best one found"
     return f"the certificate is {about}, as {why}{'' if report.violations else ' clusters'}"
+
+
+app = command(gap, EXITS)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.options import ConstraintsFileFormat
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
 from sdpbb.files import shown_path
 from sdpbb.values import counted
+from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.constraint_sets.drawing import Drawing
@@ -33,24 +32,24 @@ EXITS = meanings(
 def generate(
     labels: Annotated[
         str,
-        typer.Argument(
-            metavar="LABELS",
-            show_default=False,
+        options.argument(
+            "LABELS",
             help="True labels, one per line, in the order of the points; a NumPy array (.npy); or, "
             "with --column, a CSV or Parquet file.",
         ),
     ],
+    /,
+    *,
     out: Annotated[
         str,
-        typer.Option(
+        options.option(
             metavar="FILE",
-            show_default=False,
-            help="The file of constraints to write; '-' is standard output. Required.",
+            help="The file of constraints to write; '-' is standard output.",
         ),
     ],
     column: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="NAME",
             help="The column of LABELS that holds the labels; without a heading, its number from "
             "1.",
@@ -58,7 +57,7 @@ def generate(
     ] = None,
     pairs: Annotated[
         int | None,
-        typer.Option(
+        options.option(
             metavar="N",
             help="N pairs of points, must-links where the labels are the same and cannot-links "
             "elsewhere (Wagstaff and Cardie).",
@@ -66,61 +65,62 @@ def generate(
     ] = None,
     percentage: Annotated[
         float | None,
-        typer.Option(
+        options.option(
             metavar="P",
             help="As many such pairs as P percent of the points have among themselves "
             "(Gonzalez-Almagro et al.).",
         ),
     ] = None,
     must_links: Annotated[
-        int | None, typer.Option(metavar="N", help="N must-links (Piccialli et al.).")
+        int | None, options.option(metavar="N", help="N must-links (Piccialli et al.).")
     ] = None,
     cannot_links: Annotated[
-        int | None, typer.Option(metavar="N", help="N cannot-links (Piccialli et al.).")
+        int | None, options.option(metavar="N", help="N cannot-links (Piccialli et al.).")
     ] = None,
     noise: Annotated[
         float,
-        typer.Option(
+        options.option(
             metavar="Q", help="State a share Q of each kind the other way (BH-k-means), 0 to 1."
         ),
     ] = 0.0,
     confidence: Annotated[
         float | None,
-        typer.Option(
+        options.option(
             metavar="L",
             help="Soft constraints, each right with a probability of its own between L and 1 that "
             "its weight tells (PCCC), 0.5 to 1.",
         ),
     ] = None,
-    soft: Annotated[bool, typer.Option("--soft", help="Soft constraints of weight 1.")] = False,
+    soft: Annotated[bool, options.flag("--soft", help="Soft constraints of weight 1.")] = False,
     seed: options.Seed = 0,
     output_format: Annotated[
         ConstraintsFileFormat,
-        typer.Option(
+        options.option(
             "--format",
             help="Of FILE: lines 'ML i j'; lines 'i j 1'; JSON; or a matrix of 1, -1 and 0.",
         ),
-    ] = ConstraintsFileFormat.PC_SOS_SDP,
+    ] = "pc-sos-sdp",
     header: Annotated[
         bool,
-        typer.Option(
-            "--header/--no-header",
+        options.flag(
+            "--header",
+            negative="--no-header",
             help="Begin FILE with a comment on how it was drawn; JSON has none.",
         ),
     ] = True,
     json: Annotated[
         str | None,
-        typer.Option(metavar="OUT", help="Write how it was drawn, and what came of it, as JSON."),
+        options.option(metavar="OUT", help="Write how it was drawn, and what came of it, as JSON."),
     ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Draw constraints that agree with the true labels LABELS, by a published procedure.
 
     One of --pairs, --percentage, or --must-links and --cannot-links says which. The same seed draws
     the same constraints; rows are numbered from 0.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         from sdpbb.constraint_sets.drawing import Drawing
         from sdpbb.problem.formats import constraints_text, read_labels
 
@@ -139,6 +139,7 @@ def generate(
         Outputs(json, None).write(drawn, None, quiet, [(out, lambda: text)])
         if not quiet:
             outputs.tell(str(drawn))
+    return ExitCode.FOUND
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,8 @@ class _Drawn:
     @property
     def header(self) -> list[str]:
         return [
-            f"drawn by sdpbb {__version__} from the labels of {counted(self.n_points, 'point')}, "
-            f"{shown_path(self.labels)}",
+            f"drawn by sdpbb {installed_version()} from the labels of "
+            f"{counted(self.n_points, 'point')}, {shown_path(self.labels)}",
             str(self.drawing),
         ]
 
@@ -175,7 +176,7 @@ class _Drawn:
             "n_points": self.n_points,
             **{name.replace("-link", "_link").replace(" ", "_"): n for name, n in counts.items()},
             "parameters": self.drawing.to_dict(),
-            "version": __version__,
+            "version": installed_version(),
         }
 
     def __str__(self) -> str:
@@ -192,3 +193,6 @@ def _check_format(output_format: ConstraintsFileFormat, drawing: Drawing) -> Non
         raise ParameterError(
             f"--format {output_format}: has no place for soft constraints; expected {with_soft}"
         )
+
+
+app = command(generate, EXITS)

@@ -9,16 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from heuristics.registry import METHODS, check_method, check_parameters, method_parameters, summary
-from sdpbb import __version__
 from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.running import running
 from sdpbb.errors import ParameterError
+from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,23 +41,22 @@ EXITS = meanings(
 SILENCE = 5.0
 
 
-def _list_methods(wanted: bool) -> None:
-    if wanted:
-        width = max(map(len, METHODS))
-        for name in METHODS:
-            typer.echo(f"{name:<{width}}  {summary(name)}")
-        raise typer.Exit
+def list_methods() -> None:
+    """Show the methods and leave."""
+    width = max(map(len, METHODS))
+    for name in METHODS:
+        print(f"{name:<{width}}  {summary(name)}")
 
 
 def heuristic(
-    method: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="The method; see --list.")
-    ],
+    method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
     data: options.Data,
+    /,
+    *,
     k: options.Clusters = None,
     constraints: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="FILE",
             help="As for 'solve', and lines 'SML i j w' and 'SCL i j w': soft constraints of a "
             "weight 0 < w <= 1 (1 if left out).",
@@ -69,20 +67,21 @@ def heuristic(
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
     seed: options.Seed = 0,
-    time_limit: options.TimeLimit = None,
+    time_limit: Annotated[
+        float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")
+    ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        options.repeated(
             "--option",
             "-o",
             metavar="NAME=VALUE",
-            show_default=False,
             help="A parameter of the method, such as n_starts=10; may be repeated.",
         ),
     ] = None,
     truth: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="FILE",
             help="True labels, one per line: the adjusted Rand index and the normalised mutual "
             "information are told.",
@@ -90,7 +89,7 @@ def heuristic(
     ] = None,
     silhouette: Annotated[
         bool,
-        typer.Option(
+        options.flag(
             "--silhouette", help="Tell the mean silhouette; over 20,000 points, if there are more."
         ),
     ] = False,
@@ -98,19 +97,13 @@ def heuristic(
     labels: options.Labels = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-    list_methods: Annotated[
-        bool,
-        typer.Option(
-            "--list", callback=_list_methods, is_eager=True, help="Show the methods and leave."
-        ),
-    ] = False,
-) -> None:
+) -> ExitCode:
     """Look for a clustering of the points in DATA, without a proof.
 
     --list says which of the published methods keep hard constraints and which weigh soft ones;
     docs/heuristics.md describes their parameters.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         check_method(method)
         if seed < 0:
             raise ParameterError(f"seed = {seed}: expected an integer >= 0")
@@ -121,8 +114,7 @@ def heuristic(
         asked = Measures(None if truth is None else _true_labels(truth, instance), silhouette)
         # The compiler is imported last: what is wrong with the input is told without the wait.
         parameters = _parameters(method, option or [], time_limit)
-        code = _run(method, parameters, instance, seed, asked, outputs, quiet)
-    raise typer.Exit(code)
+        return _run(method, parameters, instance, seed, asked, outputs, quiet)
 
 
 @dataclass(frozen=True)
@@ -194,7 +186,7 @@ def _run(
     ):
         configured = heuristic(method, **parameters)
         configured.check(instance)
-        current.tell(header(method, instance, __version__))
+        current.tell(header(method, instance, installed_version()))
         with _heartbeat(current.tell):
             prepare_kernels(method)
             result = configured.run(instance, seed, current.interrupt.is_set)
@@ -203,7 +195,7 @@ def _run(
             result,
             measures.of(instance, result),
             {**_defaults(method), **parameters},
-            __version__,
+            installed_version(),
         )
         current.tell(report.summary())
         outputs.write(report, result.labels, quiet)
@@ -254,3 +246,7 @@ def heuristic_exit_code(result: HeuristicResult) -> ExitCode:
             return ExitCode.FOUND
         case HeuristicStatus.NOT_FOUND:
             return ExitCode.LIMIT_WITHOUT_CLUSTERING
+
+
+app = command(heuristic, EXITS)
+app.command(list_methods, name="--list")

@@ -1,222 +1,121 @@
-"""Options that several commands take; None stands for one that is not given."""
+"""Arguments and options of the commands; None stands for an option that is not given."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import math
 import os
-from enum import Enum, StrEnum
-from typing import Annotated
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
-import typer
+from cyclopts import Parameter
 
-from sdpbb.cli.exits import DEBUG
+from sdpbb.declaration import Declaration, Parameters, declarations
+from sdpbb.errors import ParameterError
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        show_default=False,
-        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers; CSV; Parquet "
-        "(.parquet); or a NumPy array (.npy).",
-    ),
-]
-IndexColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The column of DATA (CSV or Parquet) that names the rows: messages and constraints "
-        "call them so.",
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="NAME",
-        show_default=False,
-        help="A column of DATA (CSV or Parquet) that is no feature, such as a class; may be "
-        "repeated. Without a heading, columns are called 1, 2, ...",
-    ),
-]
-Clusters = Annotated[
-    int | None,
-    typer.Option("-k", metavar="K", help="Number of clusters.", show_default="as DATA says"),
-]
-Constraints = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
-        "'DELTA x' (minimum separation); on single clusters: "
-        "'MAXSIZE n', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
-    ),
-]
+if TYPE_CHECKING:
+    from cyclopts import Token
+
+PATHS = {"sdp_solver": "sdp.solver", "fixing": "search.fixing"}
+"""Paths of the parameters that options call by other names."""
+
+METAVARS = {"gap": "G", "dask": "ADDRESS", "grace": "S", "time_limit": "S", "memory_limit": "MIB"}
+"""Placeholders for the values of options; N for others."""
+
+T = TypeVar("T")
 
 
-class ConstraintsFileFormat(StrEnum):
-    """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
-
-    PC_SOS_SDP = "pc-sos-sdp"
-    CCCG = "cccg"
-    PCCC = "pccc"
-    MATRIX = "matrix"
+def argument(name: str, *, help: str) -> Parameter:
+    """Return the annotation of an argument, a name in capital letters."""
+    return Parameter(name=name, help=help, show_default=False)
 
 
-ConstraintsFormat = Annotated[
-    ConstraintsFileFormat | None,
-    typer.Option(
-        show_default="what the file looks like",
-        help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
-        "cl, sml, scl; or a matrix of 1, -1 and 0.",
-    ),
-]
-OneBased = Annotated[
-    bool, typer.Option("--one-based", help="The first row is number 1, not 0, in FILE.")
-]
-Seed = Annotated[int, typer.Option(metavar="N", help="Seed of the random choices.")]
-ParametersFile = Annotated[
-    str | None,
-    typer.Option(
-        "--parameters",
-        metavar="FILE",
-        help="Parameters of the engine in TOML, as 'sdpbb parameters --toml' prints them; other "
-        "options take precedence.",
-    ),
-]
-EngineSeed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", show_default=False, help="Seed of the random choices.  [default: 0]"
-    ),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="Stop after S seconds of the whole run."),
-]
-NodeLimit = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Stop after N nodes of the whole run."),
-]
-MemoryLimit = Annotated[
-    float | None,
-    typer.Option(metavar="MIB", help="Stop when the processes of the run occupy more than MIB."),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        metavar="N", help="Processes that evaluate nodes, once there are several; not with --dask."
-    ),
-]
-Dask = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Have nodes evaluated by the workers of a Dask cluster, whose scheduler is at "
-        "ADDRESS (tcp://host:8786).",
-    ),
-]
-Checkpoint = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE",
-        help="Write the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
-    ),
-]
-Certificate = Annotated[
-    str | None,
-    typer.Option(
-        metavar="OUT",
-        help="Write a proof of the result that 'sdpbb verify' checks without the engine.",
-    ),
-]
-Json = Annotated[
-    str | None,
-    typer.Option(
-        metavar="OUT",
-        help="Write the result as JSON; '-' is standard output, and sends the log to standard "
-        "error.",
-    ),
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        metavar="OUT",
-        help="Write the labels, one per line, in the order of the points, if there is a "
-        "clustering; '-' as for --json.",
-    ),
-]
-Gap = Annotated[
-    float | None,
-    typer.Option(
-        metavar="G",
-        show_default=False,
-        help="Stop when (upper - lower) / upper is at most G.  [default: 0.0001]",
-    ),
-]
-Fixing = Annotated[
-    bool | None,
-    typer.Option(
-        "--fixing/--no-fixing",
-        show_default=False,
-        help="Fix pairs that every better clustering links one way.  [default: fixing]",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+def option(
+    *names: str, metavar: str | None = None, help: str, default: str | None = None
+) -> Parameter:
+    """Return the annotation of an option with a value.
+
+    names : without any, that of the function's parameter
+    default : for the help text, where None stands for it
+    """
+    return Parameter(
+        name=names or None,
+        metavar=metavar,
+        help=help,
+        show_default=None if default is None else (lambda _: default),
+        converter=_read_value,
+        allow_leading_hyphen=True,
+    )
 
 
-class Bounding(Enum):
-    """Where lower bounds come from."""
-
-    SDP = "sdp"
-    COLGEN = "colgen"
-    HYBRID = "hybrid"
-
-
-class SdpSolver(Enum):
-    """Who solves the semidefinite relaxations."""
-
-    ADMM = "admm"
-    CLARABEL = "clarabel"
-    SCS = "scs"
+def repeated(*names: str, metavar: str, help: str) -> Parameter:
+    """Return the annotation of an option that is given once for each of its values."""
+    return Parameter(
+        name=names or None,
+        metavar=metavar,
+        help=help,
+        negative=(),
+        allow_leading_hyphen=True,
+    )
 
 
-BoundingOption = Annotated[
-    Bounding | None,
-    typer.Option(
-        "--bounding",
-        show_default=False,
-        help="Where lower bounds come from: the semidefinite relaxation; column generation, "
-        "for many small clusters; or both, each where it is the better one.  [default: hybrid]",
-    ),
-]
-SdpSolverOption = Annotated[
-    SdpSolver | None,
-    typer.Option(
-        "--sdp-solver",
-        show_default=False,
-        help="Who solves the semidefinite relaxations: the method of this program, or an "
-        "established conic solver, for a second opinion on up to 150 blocks, which takes far "
-        "longer. What counts is proven in the same way.  [default: admm]",
-    ),
-]
+def flag(
+    *names: str, negative: str | None = None, help: str, default: str | None = None
+) -> Parameter:
+    """Return the annotation of an option without a value, which may be repeated.
+
+    negative : the option that means the opposite, if there is one
+    """
+    return Parameter(
+        name=names or None,
+        negative=negative or (),
+        help=help,
+        show_default=False if default is None else (lambda _: default),
+        allow_repeating=True,
+    )
 
 
-def _show_tracebacks(wanted: bool) -> None:
-    if wanted:
-        os.environ[DEBUG] = "1"
+def declared_options(
+    kind: type[Parameters], *names: str, with_defaults: bool = True
+) -> Callable[[type[T]], type[T]]:
+    """Return a decorator that gives a subclass of `StatedOptions` an option for each parameter.
+
+    Type, choices, default and help are those of the parameter's declaration; values are checked
+    where an object of the kind is made.
+
+    names : of parameters, or of `PATHS`
+    with_defaults : whether help texts state the defaults
+    """
+    known = {declaration.path: declaration for declaration in declarations(kind)}
+
+    def decorate(options: type[T]) -> type[T]:
+        own: dict[str, Any] = {}
+        for name in names:
+            declaration = known[PATHS.get(name, name)]
+            own[name] = Annotated[
+                declaration.annotation | None, _declared(name, declaration, with_defaults)
+            ]
+            setattr(options, name, None)
+        options.__annotations__ = own
+        decorated: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True)(options))
+        return decorated
+
+    return decorate
 
 
-Debug = Annotated[
-    bool,
-    typer.Option(
-        "--debug",
-        callback=_show_tracebacks,
-        is_eager=True,
-        help="Show where an internal error happened.",
-    ),
-]
+class StatedOptions:
+    """Options that state parameters; base of classes with `declared_options`."""
+
+    def stated(self) -> dict[str, Any]:
+        """Return the values of the options that are given, by name."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return given(**{field.name: getattr(self, field.name) for field in fields})
 
 
 def given(**options: object) -> dict[str, object]:
-    """Those that are not None."""
+    """Return the options that are not None, by name."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -226,7 +125,141 @@ def files(*paths: str | None) -> list[str]:
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _declared(name: str, declaration: Declaration, with_default: bool) -> Parameter:
+    """Return the annotation of the option of a parameter."""
+    default: str | None = None
+    if name == "workers":
+        default = "number of cores"
+    elif declaration.default not in (None, math.inf):
+        default = str(declaration.default)
+    if bool in declaration.kinds:
+        word = name.replace("_", "-")
+        default = word if declaration.default else f"no-{word}"
+        shown = default if with_default else None
+        return flag(negative=f"--no-{word}", help=declaration.help, default=shown)
+    metavar = METAVARS.get(name, "N")
+    return option(metavar=metavar, help=declaration.help, default=default if with_default else None)
+
+
+def _read_value(kind: Any, tokens: Sequence[Token]) -> Any:
+    """Return the value of an option.
+
+    Raises
+    ------
+    ParameterError
+        If the text stands for no value of this type.
+    """
+    (token,) = tokens
+    choices = get_args(kind)
+    if choices and token.value in choices:
+        return token.value
+    if choices:
+        expected = f"one of {', '.join(map(repr, choices))}"
+    elif kind is str:
+        return token.value
+    else:
+        expected = "an integer" if kind is int else "a number"
+        with contextlib.suppress(ValueError):
+            if token.value.isascii():
+                return kind(re.sub(r"\.0*$", "", token.value) if kind is int else token.value)
+    raise ParameterError(f"{token.keyword} {token.value!r}: expected {expected}")
+
+
+Data = Annotated[
+    str,
+    argument(
+        "DATA",
+        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers; CSV; Parquet "
+        "(.parquet); or a NumPy array (.npy).",
+    ),
+]
+IndexColumn = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="The column of DATA (CSV or Parquet) that names the rows: messages and constraints "
+        "call them so.",
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    repeated(
+        metavar="NAME",
+        help="A column of DATA (CSV or Parquet) that is no feature, such as a class; may be "
+        "repeated. Without a heading, columns are called 1, 2, ...",
+    ),
+]
+Clusters = Annotated[
+    int | None,
+    option("-k", metavar="K", help="Number of clusters.", default="as DATA says"),
+]
+Constraints = Annotated[
+    str | None,
+    option(
+        metavar="FILE",
+        help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
+        "'DELTA x' (minimum separation); on single clusters: "
+        "'MAXSIZE n', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
+    ),
+]
+
+ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix"]
+"""Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
+
+ConstraintsFormat = Annotated[
+    ConstraintsFileFormat | None,
+    option(
+        default="what the file looks like",
+        help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
+        "cl, sml, scl; or a matrix of 1, -1 and 0.",
+    ),
+]
+OneBased = Annotated[bool, flag("--one-based", help="The first row is number 1, not 0, in FILE.")]
+Seed = Annotated[int, option(metavar="N", help="Seed of the random choices.")]
+ParametersFile = Annotated[
+    str | None,
+    option(
+        "--parameters",
+        metavar="FILE",
+        help="Parameters of the engine in TOML, as 'sdpbb parameters --toml' prints them; other "
+        "options take precedence.",
+    ),
+]
+Checkpoint = Annotated[
+    str | None,
+    option(
+        metavar="FILE",
+        help="Write the state of the run to a new FILE every few seconds, for 'sdpbb resume'.",
+    ),
+]
+Certificate = Annotated[
+    str | None,
+    option(
+        metavar="OUT",
+        help="Write a proof of the result that 'sdpbb verify' checks without the engine.",
+    ),
+]
+Json = Annotated[
+    str | None,
+    option(
+        metavar="OUT",
+        help="Write the result as JSON; '-' is standard output, and sends the log to standard "
+        "error.",
+    ),
+]
+Labels = Annotated[
+    str | None,
+    option(
+        metavar="OUT",
+        help="Write the labels, one per line, in the order of the points, if there is a "
+        "clustering; '-' as for --json.",
+    ),
+]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors only.")]
+Debug = Annotated[bool, flag("--debug", help="Show where an internal error happened.")]

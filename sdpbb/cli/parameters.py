@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import InstanceError, ParameterError
 
@@ -30,20 +29,21 @@ EXITS = meanings(
 def parameters(
     prefix: Annotated[
         str,
-        typer.Argument(
-            metavar="PREFIX",
-            show_default=False,
+        options.argument(
+            "PREFIX",
             help="Only parameters whose names begin so, such as sdp.root.",
         ),
     ] = "",
+    /,
+    *,
     file: options.ParametersFile = None,
     toml: Annotated[
-        bool, typer.Option("--toml", help="Print a file that --parameters reads.")
+        bool, options.flag("--toml", help="Print a file that --parameters reads.")
     ] = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Print all parameters of the engine: value, default, domain, what each is, and the reason."""
-    with one_line_errors():
+    with one_line_errors(debug):
         from sdpbb.parameters import SolverParameters
 
         try:
@@ -56,6 +56,7 @@ def parameters(
         if not text:
             raise ParameterError(f"PREFIX {prefix!r}: no parameter's name begins so")
         Outputs(None, None).tell(text.rstrip())
+    return ExitCode.FOUND
 
 
 def _lines(parameters: SolverParameters, prefix: str) -> Iterator[str]:
@@ -72,3 +73,6 @@ def _lines(parameters: SolverParameters, prefix: str) -> Iterator[str]:
         ):
             yield from textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    ")
         yield ""
+
+
+app = command(parameters, EXITS)

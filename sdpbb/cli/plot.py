@@ -1,4 +1,4 @@
-"""The commands `sdpbb plot KIND`."""
+"""Draw a run, a clustering, a relaxation or a batch."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import App
 
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import output_problem, shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy as np
     from matplotlib.axes import Axes
@@ -38,38 +39,26 @@ EXITS = meanings(
     without=[ExitCode.LIMIT],
 )
 
-EPILOG = epilog(EXITS)
-
-plot = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Draw a run, a clustering, a relaxation or a batch.",
-    epilog=EPILOG,
-)
-
 Out = Annotated[
     str,
-    typer.Option(
-        metavar="FILE", show_default=False, help="The picture; a name in .png or .svg. Required."
-    ),
+    options.option(metavar="FILE", help="The picture; a name in .png or .svg."),
 ]
-Title = Annotated[str | None, typer.Option(metavar="TEXT", help="A title above the picture.")]
+Title = Annotated[str | None, options.option(metavar="TEXT", help="A title above the picture.")]
 TraceFile = Annotated[
     str,
-    typer.Argument(
-        metavar="TRACE", show_default=False, help="What 'sdpbb solve --trace' has written."
-    ),
+    options.argument("TRACE", help="What 'sdpbb solve --trace' has written."),
 ]
 LabelsToDraw = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Labels, one per line, in the order of the points."),
+    options.option(metavar="FILE", help="Labels, one per line, in the order of the points."),
 ]
 
 
-@plot.command(epilog=EPILOG)
-def bounds(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug = False) -> None:
+def bounds(
+    trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
+) -> None:
     """Draw the best clustering's cost and the proven lower bound of a run over time."""
-    with _picture(out):
+    with _picture(out, debug):
         from sdpbb.plots import plot_bounds
 
         with _errors_name_file(trace):
@@ -77,10 +66,11 @@ def bounds(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug
         _save(ax, out, title)
 
 
-@plot.command(epilog=EPILOG)
-def tree(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug = False) -> None:
+def tree(
+    trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
+) -> None:
     """Draw the branch-and-bound tree of a run, coloured by how its nodes were left."""
-    with _picture(out):
+    with _picture(out, debug):
         from sdpbb.plots import plot_tree
 
         with _errors_name_file(trace):
@@ -88,9 +78,10 @@ def tree(trace: TraceFile, out: Out, title: Title = None, debug: options.Debug =
         _save(ax, out, title)
 
 
-@plot.command(epilog=EPILOG)
 def clusters(
     data: options.Data,
+    /,
+    *,
     out: Out,
     labels: LabelsToDraw = None,
     constraints: options.Constraints = None,
@@ -105,7 +96,7 @@ def clusters(
 
     Points with two features are drawn as they are. Violated constraints are red.
     """
-    with _picture(out):
+    with _picture(out, debug):
         from sdpbb.plots import plot_clusters
 
         # How many clusters there are to be makes no difference here.
@@ -114,17 +105,18 @@ def clusters(
         _save(plot_clusters(instance, _read_labels(labels, instance)), out, title)
 
 
-@plot.command(epilog=EPILOG)
 def matrix(
     data: options.Data,
+    /,
+    *,
     out: Out,
     k: options.Clusters = None,
     labels: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="FILE",
             help="Labels to sort by, one per line, that keep the must-links.",
-            show_default="those of a heuristic",
+            default="those of a heuristic",
         ),
     ] = None,
     constraints: options.Constraints = None,
@@ -133,7 +125,7 @@ def matrix(
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="S", help="Improve the relaxation for S seconds.")
+        float | None, options.option(metavar="S", help="Improve the relaxation for S seconds.")
     ] = None,
     title: Title = None,
     debug: options.Debug = False,
@@ -143,7 +135,7 @@ def matrix(
     Squares of full colour are clusters that the relaxation is sure of; what is paler is left to
     branching.
     """
-    with _picture(out):
+    with _picture(out, debug):
         from sdpbb.plots import plot_matrix
 
         if time_limit is not None and not time_limit > 0:
@@ -166,31 +158,31 @@ def matrix(
         _save(plot_matrix(solved.affinity, solved.labels), out, title)
 
 
-@plot.command(epilog=EPILOG)
 def profile(
     results: Annotated[
         list[str],
-        typer.Argument(
-            metavar="RESULTS...",
-            show_default=False,
+        options.argument(
+            "RESULTS",
             help="What 'sdpbb batch' has written, one or several: its folder, or results.csv or "
             "results.jsonl in it.",
         ),
     ],
+    /,
+    *,
     out: Out,
     by: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="COLUMN",
             help="A curve for each value of this column, such as bounding.",
-            show_default="one for each file",
+            default="one for each file",
         ),
     ] = None,
     title: Title = None,
     debug: options.Debug = False,
 ) -> None:
     """Draw how many instances of a batch were solved within which time."""
-    with _picture(out):
+    with _picture(out, debug):
         from sdpbb.plots import plot_profile
         from sdpbb.plots.results_table import read_solved_runs
 
@@ -198,10 +190,22 @@ def profile(
         _save(plot_profile(read_solved_runs(tables, by)), out, title)
 
 
+app = App(
+    "plot",
+    help=__doc__,
+    help_epilogue=epilog(EXITS),
+    version_flags=[],
+)
+KINDS: tuple[Callable[..., None], ...] = (bounds, tree, clusters, matrix, profile)
+for position, kind in enumerate(KINDS):
+    app.command(command(kind, EXITS))
+    app[kind.__name__].sort_key = position
+
+
 @contextmanager
-def _picture(out: str) -> Iterator[None]:
+def _picture(out: str, debug: bool) -> Iterator[None]:
     """Errors as one line; those of the file to write before anything is read or computed."""
-    with one_line_errors():
+    with one_line_errors(debug):
         from sdpbb.plots.style import format_problem, require_matplotlib
 
         if problem := format_problem(out):

@@ -8,20 +8,19 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from sdpbb.cli import options
 from sdpbb.cli.engine import solver_parameters
 from sdpbb.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.running import running
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
+from sdpbb.parameters import SolverParameters
 
 if TYPE_CHECKING:
     from sdpbb.explanation.statements import Statement
-    from sdpbb.parameters import SolverParameters
     from sdpbb.prices.report import Price, PriceReport
     from sdpbb.problem import Instance
 
@@ -41,8 +40,15 @@ INTERVAL = 2.0
 MOST_LINES = 1_000_000
 
 
+@options.declared_options(SolverParameters, "gap", "time_limit", "seed", "bounding", "sdp_solver")
+class PriceOptions(options.StatedOptions):
+    """Parameters of the runs that find prices."""
+
+
 def price(
     data: options.Data,
+    /,
+    *,
     k: options.Clusters = None,
     constraints: options.Constraints = None,
     constraints_format: options.ConstraintsFormat = None,
@@ -51,57 +57,47 @@ def price(
     drop: options.Drop = None,
     only: Annotated[
         str | None,
-        typer.Option(
+        options.option(
             metavar="LINES",
-            show_default="all",
+            default="all",
             help="Lines of the file of constraints, such as 4,9,12-15, whose constraints are to be "
             "priced; for a JSON file such as ml[3],cl[0].",
         ),
     ] = None,
     top: Annotated[
-        int, typer.Option(metavar="N", help="Show the N dearest; --json and --csv hold all.")
+        int, options.option(metavar="N", help="Show the N dearest; --json and --csv hold all.")
     ] = TOP,
     parameters_file: options.ParametersFile = None,
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
+    engine: PriceOptions = PriceOptions(),
     time_limit_each: Annotated[
-        float | None, typer.Option(metavar="S", help="Spend at most S seconds on a constraint.")
+        float | None, options.option(metavar="S", help="Spend at most S seconds on a constraint.")
     ] = None,
-    seed: options.EngineSeed = None,
-    bounding: options.BoundingOption = None,
-    sdp_solver: options.SdpSolverOption = None,
     workers: Annotated[
         int | None,
-        typer.Option(
+        options.option(
             metavar="N",
-            show_default="number of cores",
+            default="number of cores",
             help="Constraints that are priced at the same time.",
         ),
     ] = None,
     json: options.Json = None,
     csv: Annotated[
         str | None,
-        typer.Option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
+        options.option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
     ] = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Tell what each must-link and cannot-link costs: by how much the optimum decreases without it.
 
     The dearest come first; a wrong constraint is often among them. The instance is solved, and then
     again without each constraint that the others do not imply.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         if top < 0:
             raise ParameterError(f"top = {top}: expected an integer >= 0")
         parameters = solver_parameters(
-            parameters_file,
-            gap=gap,
-            seed=seed,
-            bounding=bounding,
-            sdp_solver=sdp_solver,
-            workers=workers,
-            time_limit=time_limit,
+            parameters_file, **{**engine.stated(), **options.given(workers=workers)}
         )
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = PriceOutputs(json, None, csv)
@@ -114,8 +110,7 @@ def price(
             )
         chosen = None if only is None else _chosen(instance, only)
         each = math.inf if time_limit_each is None else time_limit_each
-        code = _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
-    raise typer.Exit(code)
+        return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
 
 
 @dataclass(frozen=True)
@@ -209,3 +204,6 @@ def _exit_code(report: PriceReport) -> ExitCode:
     if report.result.objective is None:
         return exit_code(report.result)
     return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+
+
+app = command(price, EXITS)

@@ -10,13 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, TextIO, cast
 
-import typer
-
-from sdpbb import __version__
+from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, exit_code
 from sdpbb.cli.outputs import CertifiedOutputs, Outputs
 from sdpbb.cli.streams import ForgivingStream, say
 from sdpbb.interruption import finish_on_signal
+from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 TraceOut = Annotated[
     str | None,
-    typer.Option(
+    options.option(
         metavar="OUT",
         help="Write the bounds over time and the tree as JSON, for 'sdpbb plot'; '-' as for "
         "--json.",
@@ -34,7 +33,7 @@ TraceOut = Annotated[
 ]
 ReportOut = Annotated[
     str | None,
-    typer.Option(
+    options.option(
         "--report",
         metavar="OUT",
         help="Write a page of HTML on the run, with pictures; needs matplotlib (the extra 'plot').",
@@ -65,7 +64,7 @@ class Running:
 
         if self.quiet:
             return _say_errors
-        return ProgressTable(cast(TextIO, self.log), __version__, summarise=summarise)
+        return ProgressTable(cast(TextIO, self.log), installed_version(), summarise=summarise)
 
 
 @contextmanager

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from sdpbb.cli import options
-from sdpbb.cli.engine import solver_parameters
-from sdpbb.cli.exits import EXIT_CODES, one_line_errors
+from sdpbb.cli.engine import EngineOptions, solver_parameters
+from sdpbb.cli.exits import EXIT_CODES, ExitCode, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
 
@@ -15,6 +14,8 @@ EXITS = EXIT_CODES
 
 def solve(
     data: options.Data,
+    /,
+    *,
     k: options.Clusters = None,
     constraints: options.Constraints = None,
     constraints_format: options.ConstraintsFormat = None,
@@ -22,16 +23,7 @@ def solve(
     index_column: options.IndexColumn = None,
     drop: options.Drop = None,
     parameters_file: options.ParametersFile = None,
-    gap: options.Gap = None,
-    time_limit: options.TimeLimit = None,
-    node_limit: options.NodeLimit = None,
-    memory_limit: options.MemoryLimit = None,
-    seed: options.EngineSeed = None,
-    bounding: options.BoundingOption = None,
-    sdp_solver: options.SdpSolverOption = None,
-    fixing: options.Fixing = None,
-    workers: options.Workers = None,
-    dask: options.Dask = None,
+    engine: EngineOptions = EngineOptions(),
     checkpoint: options.Checkpoint = None,
     certificate: options.Certificate = None,
     json: options.Json = None,
@@ -40,27 +32,15 @@ def solve(
     html: ReportOut = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Find and prove the best clustering of the points in DATA.
 
     Without --workers, as many processes are used as there are cores, but only for runs that
     branch after a few seconds; with one, runs are repeatable.
     """
-    with one_line_errors():
+    with one_line_errors(debug):
         # The engine is imported last: what is wrong with the input is told without the wait.
-        parameters = solver_parameters(
-            parameters_file,
-            gap=gap,
-            seed=seed,
-            bounding=bounding,
-            sdp_solver=sdp_solver,
-            fixing=fixing,
-            workers=workers,
-            dask=dask,
-            time_limit=time_limit,
-            node_limit=node_limit,
-            memory_limit=memory_limit,
-        )
+        parameters = solver_parameters(parameters_file, **engine.stated())
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = RunOutputs(json, labels, certificate, trace, html)
         outputs.check([*inputs.paths, *options.files(parameters_file)], checkpoint)
@@ -68,7 +48,7 @@ def solve(
 
         from sdpbb import solver
 
-        code = report(
+        return report(
             lambda observer, interrupt: solver.solve(
                 instance, parameters, observer, interrupt, checkpoint, certificate=certificate
             ),
@@ -76,4 +56,6 @@ def solve(
             quiet,
             instance,
         )
-    raise typer.Exit(code)
+
+
+app = command(solve, EXITS)

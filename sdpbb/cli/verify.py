@@ -6,10 +6,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, meanings, one_line_errors
+from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InputFiles
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.streams import say
@@ -39,32 +38,30 @@ EXITS = meanings(
 
 Data = Annotated[
     str,
-    typer.Option(
-        "--data", metavar="DATA", show_default=False, help="The points, as for 'sdpbb solve'."
-    ),
+    options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'."),
 ]
 Clusters = Annotated[
     int | None,
-    typer.Option(
+    options.option(
         "-k",
         metavar="K",
         help="Number of clusters.",
-        show_default="as DATA says, or else the certificate",
+        default="as DATA says, or else the certificate",
     ),
 ]
 Labels = Annotated[
     str | None,
-    typer.Option(
+    options.option(
         metavar="FILE",
         help="Labels, one per line: reject a certificate that is about another clustering.",
     ),
 ]
 Gap = Annotated[
     float | None,
-    typer.Option(
+    options.option(
         metavar="G",
         help="Call the clustering optimal if its proven gap is at most G, and else feasible.",
-        show_default="as the certificate says",
+        default="as the certificate says",
     ),
 ]
 
@@ -82,8 +79,10 @@ class _Rejection:
 def verify(
     file: Annotated[
         str,
-        typer.Argument(metavar="FILE", show_default=False, help="The certificate to check."),
+        options.argument("FILE", help="The certificate to check."),
     ],
+    /,
+    *,
     data: Data,
     k: Clusters = None,
     constraints: options.Constraints = None,
@@ -96,10 +95,10 @@ def verify(
     json: options.Json = None,
     quiet: options.Quiet = False,
     debug: options.Debug = False,
-) -> None:
+) -> ExitCode:
     """Check a certificate that 'sdpbb solve --certificate' has written: prove again, without the
     solver, what it says of the instance."""
-    with one_line_errors():
+    with one_line_errors(debug):
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = Outputs(json, None)
         outputs.check([file, *inputs.paths, *([] if labels is None else [labels])], None)
@@ -120,7 +119,7 @@ def verify(
         if not quiet:
             outputs.tell(str(verdict))
         outputs.write(verdict, None, quiet)
-    raise typer.Exit(_exit_code(verdict))
+    return _exit_code(verdict)
 
 
 def _content(path: str) -> bytes:
@@ -193,3 +192,6 @@ def _exit_code(verdict: CertificateVerdict) -> ExitCode:
         "infeasible": ExitCode.INFEASIBLE,
         "unknown": ExitCode.LIMIT_WITHOUT_CLUSTERING,
     }[verdict.status]
+
+
+app = command(verify, EXITS)

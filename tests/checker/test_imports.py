@@ -48,5 +48,5 @@ def test_importing_it_loads_nothing_of_the_solver():
     # What `import sdpbb` itself takes: the place of a cache, and the version.
     allowed = {"sdpbb", "sdpbb.cache_folder", "sdpbb.version"}
     assert {name for name in of_sdpbb if not name.startswith("sdpbb.checker")} <= allowed
-    others = {name.split(".")[0] for name in loaded} & {"scipy", "numba", "typer", "highspy"}
+    others = {name.split(".")[0] for name in loaded} & {"scipy", "numba", "cyclopts", "highspy"}
     assert not others

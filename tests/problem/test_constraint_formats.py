@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_constraints_round_trip(folder, constraints_format, data, is_named):
 
 
 def test_formats_are_the_choices_of_the_command_line():
-    assert [choice.value for choice in ConstraintsFileFormat] == list(CONSTRAINT_FORMATS)
+    assert get_args(ConstraintsFileFormat) == tuple(CONSTRAINT_FORMATS)
 
 
 def test_a_header_is_a_comment_where_there_are_comments():

@@ -29,7 +29,6 @@ from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import safe_bound
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli.engine import solver_parameters
-from sdpbb.cli.options import SdpSolver
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.result import SolutionStatus, Termination
@@ -356,5 +355,5 @@ def test_parameters():
         with pytest.raises(ParameterError):
             ConicParameters(**wrong)
     assert solver_parameters(gap=1e-4, workers=1).sdp == SdpParameters()
-    asked = solver_parameters(gap=1e-4, workers=1, sdp_solver=SdpSolver.CLARABEL)
+    asked = solver_parameters(gap=1e-4, workers=1, sdp_solver="clarabel")
     assert asked.sdp == SdpParameters(solver="clarabel")
