@@ -43,9 +43,9 @@ from heuristics.candidates import (
 from heuristics.method import Heuristic, RunClock, colour
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from heuristics.time_left import OutOfTime, TimeLeft, at_most, no_limit
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
+from sdpbb.time_left import OutOfTime, TimeLeft, at_most, no_limit
 
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
@@ -65,19 +65,19 @@ class BlockDistances:
     Attributes
     ----------
     n_candidates : how many clusters, the nearest ones, a block may join; k for all
-    left : time left; the methods raise OutOfTime where there is none
+    time_left : time left; the methods raise OutOfTime where there is none
     """
 
     contraction: Contraction
     distance: Distance
     n_candidates: int
-    left: TimeLeft = no_limit
+    time_left: TimeLeft = no_limit
 
     def candidates(self, centres: NDArray[np.float64]) -> NDArray[np.intp] | None:
         """Return the clusters (m, q) of each block, or None for all of them."""
         if self.n_candidates >= self.contraction.k:
             return None
-        return nearest_centres(self.contraction.means, centres, self.n_candidates, self.left)
+        return nearest_centres(self.contraction.means, centres, self.n_candidates, self.time_left)
 
     def distances(
         self, centres: NDArray[np.float64], candidates: NDArray[np.intp] | None
@@ -85,7 +85,7 @@ class BlockDistances:
         """Return d from each block to its candidates, (m, q), or to all centres, (m, k)."""
         means = self.contraction.means
         if candidates is None:
-            return self._root(all_distances(means, centres, self.left))
+            return self._root(all_distances(means, centres, self.time_left))
         return self._root(distances_to(means, centres, candidates))
 
     def mean_sum(self, centres: NDArray[np.float64]) -> float:
@@ -93,7 +93,7 @@ class BlockDistances:
         means = self.contraction.means
         if self.distance == "squared":
             return sum_of_squared_distances(means, centres) / len(means)
-        return sum_of_distances(means, centres, self.left) / len(means)
+        return sum_of_distances(means, centres, self.time_left) / len(means)
 
     def cost(self, labels: NDArray[np.intp], centres: NDArray[np.float64]) -> float:
         """Return W + sum_i s_i d(x_i, o_l(i)) of the objective."""
@@ -151,7 +151,7 @@ class Alternation:
 
 
 @dataclass(frozen=True)
-class Scheme:
+class AlternatingLoop:
     """Parameters of the loop.
 
     Attributes
@@ -213,11 +213,11 @@ class Scheme:
 
 
 def initial_centres(
-    contraction: Contraction, start: Start, rng: np.random.Generator, left: TimeLeft = no_limit
+    contraction: Contraction, start: Start, rng: np.random.Generator, time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Return the means (k, r) of k different blocks, drawn by k-means++ or all equally likely."""
     if start == "k-means++":
-        return kmeans_plus_plus(contraction, rng, left)
+        return kmeans_plus_plus(contraction, rng, time_left)
     return contraction.means[rng.choice(contraction.n_blocks, contraction.k, replace=False)]
 
 
@@ -260,7 +260,7 @@ def alternate(
                 candidates=candidates,
                 penalty=price,
                 start=labels,
-                left=clock.time_left,
+                time_left=clock.time_left,
             )
             if solution.labels is None:
                 # Its time was over before it had labels that keep the hard pairs.
@@ -286,7 +286,7 @@ def alternate(
         if labels is None:
             raise OutOfTime
         stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
-        untimed = replace(blocks, left=no_limit)  # a single look at what is there already
+        untimed = replace(blocks, time_left=no_limit)  # a single look at what is there already
         return Alternation(labels, _objective(untimed, graph, penalty, labels, centres), stop)
     stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
     return Alternation(best, objective, stop, False, iterations)
@@ -336,10 +336,10 @@ class AlternatingHeuristic(Heuristic):
     )
     solver: IntegerSolver = parameter("auto", SOLVER_HELP)
 
-    def scheme(self, penalty: PenaltyRule, n_candidates: int | None = None) -> Scheme:
-        """Return the loop of the method with a rule for P; see `Scheme`."""
+    def loop_with(self, penalty: PenaltyRule, n_candidates: int | None = None) -> AlternatingLoop:
+        """Return the loop of the method with a rule for P; see `AlternatingLoop`."""
         assignment = AssignmentParameters(solver=self.solver, time_limit=self.assignment_time_limit)
-        return Scheme(
+        return AlternatingLoop(
             self.distance, self.start, n_candidates, penalty, self.max_iterations, assignment
         )
 

@@ -19,7 +19,6 @@ from heuristics.method import (
     contract_and_colour,
 )
 from heuristics.result import Stop
-from heuristics.time_left import OutOfTime
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.backends.milp import load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
@@ -27,6 +26,7 @@ from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.problem.graph import neighbour_sets
+from sdpbb.time_left import OutOfTime
 
 # How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
 BINARY = 1e-6
@@ -126,7 +126,7 @@ class BCKM(Heuristic):
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, colouring = contracted
-        if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.left:
+        if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.seconds_left:
             if not within(contraction, colouring, least, most):
                 raise OutOfTime
             return SearchResult(contraction.lift(colouring), Stop.TIME_LIMIT, 0)
@@ -207,7 +207,7 @@ class _PenaltyMethod:
         exact programme, where that is to be solved."""
         is_kept = self.labels is None and self._is_limited and not self._is_large
         kept = 0.5 * self._method.time_limit if is_kept else 0.0
-        return max(0.0, self._clock.left - kept)
+        return max(0.0, self._clock.seconds_left - kept)
 
     @property
     def _is_limited(self) -> bool:
@@ -246,10 +246,10 @@ class _PenaltyMethod:
 
     def solve_exactly(self) -> None:
         """Algorithm 2's programme (9) for the last centres by an integer programming solver."""
-        left = self._clock.left
-        if left <= 0 or (self._is_limited and self._is_large):
+        seconds = self._clock.seconds_left
+        if seconds <= 0 or (self._is_limited and self._is_large):
             return
-        limit = None if left == math.inf else left
+        limit = None if seconds == math.inf else seconds
         costs = _normalised_costs(self._weights * self._distances())
         solution = load(self._programme).minimise(costs, None, limit, lambda: self._clock.is_over)
         self.n_iterations += 1

@@ -81,7 +81,7 @@ class BestOf(Heuristic):
         begun_by = self.method
         if isinstance(begun_by, str):
             begun_by = method_of_name(begun_by)
-        task = _Restart(instance, contraction, feasible, begun_by, parameters)
+        task = _SharedByRestarts(instance, contraction, feasible, begun_by, parameters)
         here = self._here if self.workers == 1 else self._elsewhere
         outcomes = here(task, seeds, clock)
         # Of equals the first, whichever process was faster.
@@ -91,7 +91,9 @@ class BestOf(Heuristic):
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
         return SearchResult(contraction.lift(best), stop, n_iterations)
 
-    def _here(self, task: _Restart, seeds: list[int], clock: RunClock) -> dict[int, _Outcome]:
+    def _here(
+        self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
+    ) -> dict[int, _Outcome]:
         outcomes = {}
         for position, seed in enumerate(seeds):
             outcomes[position] = task(seed, clock)
@@ -99,7 +101,9 @@ class BestOf(Heuristic):
                 break
         return outcomes
 
-    def _elsewhere(self, task: _Restart, seeds: list[int], clock: RunClock) -> dict[int, _Outcome]:
+    def _elsewhere(
+        self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
+    ) -> dict[int, _Outcome]:
         """In processes, each of which keeps the time limit itself; an interrupt ends them."""
         outcomes: dict[int, _Outcome] = {}
         waiting = deque(enumerate(seeds))
@@ -107,7 +111,7 @@ class BestOf(Heuristic):
             while (waiting and not clock.is_over) or pool.n_under_way:
                 while waiting and pool.n_free and not clock.is_over:
                     position, seed = waiting.popleft()
-                    pool.submit(position, _run, task, seed, clock.left)
+                    pool.submit(position, _run, task, seed, clock.seconds_left)
                 for completion in pool.wait(POLL_SECONDS):
                     if completion.lost:
                         raise BackendFailure("best-of: a run ended its worker process twice")
@@ -125,7 +129,7 @@ class _Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Restart:
+class _SharedByRestarts:
     """Data shared by all restarts."""
 
     instance: Instance
@@ -153,6 +157,6 @@ class _Restart:
         return result.labels[self.contraction.representatives]
 
 
-def _run(task: _Restart, seed: int, seconds: float) -> _Outcome:
+def _run(task: _SharedByRestarts, seed: int, seconds: float) -> _Outcome:
     """Run a restart in another process."""
     return task(seed, RunClock(max(seconds, 1e-9)))

@@ -53,7 +53,7 @@ class BHKMeans(AlternatingHeuristic):
     ) -> SearchResult | Infeasibility:
         softened = all_soft(instance)
         contraction = unconstrained(softened)
-        found = self.scheme(self._penalty).run(
+        found = self.loop_with(self._penalty).run(
             contraction, pair_graph(softened, contraction), rng, clock
         )
         assert not isinstance(found, Infeasibility)  # nothing is hard

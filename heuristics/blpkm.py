@@ -40,7 +40,7 @@ class BLPKM(AlternatingHeuristic):
         contraction = contract(instance)
         if isinstance(contraction, Infeasibility):
             return contraction
-        found = self.scheme(_no_penalty).run(
+        found = self.loop_with(_no_penalty).run(
             contraction, pair_graph(instance, contraction), rng, clock
         )
         if isinstance(found, Infeasibility):

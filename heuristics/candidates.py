@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from heuristics.time_left import WORK, TimeLeft, check_time, chunks, no_limit
 from sdpbb.arrays import Integers, Reals
+from sdpbb.time_left import WORK, TimeLeft, check_time, chunks, no_limit
 
 # Up to here a k-d tree over the centres is faster than all distances; beyond, it visits most of
 # them.
@@ -27,7 +27,10 @@ LOOKS = 300
 
 
 def nearest_centres(
-    points: NDArray[np.float64], centres: NDArray[np.float64], q: int, left: TimeLeft = no_limit
+    points: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    q: int,
+    time_left: TimeLeft = no_limit,
 ) -> NDArray[np.intp]:
     """The q nearest centres of each point, (m, q), nearest first, such that there are k points with
     one each of the k centres in their lists: no cluster need be empty.
@@ -52,14 +55,14 @@ def nearest_centres(
     found = []
     if points.shape[1] <= TREE_COORDINATES:
         tree, numbers = cKDTree(centres), np.arange(1, q + 1)
-        for first, last in chunks(len(points), LOOKS * q, left):
+        for first, last in chunks(len(points), LOOKS * q, time_left):
             found.append(tree.query(points[first:last], k=numbers)[1].astype(np.intp))
     else:
         norms = (centres**2).sum(axis=1)
-        for first, last in chunks(len(points), _steps(centres), left):
+        for first, last in chunks(len(points), _steps(centres), time_left):
             found.append(_ranked(points[first:last], centres, norms, q))
     lists = np.concatenate(found)
-    _represent(lists, points, centres, left)
+    _represent(lists, points, centres, time_left)
     return lists
 
 
@@ -72,11 +75,11 @@ def distances_to(
 
 
 def all_distances(
-    points: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = no_limit
+    points: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Squared distances (m, k) between all points and centres, by differences."""
     distances = np.empty((len(points), len(centres)))
-    for first, last in chunks(len(points), centres.size, left):
+    for first, last in chunks(len(points), centres.size, time_left):
         distances[first:last] = cdist(points[first:last], centres, "sqeuclidean")
     return distances
 
@@ -94,13 +97,13 @@ def sum_of_squared_distances(points: NDArray[np.float64], centres: NDArray[np.fl
 
 
 def sum_of_distances(
-    points: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = no_limit
+    points: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> float:
     """The sum of the Euclidean distances over all pairs of a point and a centre."""
     each = max(centres.size, len(centres) * (WORK // ENTRIES))
     return sum(
         float(cdist(points[first:last], centres).sum())
-        for first, last in chunks(len(points), each, left)
+        for first, last in chunks(len(points), each, time_left)
     )
 
 
@@ -127,7 +130,7 @@ def _represent(
     lists: NDArray[np.intp],
     points: NDArray[np.float64],
     centres: NDArray[np.float64],
-    left: TimeLeft,
+    time_left: TimeLeft,
 ) -> None:
     """Change the lists so that every centre is represented by a point of its own, with the centre
     in its list. As many as possible are from the outset: by a maximum matching."""
@@ -141,11 +144,11 @@ def _represent(
     matched = np.flatnonzero(representative >= 0)
     stands_for[representative[matched]] = matched
     for centre in np.flatnonzero(representative < 0):
-        check_time(left)
+        check_time(time_left)
         for point in np.argsort(((points - centres[centre]) ** 2).sum(axis=1), kind="stable"):
             before = stands_for[point]
             if before >= 0:
-                check_time(left)
+                check_time(time_left)
                 others = np.flatnonzero((lists == before).any(axis=1) & (stands_for < 0))
                 if not len(others):
                     continue

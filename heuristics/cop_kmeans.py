@@ -17,11 +17,11 @@ from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult
 from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
-from heuristics.time_left import OutOfTime, check_time, chunks
 from sdpbb.arrays import Integers, Reals
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
+from sdpbb.time_left import OutOfTime, check_time, chunks
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -156,15 +156,15 @@ class _Passes:
         self, first_points: _Order, centres: NDArray[np.float64], clock: RunClock
     ) -> NDArray[np.int64] | None:
         """Labels (m,) of one pass, None for a dead end."""
-        blocks, left = self.blocks, clock.time_left
+        blocks, time_left = self.blocks, clock.time_left
         labels = np.full(blocks.n_blocks, -1, np.int64)
-        for first, last in chunks(blocks.n_blocks, centres.size, left):
+        for first, last in chunks(blocks.n_blocks, centres.size, time_left):
             part = _Order(first_points.blocks[first:last], first_points.points[first:last])
             if not _assign_in_order(
                 self._rows, centres, *part, self._first, self._neighbours, labels
             ):
                 return None
-        return fill_empty_clusters(labels, blocks.sizes, blocks.means, blocks.k, left)
+        return fill_empty_clusters(labels, blocks.sizes, blocks.means, blocks.k, time_left)
 
     def _first_points(self, order: NDArray[np.intp]) -> _Order:
         block_in_order = self.blocks.block_of[order]

@@ -16,10 +16,10 @@ from heuristics.multi_start import Descent
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means
-from heuristics.time_left import OutOfTime, TimeLeft
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.time_left import OutOfTime, TimeLeft
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -96,13 +96,13 @@ class IPCKMeans(Heuristic):
         return SearchResult(contraction.lift(best.labels), best.stop, descent.n_iterations)
 
     def _initial_centres(
-        self, contraction: Contraction, rng: np.random.Generator, left: TimeLeft
+        self, contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft
     ) -> Iterator[NDArray[np.float64]]:
         if self.affinities is None:
             for _ in range(self.n_starts):
-                yield kmeans_plus_plus(contraction, rng, left)
+                yield kmeans_plus_plus(contraction, rng, time_left)
             return
         for affinity in self.affinities(contraction):
-            rows = truncated_means(contraction, affinity, left)
+            rows = truncated_means(contraction, affinity, time_left)
             for _ in range(self.n_starts):
-                yield from_affinity(contraction, rows, rng, left)
+                yield from_affinity(contraction, rows, rng, time_left)

@@ -13,9 +13,9 @@ from heuristics.assignment import fill_empty_clusters
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.result import Stop
 from heuristics.starts import alternate_kmeans, kmeans_plus_plus, nearest_labels
-from heuristics.time_left import OutOfTime
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Instance
+from sdpbb.time_left import OutOfTime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -149,7 +149,9 @@ def kmeans(
         sizes, means, k = contraction.sizes, contraction.means, contraction.k
         return fill_empty_clusters(labels, sizes, means, k, clock.time_left)
 
-    found = alternate_kmeans(contraction, assign, centres, max_iterations, left=clock.time_left)
+    found = alternate_kmeans(
+        contraction, assign, centres, max_iterations, time_left=clock.time_left
+    )
     stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
     if found.has_converged:
         stop = Stop.CONVERGED

@@ -25,9 +25,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.starts import cluster_sums
-from heuristics.time_left import WORK, TimeLeft, no_limit
 from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
+from sdpbb.time_left import WORK, TimeLeft, no_limit
 
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
 # the rounding of its change (about 1e-15 of the total), so that the descent terminates.
@@ -64,7 +64,9 @@ class LocalSearch:
         self._graph = _adjacency_lists(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
 
-    def __call__(self, labels: NDArray[np.intp], left: TimeLeft = no_limit) -> NDArray[np.intp]:
+    def __call__(
+        self, labels: NDArray[np.intp], time_left: TimeLeft = no_limit
+    ) -> NDArray[np.intp]:
         """Labels (m,) that no exchange of a Kempe chain improves, and no swap of two blocks where
         there are SWAP_BLOCKS of them or fewer.
 
@@ -75,22 +77,22 @@ class LocalSearch:
         Parameters
         ----------
         labels : (m,) exactly the clusters 0..k-1, the cannot-links kept; not modified
-        left : asked between pieces of a sweep; where no time is left it ends there, improved or not
+        time_left : asked between pieces of a sweep, which ends when no time is left
         """
         improved = np.array(labels, dtype=np.int64)
         while True:
             # Sums are taken anew in every sweep, so that rounding does not pile up in their
             # updates.
-            exchanged, is_over = self._exchange_chains(improved, left)
+            exchanged, is_over = self._exchange_chains(improved, time_left)
             if is_over:
                 return improved
             if exchanged:
                 continue
-            swapped, is_over = self._swap_blocks(improved, left)
+            swapped, is_over = self._swap_blocks(improved, time_left)
             if is_over or not swapped:
                 return improved
 
-    def _exchange_chains(self, labels: NDArray[np.int64], left: TimeLeft) -> tuple[bool, bool]:
+    def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """One sweep over the blocks; whether any chain was exchanged, and the time is over."""
         sums = _sums_of(labels, self._k, self._sizes, self._rows)
         any_exchanged, block = False, 0
@@ -109,11 +111,11 @@ class LocalSearch:
                 self._threshold,
             )
             any_exchanged |= exchanged
-            if left() <= 0.0:
+            if time_left() <= 0.0:
                 return any_exchanged, True
         return any_exchanged, False
 
-    def _swap_blocks(self, labels: NDArray[np.int64], left: TimeLeft) -> tuple[bool, bool]:
+    def _swap_blocks(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """One sweep over the pairs; whether any were swapped, and the time is over."""
         if self._gram is None:
             return False, False
@@ -137,7 +139,7 @@ class LocalSearch:
                 linked,
                 self._threshold,
             )
-            if left() <= 0.0:
+            if time_left() <= 0.0:
                 return any_swapped, True
         return any_swapped, False
 

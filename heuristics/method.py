@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
-from heuristics.time_left import OutOfTime, TimeLeft
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.time_left import OutOfTime, TimeLeft
 
 
 class Soft(Enum):
@@ -44,22 +44,22 @@ class RunClock:
         return time.perf_counter() - self._began
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds until the limit; inf without one, never negative."""
         return max(0.0, self._limit - self.seconds)
 
     @property
     def is_over(self) -> bool:
-        return self.left <= 0.0 or self._stop()
+        return self.seconds_left <= 0.0 or self._stop()
 
     def time_left(self) -> float:
         """Seconds until the run is to end: none once it is_over."""
-        return 0.0 if self.is_over else self.left
+        return 0.0 if self.is_over else self.seconds_left
 
     @property
     def reason(self) -> Stop:
         """Why a run that is_over ended."""
-        return Stop.TIME_LIMIT if self.left <= 0.0 else Stop.INTERRUPTED
+        return Stop.TIME_LIMIT if self.seconds_left <= 0.0 else Stop.INTERRUPTED
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +208,10 @@ def contract_and_colour(
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
 
 
-def colour(contraction: Contraction, left: TimeLeft) -> NDArray[np.intp] | Infeasibility | None:
+def colour(
+    contraction: Contraction, time_left: TimeLeft
+) -> NDArray[np.intp] | Infeasibility | None:
     """Return what `find_feasible` finds in the time left, None where that was too short."""
-    seconds = left()
+    seconds = time_left()
     limit = None if seconds == math.inf else max(0.01, seconds)
-    return find_feasible(contraction, limit, lambda: left() <= 0.0)
+    return find_feasible(contraction, limit, lambda: time_left() <= 0.0)

@@ -27,10 +27,10 @@ from heuristics.starts import (
     smoothed_means,
     truncated_means,
 )
-from heuristics.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +108,11 @@ class MultiStart:
         descent = descent or Descent(contraction, self.parameters)
         source = "k-means++" if affinity is None else "sdp"
         best = _Best(found=found)
-        left = with_stop(descent.seconds_left, stop)
+        time_left = with_stop(descent.time_left, stop)
         try:
-            for centres in self._initial_centres(contraction, rng, affinity, left):
+            for centres in self._initial_centres(contraction, rng, affinity, time_left):
                 descent.from_centres(centres, source, stop, best.offer)
-                check_time(left)
+                check_time(time_left)
             self._relocate(contraction, best, rng, descent, stop)
         except OutOfTime:
             if best.solution is None:
@@ -166,9 +166,9 @@ class MultiStart:
         descent: Descent,
         stop: Callable[[], bool] | None,
     ) -> None:
-        left = with_stop(descent.seconds_left, stop)
+        time_left = with_stop(descent.time_left, stop)
         for _ in range(self.parameters.n_relocations):
-            check_time(left)
+            check_time(time_left)
             assert best.solution is not None
             centres = _relocated(contraction, best.solution, rng)
             descent.from_centres(centres, best.solution.source, stop, best.offer)
@@ -178,19 +178,21 @@ class MultiStart:
         contraction: Contraction,
         rng: np.random.Generator,
         affinity: NDArray[np.float64] | None,
-        left: TimeLeft,
+        time_left: TimeLeft,
     ) -> Iterator[NDArray[np.float64]]:
         if affinity is None:
             for _ in range(self.parameters.n_starts):
-                yield kmeans_plus_plus(contraction, rng, left)
+                yield kmeans_plus_plus(contraction, rng, time_left)
             return
-        yield from_affinity(contraction, truncated_means(contraction, affinity, left), rng, left)
+        yield from_affinity(
+            contraction, truncated_means(contraction, affinity, time_left), rng, time_left
+        )
         if self.parameters.n_starts == 1:
             return
         rows = smoothed_means(contraction, affinity)
-        yield from_pivots(contraction, rows, affinity, left)
+        yield from_pivots(contraction, rows, affinity, time_left)
         for _ in range(self.parameters.n_starts - 2):
-            yield from_affinity(contraction, rows, rng, left)
+            yield from_affinity(contraction, rows, rng, time_left)
 
 
 @dataclass(frozen=True)
@@ -201,9 +203,9 @@ class IncumbentSearch:
     schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
 
     def prepare(
-        self, contraction: Contraction, known: NDArray[np.intp], seconds_left: TimeLeft
+        self, contraction: Contraction, known: NDArray[np.intp], time_left: TimeLeft
     ) -> PreparedSearch:
-        return PreparedSearch(self.schedule, contraction, known, seconds_left)
+        return PreparedSearch(self.schedule, contraction, known, time_left)
 
 
 class PreparedSearch:
@@ -215,12 +217,12 @@ class PreparedSearch:
         schedule: HeuristicSchedule,
         contraction: Contraction,
         known: NDArray[np.intp],
-        seconds_left: TimeLeft,
+        time_left: TimeLeft,
     ) -> None:
         self._schedule = schedule
         self._contraction = contraction
         self._known = known
-        self._seconds_left = seconds_left
+        self._time_left = time_left
         self._descent: Descent | None = None  # with the parameters of the first search
 
     def search(
@@ -232,7 +234,7 @@ class PreparedSearch:
     ) -> None:
         parameters = self._schedule.before if affinity is None else self._schedule.during
         if self._descent is None:
-            self._descent = Descent(self._contraction, parameters, self._known, self._seconds_left)
+            self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
         MultiStart(parameters).run(
             self._contraction,
             rng,
@@ -256,20 +258,20 @@ class Descent:
         contraction: Contraction,
         parameters: MultiStartParameters,
         known: NDArray[np.intp] | None = None,
-        seconds_left: TimeLeft = no_limit,
+        time_left: TimeLeft = no_limit,
     ) -> None:
         """
         Parameters
         ----------
         known : labels (m,), exactly the clusters 0..k-1, that keep the cannot-links; looked for
             where they are needed if None
-        seconds_left : how long there is for all descents together, asked between pieces of bounded
+        time_left : how long there is for all descents together, asked between pieces of bounded
             work. Where nothing is left a descent ends with what it has
         """
         self._contraction = contraction
         self._parameters = parameters
         self._known = known
-        self.seconds_left = seconds_left
+        self.time_left = time_left
         self._assign: Assignment | None = None
         self._search: LocalSearch | None = None
         self.n_iterations = 0
@@ -305,7 +307,7 @@ class Descent:
         OutOfTime
             If no time is left before there is one.
         """
-        labels = self._assigned(centres, with_stop(self.seconds_left, stop))
+        labels = self._assigned(centres, with_stop(self.time_left, stop))
         if found is not None:
             found(HeuristicSolution(labels, self._contraction.cost(labels), source))
         return self.from_labels(labels, source, stop, found)
@@ -319,21 +321,21 @@ class Descent:
     ) -> HeuristicSolution:
         """Return the clustering that a descent from labels (m,), exactly the clusters 0..k-1, ends
         with; `stop` and `found` as for `from_centres`."""
-        left = with_stop(self.seconds_left, stop)
+        time_left = with_stop(self.time_left, stop)
         best = HeuristicSolution(labels, np.inf, source)
         while True:
             reached = self.kmeans(
                 cluster_means(self._contraction, best.labels), best.labels, stop
             ).labels
             if self._parameters.local_search:
-                reached = self._exchanged(reached, left)
+                reached = self._exchanged(reached, time_left)
             cost = self._contraction.cost(reached)
             if cost >= best.cost:
                 return best
             best = HeuristicSolution(reached, cost, source)
             if found is not None:
                 found(best)
-            if left() <= 0.0:
+            if time_left() <= 0.0:
                 return best
 
     def kmeans(
@@ -344,29 +346,29 @@ class Descent:
     ) -> KMeansLabels:
         """Run k-means with exact assignments from centres (k, r); labels and the time limit as for
         `alternate_kmeans`."""
-        left = with_stop(self.seconds_left, stop)
+        time_left = with_stop(self.time_left, stop)
 
         def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-            return self._assigned(at, left)
+            return self._assigned(at, time_left)
 
         steps = self._parameters.max_iterations
-        return alternate_kmeans(self._contraction, assign, centres, steps, labels, left)
+        return alternate_kmeans(self._contraction, assign, centres, steps, labels, time_left)
 
-    def _assigned(self, centres: NDArray[np.float64], left: TimeLeft) -> NDArray[np.intp]:
-        check_time(left)
+    def _assigned(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
+        check_time(time_left)
         if self._assign is None:
             limit = self._parameters.assignment_time_limit
             self._assign = Assignment(self._contraction, time_limit=limit, known=self._known)
-        labels = self._assign(centres, left)
+        labels = self._assign(centres, time_left)
         self.n_iterations += 1
         return labels
 
-    def _exchanged(self, labels: NDArray[np.intp], left: TimeLeft) -> NDArray[np.intp]:
-        if left() <= 0.0:
+    def _exchanged(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.intp]:
+        if time_left() <= 0.0:
             return labels
         if self._search is None:
             self._search = LocalSearch(self._contraction)
-        return self._search(labels, left)
+        return self._search(labels, time_left)
 
 
 def _relocated(

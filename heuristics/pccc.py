@@ -71,8 +71,8 @@ class PCCC(AlternatingHeuristic):
         if isinstance(contraction, Infeasibility):
             return contraction
         penalty = average_distance if self.penalty is None else self._fixed_penalty
-        scheme = self.scheme(penalty, list_length(contraction, self.q))
-        found = scheme.run(contraction, pair_graph(instance, contraction), rng, clock)
+        loop = self.loop_with(penalty, list_length(contraction, self.q))
+        found = loop.run(contraction, pair_graph(instance, contraction), rng, clock)
         if isinstance(found, Infeasibility):
             return found
         if found.labels is None:

@@ -13,10 +13,10 @@ from heuristics.assignment.parameters import SOLVER_HELP, IntegerSolver
 from heuristics.kmeans import best_kmeans, unconstrained
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
-from heuristics.time_left import OutOfTime
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.time_left import OutOfTime
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -72,7 +72,7 @@ class PostProcessing(Heuristic):
             agreement = self._agreement(instance, contraction, rng, clock)
             assign = PairwiseAssignment(pair_graph(instance, contraction), k, assignment)
             np.negative(agreement, out=agreement)
-            found = assign(agreement, start=feasible, left=clock.time_left)
+            found = assign(agreement, start=feasible, time_left=clock.time_left)
         except OutOfTime:  # what is known keeps the constraints
             return SearchResult(contraction.lift(feasible), clock.reason, 0)
         labels = feasible if found.labels is None else found.labels

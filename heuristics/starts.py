@@ -10,10 +10,10 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # scikit-learn's k-means++ and KMeans take about 2 and 3.5 ms for each call at these sizes, for the
 # checks around them: more than the rest of a start together. The loops here take 0.1 to 0.2 ms.
@@ -28,7 +28,7 @@ FEW_STEPS = 1_000_000_000
 
 
 def kmeans_plus_plus(
-    contraction: Contraction, rng: np.random.Generator, left: TimeLeft = no_limit
+    contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Return centres (k, r) among the block means, by k-means++ with the block sizes as weights.
 
@@ -37,19 +37,19 @@ def kmeans_plus_plus(
     OutOfTime
         If no time is left on the way. The same holds for the others that are told the time.
     """
-    return _seed(contraction.means, contraction.sizes, contraction.k, rng, left)
+    return _seed(contraction.means, contraction.sizes, contraction.k, rng, time_left)
 
 
 def from_affinity(
     contraction: Contraction,
     rows: NDArray[np.float64],
     rng: np.random.Generator,
-    left: TimeLeft = no_limit,
+    time_left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
     """Return centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has
     moved towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
-    centres = _seed(rows, contraction.sizes, contraction.k, rng, left)
-    _lloyd(rows, contraction.sizes, centres, left)
+    centres = _seed(rows, contraction.sizes, contraction.k, rng, time_left)
+    _lloyd(rows, contraction.sizes, centres, time_left)
     return centres
 
 
@@ -57,7 +57,7 @@ def from_pivots(
     contraction: Contraction,
     rows: NDArray[np.float64],
     affinity: NDArray[np.float64],
-    left: TimeLeft = no_limit,
+    time_left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
     """Return centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k
     blocks that the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
@@ -69,7 +69,7 @@ def from_pivots(
     ahead = np.diag(residual).copy()
     chosen = []
     for _ in range(contraction.k):
-        check_time(left)
+        check_time(time_left)
         pivot = int(np.argmax(ahead))
         chosen.append(pivot)
         row = residual[pivot] / np.sqrt(max(ahead[pivot], NEGLIGIBLE))
@@ -77,12 +77,12 @@ def from_pivots(
         ahead = np.minimum(ahead, np.diag(residual))
         ahead[chosen] = -np.inf
     centres = rows[chosen]
-    _lloyd(rows, contraction.sizes, centres, left)
+    _lloyd(rows, contraction.sizes, centres, time_left)
     return centres
 
 
 def nearest_labels(
-    rows: NDArray[np.float64], centres: NDArray[np.float64], left: TimeLeft = no_limit
+    rows: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.int64]:
     """Return the centre nearest to each of the rows (m, r), the first of those equally near.
 
@@ -93,7 +93,7 @@ def nearest_labels(
     """
     rows, centres = np.ascontiguousarray(rows), np.ascontiguousarray(centres)
     labels = np.empty(len(rows), np.int64)
-    for first, last in chunks(len(rows), centres.size, left):
+    for first, last in chunks(len(rows), centres.size, time_left):
         _nearest(rows[first:last], centres, labels[first:last])
     return labels
 
@@ -133,7 +133,7 @@ def alternate_kmeans(
     centres: NDArray[np.float64],
     max_iterations: int,
     labels: NDArray[np.intp] | None = None,
-    left: TimeLeft = no_limit,
+    time_left: TimeLeft = no_limit,
 ) -> KMeansLabels:
     """Assign blocks to centres and move centres to means in turn, until a clustering comes back:
     the last one, or, where several assignments are equally cheap, an earlier one.
@@ -165,7 +165,7 @@ def alternate_kmeans(
         clustering = by_first_occurrence(labels).tobytes()
         has_converged = clustering in met
         met.add(clustering)
-        if has_converged or left() <= 0.0:
+        if has_converged or time_left() <= 0.0:
             break
         centres = cluster_means(contraction, labels)
     assert labels is not None  # max_iterations >= 1
@@ -184,7 +184,7 @@ def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> N
 
 
 def truncated_means(
-    contraction: Contraction, affinity: NDArray[np.float64], left: TimeLeft = no_limit
+    contraction: Contraction, affinity: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Return the rows (m, r) that `smoothed_means` gives for the best rank-k approximation of Z.
 
@@ -199,21 +199,21 @@ def truncated_means(
     if m <= DENSE or k >= m // 2:
         values, vectors = eigh((symmetric + symmetric.T) / 2, subset_by_index=[m - k, m - 1])
     else:
-        values, vectors = _largest_eigenpairs(symmetric, k, left)
+        values, vectors = _largest_eigenpairs(symmetric, k, time_left)
     coordinates = vectors.T @ (root[:, None] * contraction.means)
     rows: NDArray[np.float64] = (vectors @ (values[:, None] * coordinates)) / root[:, None]
     return rows
 
 
 def _largest_eigenpairs(
-    matrix: NDArray[np.float64], k: int, left: TimeLeft
+    matrix: NDArray[np.float64], k: int, time_left: TimeLeft
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the k largest eigenvalues of the symmetric part, (k,), with eigenvectors (m, k), by
     the Lanczos method of ARPACK: to three digits, as far as it comes."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     def product(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        check_time(left)
+        check_time(time_left)
         return 0.5 * (matrix @ x + matrix.T @ x)
 
     m = len(matrix)
@@ -230,7 +230,7 @@ def _seed(
     weights: NDArray[np.float64],
     k: int,
     rng: np.random.Generator,
-    left: TimeLeft,
+    time_left: TimeLeft,
 ) -> NDArray[np.float64]:
     """Greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007): of a few rows drawn with probability
     proportional to weight times squared distance, take the one that leaves the least cost."""
@@ -238,7 +238,7 @@ def _seed(
     draws = rng.random((k, trials))
     rows = np.ascontiguousarray(rows)
     chosen, nearest = np.empty(k, np.int64), np.full(len(rows), np.inf)
-    for first, last in chunks(k, trials * rows.size, left):
+    for first, last in chunks(k, trials * rows.size, time_left):
         _plus_plus(rows, weights, draws, chosen, nearest, first, last)
     return rows[chosen]
 
@@ -289,14 +289,14 @@ def _lloyd(
     rows: NDArray[np.float64],
     weights: NDArray[np.float64],
     centres: NDArray[np.float64],
-    left: TimeLeft,
+    time_left: TimeLeft,
 ) -> None:
     """Weighted k-means in place; an empty cluster keeps its centre."""
     k = len(centres)
     weighted = weights[:, None] * rows
     labels = np.full(len(rows), -1, np.int64)
     for _ in range(LLOYD_ITERATIONS):
-        updated = nearest_labels(rows, centres, left)
+        updated = nearest_labels(rows, centres, time_left)
         if np.array_equal(updated, labels):
             return
         labels = updated
@@ -304,7 +304,7 @@ def _lloyd(
         sums = cluster_sums(labels, weighted, k)
         filled = weight > 0
         centres[filled] = sums[filled] / weight[filled, None]
-        check_time(left)
+        check_time(time_left)
 
 
 @njit(cache=True, nogil=True)

@@ -13,15 +13,13 @@ from sdpbb.archive import ArchiveHeader, read_archive, write_archive
 from sdpbb.archive.stored import stored
 from sdpbb.certificates.recorder import Proof
 from sdpbb.errors import ArchiveError
-from sdpbb.files import remove_leftovers, shown_path
+from sdpbb.files import FilePath, remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, Instance
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.reporting import Watch
 from sdpbb.search.state import Search
 from sdpbb.version import installed_version
-
-FilePath = str | os.PathLike[str]
 
 KIND = "checkpoint"
 # Seconds between two writes at least, and the part of the run that may be spent on them.

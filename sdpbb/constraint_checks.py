@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from sdpbb.checkpoint import FilePath
 from sdpbb.errors import CertificateError
 from sdpbb.explanation import check
 from sdpbb.explanation.report import ConstraintReport
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.problem.instance import check_instance
@@ -42,7 +41,7 @@ def check_constraints(
     check_instance(instance)
     if certificate is not None:
         check_certifiable(instance, certificate)
-    report = check.check_constraints(instance, time_limit)
+    report = check.constraint_report(instance, time_limit)
     if certificate is not None and report.is_feasible is False:
         try:
             _certify(instance, time_limit, certificate)

@@ -16,7 +16,6 @@ import functools
 import json
 import math
 import numbers
-import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,6 +26,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 import numpy as np
 
 from sdpbb.errors import ParameterError
+from sdpbb.files import FilePath
 
 LARGEST_INTEGER = 2**31 - 1
 """Largest absolute value of an integer unless another is declared: times the number of blocks it
@@ -124,7 +124,7 @@ class Parameters:
         return dataclasses.replace(self, **changes)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: FilePath) -> Self:
         """Read parameters from a TOML file; those that it does not name keep their defaults.
 
         Raises
@@ -135,7 +135,7 @@ class Parameters:
         return cls.load_stated(path)[0]
 
     @classmethod
-    def load_stated(cls, path: str | os.PathLike[str]) -> tuple[Self, frozenset[str]]:
+    def load_stated(cls, path: FilePath) -> tuple[Self, frozenset[str]]:
         """Read parameters as `load`, and the names of those and of the components that the file
         states itself."""
         import tomllib

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.colouring.decide import Limits, decide
+from sdpbb.colouring.decide import ColouringLimits, decide
 from sdpbb.colouring.graph import sparse_graph
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
@@ -45,7 +45,7 @@ def find_feasible(
         If the integer programming solver fails.
     """
     end = math.inf if time_limit is None else time.perf_counter() + time_limit
-    limits = Limits(seconds_left=lambda: end - time.perf_counter(), stop=stop)
+    limits = ColouringLimits(time_left=lambda: end - time.perf_counter(), stop=stop)
     graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
     found = decide(graph, contraction.k, limits)
     if found.vertices is not None:

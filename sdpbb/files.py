@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+FilePath = str | os.PathLike[str]
+
 _SUFFIX = ".tmp"
 
 
-def write_atomically(path: str | os.PathLike[str], text: str) -> None:
+def write_atomically(path: FilePath, text: str) -> None:
     """Write text (UTF-8) to path, wholly or not at all; see `replacement`."""
     content = text.encode("utf-8")
     with replacement(path) as file:
@@ -22,7 +24,7 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 
 @contextlib.contextmanager
-def replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacement(path: FilePath) -> Iterator[BinaryIO]:
     """A file to write in, which takes path's place at the end of the block if nothing was raised.
 
     It is a temporary file in the same folder, so that the file that was there before survives any
@@ -74,7 +76,7 @@ def _created(path: Path, mode: int | None) -> BinaryIO:
     return open(descriptor, "wb")
 
 
-def remove_leftovers(path: str | os.PathLike[str]) -> None:
+def remove_leftovers(path: FilePath) -> None:
     """Remove what processes that were killed in the middle of a `replacement` of path have left.
 
     For a path that nobody else writes to now; a replacement that is under way there will fail.
@@ -86,7 +88,7 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
                 target.with_name(name).unlink()
 
 
-def companion(path: str | os.PathLike[str], ending: str) -> str:
+def companion(path: FilePath, ending: str) -> str:
     """The name of a hidden file in the folder of path, which is followed if it is a link; another
     one for each name and ending."""
     target = Path(os.path.realpath(path))
@@ -98,7 +100,7 @@ def _stem(target: Path) -> str:
     return f".sdpbb-{zlib.crc32(os.fsencode(target.name)):08x}"
 
 
-def output_problem(path: str | os.PathLike[str]) -> str | None:
+def output_problem(path: FilePath) -> str | None:
     """Why a file cannot be written at path, as one line, or None: asked before a long run."""
     if problem := name_problem(path):
         return problem
@@ -122,7 +124,7 @@ def output_problem(path: str | os.PathLike[str]) -> str | None:
     return None
 
 
-def new_file_problem(path: str | os.PathLike[str]) -> str | None:
+def new_file_problem(path: FilePath) -> str | None:
     """Why a file cannot be written at path where none has been before, as one line, or None."""
     problem = output_problem(path)
     if problem is None and os.path.lexists(path):
@@ -130,7 +132,7 @@ def new_file_problem(path: str | os.PathLike[str]) -> str | None:
     return problem
 
 
-def name_problem(path: str | os.PathLike[str]) -> str | None:
+def name_problem(path: FilePath) -> str | None:
     """Why path cannot be the name of a file at all, as one line, or None."""
     name = os.fspath(path)
     if not name or "\0" in name:
@@ -138,13 +140,13 @@ def name_problem(path: str | os.PathLike[str]) -> str | None:
     return None
 
 
-def shown_path(path: str | os.PathLike[str]) -> str:
+def shown_path(path: FilePath) -> str:
     """The name of a file as messages show it: on one line, whatever is in it."""
     name = os.fspath(path)
     return name if name.isprintable() else ascii(name)
 
 
-def _is_open_stream(path: str | os.PathLike[str]) -> bool:
+def _is_open_stream(path: FilePath) -> bool:
     """Whether path is a name of an open file (/dev/stdout, /proc/self/fd/3), or names the one that
     a standard stream has been sent to."""
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))

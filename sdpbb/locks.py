@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from sdpbb.errors import FileInUse
-from sdpbb.files import companion, shown_path
+from sdpbb.files import FilePath, companion, shown_path
 
 try:
     import fcntl
@@ -16,7 +16,7 @@ except ImportError:  # on Windows, where nothing is locked
     fcntl = None  # type: ignore[assignment]
 
 
-def hold(file: BinaryIO, path: str | os.PathLike[str], writer: str) -> None:
+def hold(file: BinaryIO, path: FilePath, writer: str) -> None:
     """Lock an open file until it is closed, which the end of the process does, too.
 
     path, writer : what messages call the file, and who else writes to it ("run", "batch")
@@ -41,7 +41,7 @@ def hold(file: BinaryIO, path: str | os.PathLike[str], writer: str) -> None:
 
 
 @contextlib.contextmanager
-def only_writer(path: str | os.PathLike[str], writer: str) -> Iterator[None]:
+def only_writer(path: FilePath, writer: str) -> Iterator[None]:
     """Within the block nobody else is within such a block for the same path.
 
     For files that are replaced (`sdpbb.files.replacement`), or not there yet, and so cannot be
@@ -68,7 +68,7 @@ def only_writer(path: str | os.PathLike[str], writer: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held(beside: str, path: str | os.PathLike[str], writer: str) -> Iterator[None]:
+def _held(beside: str, path: FilePath, writer: str) -> Iterator[None]:
     """The lock file, open and locked."""
     while True:
         flags = os.O_RDWR | os.O_CREAT

@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike
 
 from sdpbb.bounds.registry import METHODS
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
-from sdpbb.files import output_problem, shown_path
+from sdpbb.files import FilePath, output_problem, shown_path
 from sdpbb.locks import only_writer
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.cluster_rules import foreign_constraints
 from sdpbb.problem.compiled_constraints import is_built_in
 from sdpbb.problem.instance import check_instance
-from sdpbb.problem.textfile import FilePath
 
 
 def check_compatibility(

@@ -27,7 +27,7 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates import certificate_bytes
 from sdpbb.certificates.recorder import Proof, ProofRecorder
-from sdpbb.checkpoint import KIND, CheckpointWriter, FilePath, SavedRun, read_checkpoint
+from sdpbb.checkpoint import KIND, CheckpointWriter, SavedRun, read_checkpoint
 from sdpbb.compilation import prepare_kernels, warm_up
 from sdpbb.errors import BackendFailure, CertificateError
 from sdpbb.executors.dask import DaskCluster
@@ -36,7 +36,7 @@ from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
-from sdpbb.files import new_file_problem, output_problem, replacement, shown_path
+from sdpbb.files import FilePath, new_file_problem, output_problem, replacement, shown_path
 from sdpbb.interruption import interruptible
 from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from threadpoolctl import threadpool_limits
 
 from sdpbb.checker.certificate import Certificate
@@ -11,13 +9,13 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.verdict import CertificateVerdict
 from sdpbb.checker.verify import verify
 from sdpbb.errors import CertificateError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem import Instance
 from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
 from sdpbb.problem.instance import check_instance
 
 
-def verify_certificate(path: str | os.PathLike[str], instance: Instance) -> CertificateVerdict:
+def verify_certificate(path: FilePath, instance: Instance) -> CertificateVerdict:
     """Prove again, without the engine, what a certificate says of an instance.
 
     path : a file that `sdpbb.solve(certificate=...)` has written

@@ -12,8 +12,8 @@ from heuristics.assignment.filling import fill_by_objective
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import PairGraph, Potts
 from heuristics.assignment.wide import minimise
-from heuristics.time_left import TimeLeft, at_most, no_limit
 from sdpbb.errors import ParameterError
+from sdpbb.time_left import TimeLeft, at_most, no_limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class PairwiseAssignment:
         candidates: NDArray[np.integer] | None = None,
         penalty: float = 1.0,
         start: NDArray[np.integer] | None = None,
-        left: TimeLeft = no_limit,
+        time_left: TimeLeft = no_limit,
         fill: bool = True,
     ) -> AssignmentSolution:
         """Solve one assignment step.
@@ -89,7 +89,7 @@ class PairwiseAssignment:
             all, with costs (m, k)
         penalty : >= 0, of a soft pair of weight 1 that is violated
         start : (m,) clusters to begin from where something is searched for, or None
-        left : time left, besides `AssignmentParameters.time_limit`
+        time_left : time left, besides `AssignmentParameters.time_limit`
         fill : whether empty clusters get blocks afterwards, by the cheapest moves that keep the
             hard pairs; with all clusters as candidates none is empty then
 
@@ -102,11 +102,11 @@ class PairwiseAssignment:
         BackendFailure
             If the integer programming solver fails.
         """
-        left = at_most(left, self._parameters.time_limit)
+        time_left = at_most(time_left, self._parameters.time_limit)
         potts = self._programme(costs, candidates, penalty)
         begin = None if start is None else self._positions(potts, start)
-        structure = self._structure_of(potts, left)
-        solution = minimise(potts, structure, begin, left, self._parameters)
+        structure = self._structure_of(potts, time_left)
+        solution = minimise(potts, structure, begin, time_left, self._parameters)
         bound = solution.bound + potts.must_link_weight
         labels = solution.labels
         if labels is None:
@@ -117,10 +117,10 @@ class PairwiseAssignment:
         clusters = potts.clusters(labels).astype(np.intp)
         return AssignmentSolution(clusters, objective, solution.is_optimal, False, bound)
 
-    def _structure_of(self, potts: Potts, left: TimeLeft) -> Structure:
+    def _structure_of(self, potts: Potts, time_left: TimeLeft) -> Structure:
         """Return the last structure where it fits: k-means settles on the same candidates."""
         if self._structure is None or not self._structure.serves(potts.candidates):
-            self._structure = Structure(potts, self._parameters.table_budget, left)
+            self._structure = Structure(potts, self._parameters.table_budget, time_left)
         return self._structure
 
     def _programme(

@@ -24,8 +24,8 @@ from heuristics.assignment.tally import (
     steps_of_relabelling,
     tally_of,
 )
-from heuristics.time_left import OutOfTime, TimeLeft, chunks, no_limit
 from sdpbb.arrays import Integers, Reals
+from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.
 MOVES_PER_BLOCK, MOVES = 200, 200_000
@@ -33,7 +33,7 @@ MOVES_PER_BLOCK, MOVES = 200, 200_000
 MENDING_PER_BLOCK = 4
 
 
-def construct(potts: Potts, left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
+def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
     """Return labels (n,) that keep the hard pairs, None if none were found. Repeatable, unless the
     time cuts in."""
     tally = empty_tally(potts)
@@ -47,30 +47,30 @@ def construct(potts: Potts, left: TimeLeft = no_limit) -> NDArray[np.int64] | No
     place_of = np.empty(potts.n, np.int64)
     place_of[heap] = np.arange(potts.n)
     try:
-        for first, last in chunks(potts.n, potts.q + steps_of_relabelling(potts), left):
+        for first, last in chunks(potts.n, potts.q + steps_of_relabelling(potts), time_left):
             _build(last - first, potts.n - first, heap, place_of, key, *tally)
     except OutOfTime:
         return None
-    return _mend(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), left)
+    return _mend(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
 
 
 def mend(
-    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit
+    potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.int64] | None:
     """Return labels that keep the hard pairs from labels (n,) that break some, None if a few moves
     for each block do not mend them. Repeatable, unless the time cuts in."""
     try:
-        tally = tally_of(potts, labels, left)
+        tally = tally_of(potts, labels, time_left)
     except OutOfTime:
         return None
-    return _mend(tally, MENDING_PER_BLOCK * potts.n, left)
+    return _mend(tally, MENDING_PER_BLOCK * potts.n, time_left)
 
 
-def _mend(tally: Tally, most: int, left: TimeLeft) -> NDArray[np.int64] | None:
+def _mend(tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | None:
     until = np.zeros(tally.gamma.shape, np.int64)
     moves, q = 0, tally.gamma.shape[1]
     while n_broken := tally.n_broken:
-        if moves > most or left() <= 0.0:
+        if moves > most or time_left() <= 0.0:
             return None
         count = 1 + LOOKS // (n_broken * q + 100)
         _tabu_over_conflicts(*tally, until, moves, count)

@@ -21,15 +21,15 @@ from heuristics.assignment.elimination import (
 )
 from heuristics.assignment.potts import Potts, adjacency_lists
 from heuristics.assignment.programme import AssignmentProgramme
-from heuristics.time_left import TimeLeft, check_time, no_limit
 from sdpbb.arrays import Booleans, Integers
+from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 # Dynamic programming over all components together may take this many times the budget of one.
 BUDGETS = 20
 
 
 @dataclass(eq=False)
-class Wide:
+class WidePottsComponent:
     """A component too wide for dynamic programming.
 
     blocks : (b,) increasing
@@ -50,7 +50,7 @@ class Structure:
     potts : gives candidates and pairs. A pair whose candidates are disjoint is the same for all
         labels, and connects nothing
     table_budget : entries of dynamic programming allowed to one component
-    left : time left
+    time_left : time left
 
     Raises
     ------
@@ -64,22 +64,22 @@ class Structure:
     wide : the other components
     """
 
-    def __init__(self, potts: Potts, table_budget: float, left: TimeLeft = no_limit) -> None:
+    def __init__(self, potts: Potts, table_budget: float, time_left: TimeLeft = no_limit) -> None:
         self._candidates = potts.candidates
         matter = _pairs_that_matter(potts)
         i, j = potts.pairs[matter].T
         graph = coo_array((np.ones(len(i), np.int8), (i, j)), shape=(potts.n, potts.n))
         component = connected_components(graph, directed=False)[1]
         buckets: list[Bucket] = []
-        self.wide: list[Wide] = []
+        self.wide: list[WidePottsComponent] = []
         narrow: list[NDArray[np.int64]] = []
         budget = BUDGETS * table_budget
         for number, pairs in group_values(matter, component[i]):
             if narrow or self.wide:
-                check_time(left)
+                check_time(time_left)
             eliminated = _eliminate(potts, pairs, min(table_budget, budget))
             if eliminated is None:
-                self.wide.append(Wide(np.flatnonzero(component == number), pairs))
+                self.wide.append(WidePottsComponent(np.flatnonzero(component == number), pairs))
                 continue
             budget -= entries_of(eliminated, potts.q)
             buckets += eliminated

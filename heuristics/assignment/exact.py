@@ -32,14 +32,14 @@ WORK = 2_000_000
 TOLERANCE = 1e-12
 
 
-class Cliques(NamedTuple):
+class CliquePartition(NamedTuple):
     """A partition of the blocks of a graph into cliques: members[starts[q] : starts[q + 1]]."""
 
     starts: NDArray[np.int64]
     members: NDArray[np.int64]
 
 
-def clique_partition(neighbours: list[set[int]]) -> Cliques:
+def partition_into_cliques(neighbours: list[set[int]]) -> CliquePartition:
     """Return a partition into cliques, grown greedily from the blocks of largest degree on."""
     degree = np.array([len(others) for others in neighbours])
     waiting = dict.fromkeys(np.argsort(-degree, kind="stable").tolist())
@@ -55,14 +55,14 @@ def clique_partition(neighbours: list[set[int]]) -> Cliques:
             members.append(chosen)
             candidates &= neighbours[chosen]
         starts.append(len(members))
-    return Cliques(np.array(starts, np.int64), np.array(members, np.int64))
+    return CliquePartition(np.array(starts, np.int64), np.array(members, np.int64))
 
 
 def cheapest_labels(
     costs: NDArray[np.float64],
     starts: NDArray[np.int64],
     neighbours: NDArray[np.int64],
-    cliques: Cliques,
+    cliques: CliquePartition,
     known: NDArray[np.int64],
     work: int = WORK,
 ) -> tuple[NDArray[np.int64], bool]:

@@ -11,8 +11,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import TimeLeft, check_time, no_limit
 from sdpbb.arrays import Integers, Reals
+from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
@@ -101,7 +101,7 @@ def fill_empty_clusters(
     sizes: NDArray[np.float64],
     means: NDArray[np.float64],
     k: int,
-    left: TimeLeft = no_limit,
+    time_left: TimeLeft = no_limit,
 ) -> NDArray[np.int64]:
     """Move single blocks into empty clusters, one after the other the block whose move reduces the
     sum of squares most; the labels (m,) are changed in place.
@@ -113,7 +113,7 @@ def fill_empty_clusters(
     """
     count = np.bincount(labels, minlength=k)
     for empty in np.flatnonzero(count == 0).tolist():
-        check_time(left)
+        check_time(time_left)
         _fill(labels, sizes, means, count, empty)
     return labels
 

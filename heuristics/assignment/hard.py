@@ -33,11 +33,11 @@ from heuristics.assignment.elimination import (
 from heuristics.assignment.filling import fill_empty_clusters
 from heuristics.assignment.parameters import TABLE_BUDGET
 from heuristics.assignment.wide_hard import WideComponent
-from heuristics.time_left import TimeLeft, check_time, chunks, no_limit
 from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
+from sdpbb.time_left import TimeLeft, check_time, chunks, no_limit
 
 # Dynamic programming over all components together may take this many times the budget of one, and
 # this many times between two looks at the time.
@@ -78,13 +78,13 @@ class Assignment:
         pairs = ends.reshape(-1, 2).astype(np.int64)
         narrow: list[_Narrow] = []
         self._wide: list[WideComponent] = []
-        left = BUDGETS * table_budget
+        entries_left = BUDGETS * table_budget
         for blocks, inside in _components(len(self._linked), pairs):
-            component = _eliminate(inside, self._k, min(table_budget, left))
+            component = _eliminate(inside, self._k, min(table_budget, entries_left))
             if component is None:
                 self._wide.append(WideComponent(blocks, inside, self._k))
             else:
-                left -= component.entries
+                entries_left -= component.entries
                 narrow.append(component)
         self._groups = list(_groups(narrow, BUDGETS_AT_ONCE * table_budget))
         self._time_limit = time_limit
@@ -95,7 +95,9 @@ class Assignment:
             assert feasible is not None  # no time limit was given
             self._last = feasible[self._linked]  # the searches begin from those of the last call
 
-    def __call__(self, centres: NDArray[np.float64], left: TimeLeft = no_limit) -> NDArray[np.intp]:
+    def __call__(
+        self, centres: NDArray[np.float64], time_left: TimeLeft = no_limit
+    ) -> NDArray[np.intp]:
         """Return labels (m,) for centres (k, r), with exactly k clusters.
 
         If the cheapest labels leave a cluster empty, the block whose move there reduces the sum of
@@ -115,20 +117,22 @@ class Assignment:
         labels = np.empty(len(self._means), np.int64)
         # Products of matrices take a tenth of the time of compiled loops, and their minima as well.
         each = max(centres.size // 10, 4 * self._k)
-        for first, last in chunks(len(labels), each, left):
+        for first, last in chunks(len(labels), each, time_left):
             distances = norms - 2.0 * (self._means[first:last] @ centres.T)
             labels[first:last] = distances.argmin(axis=1)
         linked = self._linked
         if len(linked):
             costs = np.empty((len(linked), self._k))
-            for first, last in chunks(len(linked), each, left):
+            for first, last in chunks(len(linked), each, time_left):
                 rows = linked[first:last]
                 distances = norms - 2.0 * (self._means[rows] @ centres.T)
                 costs[first:last] = self._sizes[rows, None] * distances
-            labels[linked] = self._minimise(costs, left)
-        return fill_empty_clusters(labels, self._sizes, self._means, self._k, left)
+            labels[linked] = self._minimise(costs, time_left)
+        return fill_empty_clusters(labels, self._sizes, self._means, self._k, time_left)
 
-    def minimise(self, costs: NDArray[np.float64], left: TimeLeft = no_limit) -> NDArray[np.intp]:
+    def minimise(
+        self, costs: NDArray[np.float64], time_left: TimeLeft = no_limit
+    ) -> NDArray[np.intp]:
         """Return labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links; clusters
         may be empty.
 
@@ -149,20 +153,20 @@ class Assignment:
             raise ParameterError("costs: every cost must be finite")
         labels: NDArray[np.int64] = costs.argmin(axis=1).astype(np.int64)
         if len(self._linked):
-            labels[self._linked] = self._minimise(costs[self._linked], left)
+            labels[self._linked] = self._minimise(costs[self._linked], time_left)
         return labels
 
-    def _minimise(self, costs: NDArray[np.float64], left: TimeLeft) -> NDArray[np.int64]:
+    def _minimise(self, costs: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.int64]:
         """Return labels (l,) of the linked blocks for their costs (l, k)."""
         labels = np.full(len(costs), -1, np.int64)
         for group in self._groups:
-            check_time(left)
+            check_time(time_left)
             if not group.solve(costs, labels):
                 raise ParameterError("no clustering keeps the cannot-links of the contraction")
         for part in self._wide:
-            check_time(left)
+            check_time(time_left)
             found, seconds = part.solve(
-                costs[part.blocks], self._last[part.blocks], self._time_limit, left
+                costs[part.blocks], self._last[part.blocks], self._time_limit, time_left
             )
             self._time_limit -= seconds
             labels[part.blocks] = self._last[part.blocks] = found

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
 from heuristics.assignment.tally import LOOKS, least_improvement, next_random, relabel, tally_of
-from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
 # in all; and no more than about a second takes.
@@ -29,50 +29,50 @@ LONGEST_CHAIN = 64
 
 
 def improve(
-    potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit, by_tabu: bool = True
+    potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit, by_tabu: bool = True
 ) -> NDArray[np.int64]:
     """Return labels at most as costly, from labels (n,) that keep the hard pairs, by descent and,
     if wanted, tabu search and descent once more. Repeatable, unless the time cuts in."""
-    descended = _descend(potts, labels, left)
+    descended = _descend(potts, labels, time_left)
     if not by_tabu:
         return descended
-    found = _tabu_search(potts, descended, left)
+    found = _tabu_search(potts, descended, time_left)
     if np.array_equal(found, descended):
         return found
-    return _descend(potts, found, left)
+    return _descend(potts, found, time_left)
 
 
-def _descend(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> NDArray[np.int64]:
     found = labels
     is_waiting, least = np.ones(potts.n, np.bool_), least_improvement(potts)
     # A few chains are looked at for each block.
     each = 4 * potts.q + LONGEST_CHAIN * (1 + 2 * len(potts.pairs) // max(1, potts.n))
     try:
-        check_time(left)
-        tally = tally_of(potts, labels, left)
+        check_time(time_left)
+        tally = tally_of(potts, labels, time_left)
         found, changed = tally.labels, True
         while changed:
             changed = False
-            for first, last in chunks(potts.n, each, left):
+            for first, last in chunks(potts.n, each, time_left):
                 changed |= _descent_pass(first, last, *tally, is_waiting, least)
-            check_time(left)
+            check_time(time_left)
     except OutOfTime:
         pass  # every move counts by itself
     return found
 
 
-def _tabu_search(potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> NDArray[np.int64]:
     """Return the best labels that the tabu search over the objective meets."""
     best, until = labels.copy(), np.zeros(potts.n, np.int64)
     looks = potts.n + 2 * len(potts.pairs) // potts.n * potts.q  # of one move
     patience = min(PATIENCE_PER_BLOCK * potts.n, PATIENCE, 10 * LOOKS // looks)
     since, moves, excess, least = 0, 0, 0.0, least_improvement(potts)
     try:
-        check_time(left)
-        tally = tally_of(potts, labels, left)
+        check_time(time_left)
+        tally = tally_of(potts, labels, time_left)
     except OutOfTime:
         return best
-    while since < patience and left() > 0.0:
+    while since < patience and time_left() > 0.0:
         count = min(patience - since, 1 + LOOKS // looks)
         since, excess = _tabu_over_costs(*tally, best, until, moves, count, since, excess, least)
         moves += count

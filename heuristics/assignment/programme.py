@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import TimeLeft, no_limit
 from sdpbb.backends.milp import BinaryModel, load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.time_left import TimeLeft, no_limit
 
 
 class ProgrammeSolution(NamedTuple):
@@ -108,7 +108,7 @@ class AssignmentProgramme:
         weights: NDArray[np.float64],
         start: NDArray[np.int64] | None,
         seconds: float,
-        left: TimeLeft = no_limit,
+        time_left: TimeLeft = no_limit,
     ) -> ProgrammeSolution:
         """Solve for other costs (n, q) and weights (p,), from the labels start (n,) if there are
         any, within so many seconds, and given up where no time is left.
@@ -127,7 +127,7 @@ class AssignmentProgramme:
         objective = np.concatenate([(costs - least[:, None]).reshape(-1), prices])
         warm = None if start is None else self._vector(start)
         limit = None if seconds == np.inf else max(seconds, 1e-3)
-        solution = self._model.minimise(objective, warm, limit, lambda: left() <= 0.0)
+        solution = self._model.minimise(objective, warm, limit, lambda: time_left() <= 0.0)
         if solution.status is MilpStatus.INFEASIBLE:
             return ProgrammeSolution(None, False, True, np.inf)
         bound = solution.bound + float(least.sum() + weights[weights < 0].sum())

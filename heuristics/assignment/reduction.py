@@ -10,8 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
 DOMINANCE_SWEEPS = 20
@@ -51,7 +51,7 @@ class Reduced(NamedTuple):
         return np.where(same.any(axis=1), same.argmax(axis=1), cheapest)
 
 
-def without_dominated(potts: Potts, left: TimeLeft = no_limit) -> Potts | None:
+def without_dominated(potts: Potts, time_left: TimeLeft = no_limit) -> Potts | None:
     """Return the programme without labels that another label of the block serves no worse, whatever
     the labels of the others; None if there is none to be left out. The minimum is the same. Where
     no time is left, some that are dominated may stay.
@@ -73,12 +73,12 @@ def without_dominated(potts: Potts, left: TimeLeft = no_limit) -> Potts | None:
     try:
         for _ in range(DOMINANCE_SWEEPS):
             left_out = False
-            for first, last in chunks(potts.n, each, left):
+            for first, last in chunks(potts.n, each, time_left):
                 left_out |= _dominate(first, last, *arrays, is_waiting)
                 any_left_out |= left_out
             if not left_out:
                 break
-            check_time(left)
+            check_time(time_left)
     except OutOfTime:
         pass  # what was left out by then is dominated
     if not any_left_out:
@@ -112,13 +112,13 @@ def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
     is_free = labels < 0
     pairs = np.flatnonzero(is_free[potts.pairs].all(axis=1))
     position = np.cumsum(is_free) - 1
-    left = Potts(
+    free = Potts(
         np.ascontiguousarray(costs[blocks[:, None], original]),
         candidates,
         position[potts.pairs[pairs]],
         potts.weights[pairs],
     )
-    return Reduced(left, blocks, original, labels, constant)
+    return Reduced(free, blocks, original, labels, constant)
 
 
 def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDArray[np.intp]:

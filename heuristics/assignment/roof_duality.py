@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.flow import Network, augment, network
 from heuristics.assignment.potts import Potts
-from heuristics.time_left import TimeLeft, no_limit
 from sdpbb.arrays import Booleans, Integers
+from sdpbb.time_left import TimeLeft, no_limit
 
 # All finite coefficients together, after scaling to integers: flows are then exact, and what is
 # proven of the rounded coefficients is wrong by half a unit for each of them at most.
@@ -67,7 +67,7 @@ class _Terms(NamedTuple):
     single: NDArray[np.float64]
 
 
-def roof_dual(potts: Potts, left: TimeLeft = no_limit) -> RoofDual:
+def roof_dual(potts: Potts, time_left: TimeLeft = no_limit) -> RoofDual:
     """The roof dual of a programme with two labels, both allowed, for each block.
 
     If the flow is no maximum when no time is left, nothing is known of labels; the bound holds.
@@ -86,7 +86,7 @@ def roof_dual(potts: Potts, left: TimeLeft = no_limit) -> RoofDual:
     terminal = single.reshape(-1, 2)[:, ::-1].reshape(-1) - single
     phases = max(1, min(PHASES, ARCS // (1 + len(graph.head))))
     flow, is_maximum = augment(*graph, terminal, phases)
-    while not is_maximum and left() > 0.0:
+    while not is_maximum and time_left() > 0.0:
         increase, is_maximum = augment(*graph, terminal, phases)
         flow += increase
     rounding = 0.5 * (len(single) + len(whole))

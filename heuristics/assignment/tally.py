@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import cluster_of, place
-from heuristics.time_left import TimeLeft, chunks, no_limit
 from sdpbb.arrays import Integers, Reals
+from sdpbb.time_left import TimeLeft, chunks, no_limit
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.
 LOOKS = 10_000_000
@@ -51,7 +51,7 @@ def empty_tally(potts: Potts) -> Tally:
     )
 
 
-def tally_of(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit) -> Tally:
+def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit) -> Tally:
     """Return the tally of a copy of the labels (n,).
 
     Raises
@@ -60,7 +60,7 @@ def tally_of(potts: Potts, labels: NDArray[np.int64], left: TimeLeft = no_limit)
         If no time is left on the way.
     """
     tally = empty_tally(potts)
-    for first, last in chunks(potts.n, steps_of_relabelling(potts), left):
+    for first, last in chunks(potts.n, steps_of_relabelling(potts), time_left):
         _label(first, last, labels, *tally)
     return tally
 

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.building import construct, mend
-from heuristics.assignment.components import Structure, Wide
+from heuristics.assignment.components import Structure, WidePottsComponent
 from heuristics.assignment.improving import improve
 from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
 from heuristics.assignment.reduction import reduce_potts, rename_clusters, without_dominated
 from heuristics.assignment.roof_duality import find_satisfying, roof_dual
-from heuristics.time_left import TimeLeft, at_most
+from sdpbb.time_left import TimeLeft, at_most
 
 
 class PottsSolution(NamedTuple):
@@ -46,7 +46,7 @@ def minimise(
     potts: Potts,
     structure: Structure,
     start: NDArray[np.int64] | None,
-    left: TimeLeft,
+    time_left: TimeLeft,
     parameters: AssignmentParameters,
     may_reduce: bool = True,
 ) -> PottsSolution:
@@ -56,7 +56,7 @@ def minimise(
     ----------
     structure : of its candidates and pairs
     start : (n,) labels to begin from, which need not keep the hard pairs, or None
-    left : time left
+    time_left : time left
     may_reduce : whether dominance and roof duality may settle blocks; they did what they can if not
     """
     labels = np.argmin(potts.costs, axis=1)
@@ -73,7 +73,7 @@ def minimise(
             potts.restricted(part.blocks, part.pairs),
             part,
             None if start is None else start[part.blocks],
-            at_most(left, share * max(0.0, left())),
+            at_most(time_left, share * max(0.0, time_left())),
             parameters,
             may_reduce,
         )
@@ -92,9 +92,9 @@ def minimise(
 
 def _minimise_wide(
     potts: Potts,
-    part: Wide,
+    part: WidePottsComponent,
     start: NDArray[np.int64] | None,
-    left: TimeLeft,
+    time_left: TimeLeft,
     parameters: AssignmentParameters,
     may_reduce: bool,
 ) -> PottsSolution:
@@ -103,23 +103,23 @@ def _minimise_wide(
     if potts.value(least) <= lowest:  # no pair is violated
         return PottsSolution(least, True, False, lowest)
     if may_reduce:
-        fewer = without_dominated(potts, left)
+        fewer = without_dominated(potts, time_left)
         if fewer is not None or potts.q == 2 or not np.isfinite(potts.costs).all():
             rest = reduce_potts(fewer or potts, np.full(potts.n, -1))
             if rest is None:
                 return INFEASIBLE
             begin = None if start is None else rest.lower(start)
             solve = _with_two_labels if rest.potts.q <= 2 else _by_components
-            solution = solve(rest.potts, begin, left, parameters)
+            solution = solve(rest.potts, begin, time_left, parameters)
             labels = None if solution.labels is None else rest.lift(solution.labels)
             return solution._replace(labels=labels, bound=solution.bound + rest.constant)
-    return _search(potts, part, start, lowest, left, parameters)
+    return _search(potts, part, start, lowest, time_left, parameters)
 
 
 def _with_two_labels(
     potts: Potts,
     start: NDArray[np.int64] | None,
-    left: TimeLeft,
+    time_left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> PottsSolution:
     """Minimise a programme in which each block has two allowed labels."""
@@ -128,11 +128,11 @@ def _with_two_labels(
     feasible = find_satisfying(potts)
     if feasible is None:
         return INFEASIBLE
-    dual = roof_dual(potts, left)
+    dual = roof_dual(potts, time_left)
     rest = reduce_potts(potts, dual.labels)
     assert rest is not None  # persistent labels keep the hard pairs among them, and extend
     begin = feasible if start is None or potts.value(start) == np.inf else start
-    solution = _by_components(rest.potts, rest.lower(begin), left, parameters)
+    solution = _by_components(rest.potts, rest.lower(begin), time_left, parameters)
     assert solution.labels is not None  # `begin` keeps the hard pairs
     bound = max(dual.bound, solution.bound + rest.constant)
     labels = rest.lift(solution.labels)
@@ -142,34 +142,34 @@ def _with_two_labels(
 def _by_components(
     potts: Potts,
     start: NDArray[np.int64] | None,
-    left: TimeLeft,
+    time_left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> PottsSolution:
     """Minimise a programme that is reduced already, and may have fallen apart."""
-    structure = Structure(potts, parameters.table_budget, left)
-    return minimise(potts, structure, start, left, parameters, may_reduce=False)
+    structure = Structure(potts, parameters.table_budget, time_left)
+    return minimise(potts, structure, start, time_left, parameters, may_reduce=False)
 
 
 def _search(
     potts: Potts,
-    part: Wide,
+    part: WidePottsComponent,
     start: NDArray[np.int64] | None,
     lowest: float,
-    left: TimeLeft,
+    time_left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> PottsSolution:
     """Local search, then an integer programme."""
-    best = _local(potts, start, left)
+    best = _local(potts, start, time_left)
     value = np.inf if best is None else potts.value(best)
-    size, seconds = size_of(potts), left()
+    size, seconds = size_of(potts), time_left()
     if value <= lowest or size > min(parameters.max_rows, ROWS_PER_SECOND * seconds):
         return PottsSolution(best, value <= lowest, False, lowest)
     if part.programme is None or not part.programme.serves(potts.weights):
         part.programme = AssignmentProgramme(potts, parameters.solver)
-    seconds = left()
+    seconds = time_left()
     if seconds <= 0:
         return PottsSolution(best, False, False, lowest)
-    found = part.programme.minimise(potts.costs, potts.weights, best, seconds, left)
+    found = part.programme.minimise(potts.costs, potts.weights, best, seconds, time_left)
     bound = max(found.bound, lowest)
     if best is not None and (found.labels is None or potts.value(found.labels) >= value):
         # Up to the tolerances of the solver, its minimum is no lower.
@@ -178,25 +178,25 @@ def _search(
 
 
 def _local(
-    potts: Potts, start: NDArray[np.int64] | None, left: TimeLeft
+    potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
 ) -> NDArray[np.int64] | None:
     """Return the best labels of descents from `start`, from labels made block by block, and from
     the cheapest labels with the broken hard pairs mended."""
     options = []
     if start is not None and potts.value(start) < np.inf:
         options.append(start)
-    built = construct(potts, left)
+    built = construct(potts, time_left)
     if built is not None:
         if potts.candidates is None:
             built = rename_clusters(built, potts.costs)
         options.append(built)
-    near = mend(potts, potts.costs.argmin(axis=1), at_most(left, 0.5 * left()))
+    near = mend(potts, potts.costs.argmin(axis=1), at_most(time_left, 0.5 * time_left()))
     if near is not None:
         options.append(near)
-    found = [improve(potts, x, left, by_tabu=False) for x in options]
+    found = [improve(potts, x, time_left, by_tabu=False) for x in options]
     if not found:
         return None
-    return improve(potts, min(found, key=potts.value), left)
+    return improve(potts, min(found, key=potts.value), time_left)
 
 
 def _value_of_narrow(potts: Potts, structure: Structure, labels: NDArray[np.int64]) -> float:

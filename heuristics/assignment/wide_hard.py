@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.building import mend
-from heuristics.assignment.exact import cheapest_labels, clique_partition
+from heuristics.assignment.exact import cheapest_labels, partition_into_cliques
 from heuristics.assignment.improving import improve
 from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.programme import AssignmentProgramme, size_of
 from heuristics.assignment.reduction import rename_clusters
-from heuristics.time_left import TimeLeft, no_limit
+from sdpbb.time_left import TimeLeft, no_limit
 
 # So that the first of many programmes does not take all the time.
 PROGRAMME_SHARE = 0.1
@@ -37,7 +37,7 @@ class WideComponent:
         starts, neighbours, _ = self._potts.neighbours
         self._starts, self._neighbours = starts, neighbours
         sets = [set(part.tolist()) for part in np.split(neighbours, starts[1:-1])]
-        self._cliques = clique_partition(sets)
+        self._cliques = partition_into_cliques(sets)
         self._programme: AssignmentProgramme | None = None
 
     def solve(
@@ -45,7 +45,7 @@ class WideComponent:
         costs: NDArray[np.float64],
         last: NDArray[np.int64],
         time_limit: float,
-        left: TimeLeft,
+        time_left: TimeLeft,
     ) -> tuple[NDArray[np.int64], float]:
         """Labels (b,) that keep the cannot-links, at most as costly as the last ones, (b,), under
         any renaming of the clusters; and the seconds that integer programming took."""
@@ -56,10 +56,10 @@ class WideComponent:
         if is_optimal:
             return labels, 0.0
         potts = Potts(costs, None, self._potts.pairs, self._potts.weights)
-        labels = self._search(potts, labels, left)
+        labels = self._search(potts, labels, time_left)
         began = perf_counter()
         labels = self._solve_programme(
-            potts, labels, PROGRAMME_SHARE * min(time_limit, left()), left
+            potts, labels, PROGRAMME_SHARE * min(time_limit, time_left()), time_left
         )
         return labels, perf_counter() - began
 
@@ -69,24 +69,28 @@ class WideComponent:
         potts = Potts(np.eye(b), None, self._potts.pairs, self._potts.weights)
         self._search(potts, np.arange(b), no_limit)
 
-    def _search(self, potts: Potts, labels: NDArray[np.int64], left: TimeLeft) -> NDArray[np.int64]:
+    def _search(
+        self, potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft
+    ) -> NDArray[np.int64]:
         """Return the better labels of two descents: from these labels, and from the cheapest of
         each block with the broken pairs mended."""
-        found = improve(potts, labels, left, by_tabu=False)
-        near = mend(potts, potts.costs.argmin(axis=1), left)
+        found = improve(potts, labels, time_left, by_tabu=False)
+        near = mend(potts, potts.costs.argmin(axis=1), time_left)
         if near is None:
             return found
-        return min(found, improve(potts, near, left, by_tabu=False), key=potts.value)
+        return min(found, improve(potts, near, time_left, by_tabu=False), key=potts.value)
 
     def _solve_programme(
-        self, potts: Potts, labels: NDArray[np.int64], seconds: float, left: TimeLeft
+        self, potts: Potts, labels: NDArray[np.int64], seconds: float, time_left: TimeLeft
     ) -> NDArray[np.int64]:
         size = size_of(potts)
         if seconds <= 0 or size > min(MAX_ROWS, ROWS_PER_SECOND * seconds):
             return labels
         if self._programme is None:
             self._programme = AssignmentProgramme(potts)
-        found = self._programme.minimise(potts.costs, potts.weights, labels, seconds, left).labels
+        found = self._programme.minimise(
+            potts.costs, potts.weights, labels, seconds, time_left
+        ).labels
         if found is None or potts.value(found) > potts.value(labels):
             return labels
         return found

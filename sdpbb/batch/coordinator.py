@@ -17,7 +17,6 @@ from sdpbb.batch.events import (
     BatchEnded,
     BatchObserver,
     BatchStarted,
-    Compiling,
     JobEnded,
     JobPutBack,
     JobStarted,
@@ -33,8 +32,9 @@ from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import ParameterError
 from sdpbb.executors.pool import Completion, Ending, TaskPool
 from sdpbb.executors.processes import LocalProcesses
+from sdpbb.files import FilePath
 from sdpbb.interruption import interruptible
-from sdpbb.problem.textfile import FilePath
+from sdpbb.search.events import Compiling
 from sdpbb.version import installed_version
 
 GROWTH = 256 * 2**20

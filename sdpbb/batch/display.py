@@ -12,7 +12,6 @@ from sdpbb.batch.events import (
     BatchEnded,
     BatchEvent,
     BatchStarted,
-    Compiling,
     JobEnded,
     JobPutBack,
     JobStarted,
@@ -21,6 +20,7 @@ from sdpbb.batch.events import (
 from sdpbb.batch.row import RowStatus
 from sdpbb.batch.summary import short_line, summary
 from sdpbb.files import shown_path
+from sdpbb.search.events import Compiling
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sdpbb.batch.row import Row
+from sdpbb.search.events import Compiling
 
 if TYPE_CHECKING:
     from sdpbb.batch.outcome import BatchResult
@@ -20,11 +21,6 @@ class BatchStarted:
     n_jobs: int
     n_done: int
     n_workers: int
-
-
-@dataclass(frozen=True)
-class Compiling:
-    """A worker compiles kernels before it begins: once per machine and version."""
 
 
 @dataclass(frozen=True)

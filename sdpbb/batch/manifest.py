@@ -44,9 +44,9 @@ from sdpbb.batch.errors import BatchError
 from sdpbb.batch.job import ALIASES, KEYS, Job, engine_values
 from sdpbb.declaration import Declaration
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem.textfile import FilePath, open_text, shown
+from sdpbb.problem.textfile import open_text, shown
 
 CONSTRAINTS_KEYS = ("constraints_format", "one_based")
 """Keys that are only of use where there are constraints."""
@@ -58,7 +58,7 @@ _COMPONENTS = {key[:end] for key in KEYS for end, letter in enumerate(key) if le
 
 
 @dataclass(frozen=True)
-class Entry:
+class ManifestEntry:
     """One table of a manifest, or one line, with the defaults that hold for it.
 
     where : file and line or table, for messages
@@ -109,7 +109,7 @@ def read_manifest(
         )
     folder = os.path.dirname(os.fspath(path))
     jobs: list[Job] = []
-    taken: dict[str, Entry] = {}
+    taken: dict[str, ManifestEntry] = {}
     for entry in entries:
         for job in _expand(entry, folder, engine_values(overrides), base):
             if job.name in taken:
@@ -119,7 +119,7 @@ def read_manifest(
     return jobs
 
 
-def _entries(path: FilePath) -> list[Entry]:
+def _entries(path: FilePath) -> list[ManifestEntry]:
     suffix = Path(path).suffix.lower()
     if suffix == ".toml":
         return _of_toml(path)
@@ -128,7 +128,7 @@ def _entries(path: FilePath) -> list[Entry]:
     raise BatchError(f"{shown_path(path)}: expected a manifest whose name ends in .toml or .csv")
 
 
-def _duplicate(job: Job, entry: Entry, other: Entry) -> BatchError:
+def _duplicate(job: Job, entry: ManifestEntry, other: ManifestEntry) -> BatchError:
     where = "itself" if other is entry else other.where
     return BatchError(
         f"{entry.where}: a second instance is called {shown(job.name)}, after one of {where}; "
@@ -136,7 +136,7 @@ def _duplicate(job: Job, entry: Entry, other: Entry) -> BatchError:
     )
 
 
-def _of_toml(path: FilePath) -> list[Entry]:
+def _of_toml(path: FilePath) -> list[ManifestEntry]:
     name = shown_path(path)
     with open_text(path) as file:
         text = file.read()
@@ -179,7 +179,7 @@ def _with_defaults(defaults: Mapping[str, Any], table: Mapping[str, Any]) -> dic
     return {key: value for key, value in values.items() if key not in unused}
 
 
-def _of_csv(path: FilePath) -> list[Entry]:
+def _of_csv(path: FilePath) -> list[ManifestEntry]:
     name = shown_path(path)
     entries = []
     with open_text(path) as file:
@@ -198,7 +198,7 @@ def _of_csv(path: FilePath) -> list[Entry]:
     return entries
 
 
-def _of_line(where: str, heading: list[str], fields: list[str]) -> Entry:
+def _of_line(where: str, heading: list[str], fields: list[str]) -> ManifestEntry:
     if len(fields) != len(heading):
         raise BatchError(
             f"{where}: {len(fields)} fields; expected {len(heading)}, as in the heading"
@@ -208,10 +208,10 @@ def _of_line(where: str, heading: list[str], fields: list[str]) -> Entry:
     return _entry(where, values, values)
 
 
-def _entry(where: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> Entry:
+def _entry(where: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> ManifestEntry:
     if "data" not in values:
         raise BatchError(f"{where}: no data; expected the path of a file, or a pattern")
-    return Entry(where, values, states_k="k" in stated)
+    return ManifestEntry(where, values, states_k="k" in stated)
 
 
 def _values(
@@ -256,7 +256,7 @@ def _meant(key: str) -> str:
 
 
 def _expand(
-    entry: Entry, folder: str, overrides: Mapping[str, Any], parameters: SolverParameters
+    entry: ManifestEntry, folder: str, overrides: Mapping[str, Any], parameters: SolverParameters
 ) -> Iterator[Job]:
     """Yield a job for each file of data of an entry, with each of its files of constraints.
 
@@ -283,14 +283,16 @@ def _expand(
                 raise BatchError(f"{entry.where}: {error}") from None
 
 
-def _constraints(entry: Entry, folder: str, pattern: str | None, data: str) -> list[str | None]:
+def _constraints(
+    entry: ManifestEntry, folder: str, pattern: str | None, data: str
+) -> list[str | None]:
     if pattern is None:
         return [None]
     return list(_files(entry, folder, pattern, "constraints", _placeholders(data)))
 
 
 def _files(
-    entry: Entry, folder: str, pattern: str, key: str, placeholders: Mapping[str, str]
+    entry: ManifestEntry, folder: str, pattern: str, key: str, placeholders: Mapping[str, str]
 ) -> list[str]:
     """Paths that begin with the folder; a path that is no pattern as it is."""
     plain = os.path.join(folder, _filled(pattern, placeholders))
@@ -310,7 +312,7 @@ def _files(
     return found
 
 
-def _name(template: str | None, data: str, constraints: str | None, entry: Entry) -> str:
+def _name(template: str | None, data: str, constraints: str | None, entry: ManifestEntry) -> str:
     stem = _stem(data)
     of_constraints = "" if constraints is None else _stem(constraints)
     if template is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
+from sdpbb.time_left import TimeLeft, no_limit
 
 
 @stored
@@ -83,15 +83,6 @@ class PairFixings:
     evidence: Any = None
 
 
-SecondsLeft = Callable[[], float]
-"""Asked within a step: the seconds until the run ends, whatever has been reached."""
-
-
-def endless() -> float:
-    """Return the seconds left where time is not limited."""
-    return math.inf
-
-
 class BoundRun(Protocol[Warm_co]):
     """The bounding of one node, in steps; bounds only ever rise from step to step."""
 
@@ -99,7 +90,7 @@ class BoundRun(Protocol[Warm_co]):
     def n_iterations(self) -> int:
         """Iterations since `start`."""
 
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Work until the next bound; `cutoff` is the bound that would close the node. Where the
         time left is too short for that, the bound is evaluated early, as far as that can be
         foreseen."""

@@ -18,8 +18,6 @@ from sdpbb.bounds.bound import (
     BoundRun,
     PairFixings,
     ProvenBound,
-    SecondsLeft,
-    endless,
 )
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.checker.blocks import Blocks
@@ -31,6 +29,7 @@ from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 # Rounded dual values prove a little less than those of a run. So the run goes on until its bound
 # exceeds the cutoff by this part, which is little beside `LEAST_CERTIFIED_GAP`.
@@ -215,12 +214,12 @@ class CertifiedRun(Generic[Warm]):
     def n_iterations(self) -> int:
         return self._inner.n_iterations
 
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Take a step of the inner run; its bound counts as far as it is confirmed. A bound that
         does not close the node is checked at the end only, as that takes as long as many
         iterations."""
         progress = self._inner.advance(
-            cutoff + SLACK * abs(cutoff), lambda: seconds_left() - self._check_seconds
+            cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
         )
         if progress.bound.value == np.inf:  # the constraints alone say so
             return self._refuted(progress)

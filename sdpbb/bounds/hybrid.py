@@ -15,8 +15,6 @@ from sdpbb.bounds.bound import (
     BoundProgress,
     PairFixings,
     ProvenBound,
-    SecondsLeft,
-    endless,
     matrices_mebibytes,
 )
 from sdpbb.bounds.colgen.bounding import (
@@ -40,6 +38,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 
 @stored
@@ -179,7 +178,7 @@ class Stage(Protocol):
     def give_up(self, run: HybridRun) -> None:
         """Drop its part of the run. The stage is skipped from then on."""
 
-    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+    def advance(self, run: HybridRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         """Take a step; stalled when the stage has ended."""
 
 
@@ -206,8 +205,8 @@ class EasyColumnStage:
     def give_up(self, run: HybridRun) -> None:
         run.drop_columns()
 
-    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
-        return run.generated.advance(cutoff, seconds_left)
+    def advance(self, run: HybridRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        return run.generated.advance(cutoff, time_left)
 
 
 class RelaxationStage:
@@ -225,8 +224,8 @@ class RelaxationStage:
     def give_up(self, run: HybridRun) -> None:
         pass
 
-    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
-        return run.relaxation.advance(cutoff, seconds_left)
+    def advance(self, run: HybridRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        return run.relaxation.advance(cutoff, time_left)
 
 
 class EnumerationStage:
@@ -249,7 +248,7 @@ class EnumerationStage:
     def give_up(self, run: HybridRun) -> None:
         run.enumeration = run.state.enumeration = None
 
-    def advance(self, run: HybridRun, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+    def advance(self, run: HybridRun, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         enumeration = run.enumeration
         assert enumeration is not None
         enumeration.advance()
@@ -319,27 +318,27 @@ class HybridRun:
         generated = 0 if self.columns is None else self.columns.n_iterations
         return self.relaxation.n_iterations + self.state.n_dropped + generated
 
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """A step of the current stage."""
         stage = STAGES[self.state.stage]
         if stage.is_overdue(self):
-            return self._give_up(stage, cutoff, seconds_left)
+            return self._give_up(stage, cutoff, time_left)
         try:
-            progress = stage.advance(self, cutoff, seconds_left)
+            progress = stage.advance(self, cutoff, time_left)
         except BackendFailure:
             if isinstance(stage, RelaxationStage):
                 raise
-            return self._give_up(stage, cutoff, seconds_left)
+            return self._give_up(stage, cutoff, time_left)
         if progress.stalled and progress.bound.value < cutoff and not stage.leaves_node:
             progress = replace(progress, stalled=not self.go_on(cutoff))
         return self._with_best_bound(progress)
 
-    def _give_up(self, stage: Stage, cutoff: float, seconds_left: SecondsLeft) -> BoundProgress:
+    def _give_up(self, stage: Stage, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         """Give the current stage up, and take a step of the next one if there is any."""
         stage.give_up(self)
         self.skip(stage.name)
         if self.go_on(cutoff):
-            return self.advance(cutoff, seconds_left)
+            return self.advance(cutoff, time_left)
         return self._with_best_bound(BoundProgress(self.state.bound, True, 0, 0))
 
     def go_on(self, cutoff: float) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Entry:
+class MethodEntry:
     """A bounding method: where it is, and what is known of it before it is imported.
 
     summary : what bounds come from
@@ -33,8 +33,8 @@ class Entry:
 Bounding = Literal["sdp", "colgen", "hybrid"]
 """The names of the methods."""
 
-METHODS: Mapping[str, Entry] = {
-    "sdp": Entry(
+METHODS: Mapping[str, MethodEntry] = {
+    "sdp": MethodEntry(
         "sdpbb.bounds.sdp.bounding",
         "SdpBounding",
         "the semidefinite relaxation",
@@ -42,14 +42,14 @@ METHODS: Mapping[str, Entry] = {
         kernels=("sdp",),
         keeps_cluster_constraints=False,
     ),
-    "colgen": Entry(
+    "colgen": MethodEntry(
         "sdpbb.bounds.colgen.bounding",
         "ColgenBounding",
         "column generation, for many small clusters",
         parameters=("colgen", "sdp"),
         kernels=("colgen",),
     ),
-    "hybrid": Entry(
+    "hybrid": MethodEntry(
         "sdpbb.bounds.hybrid",
         "HybridBounding",
         "both, each where it is the better one",

@@ -16,7 +16,7 @@ from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.evidence import Evidence, Lagrangian, Scatter
 
 
-class Arrays:
+class ArrayTable:
     """The arrays of a file; each is stored once."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Arrays:
 class NodeTable:
     """The nodes of a document: those that the bound of a proof needs."""
 
-    def __init__(self, proof: Proof, root: Blocks, arrays: Arrays) -> None:
+    def __init__(self, proof: Proof, root: Blocks, arrays: ArrayTable) -> None:
         self._proof, self._arrays = proof, arrays
         self.target = values(proof.nodes)[0]
         self.nodes: list[dict[str, Any]] = []

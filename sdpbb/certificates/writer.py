@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.certificates.document import Arrays, NodeTable
+from sdpbb.certificates.document import ArrayTable, NodeTable
 from sdpbb.certificates.recorder import Proof
 from sdpbb.checker import container, digests
 from sdpbb.checker.blocks import Blocks
@@ -34,7 +34,7 @@ def certificate_bytes(
     """
     n, d = instance.points.shape
     constraints = CheckedConstraints.of(instance)
-    arrays = Arrays()
+    arrays = ArrayTable()
     root = Blocks.of(
         n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
     )

@@ -106,9 +106,11 @@ def _clique(neighbours: list[int], vertices: int) -> list[int]:
 
 
 class _ColourSearch:
-    """Depth-first search for a colouring: the vertex with the fewest colours left is next, and of
-    the colours that no vertex has yet, only the first is tried, since they differ by name alone
-    (DSATUR, Brelaz 1979).
+    """Depth-first search for a colouring by saturation (DSATUR, Brelaz 1979).
+
+    The vertex with the fewest colours left is next. Of the colours that no vertex has yet only the
+    first is tried, since they differ by name alone. The engine has a search of its own on purpose
+    (`sdpbb.colouring.exact`): the checker relies on none of its code.
     """
 
     def __init__(self, neighbours: list[int], vertices: int, k: int, budget: _Budget) -> None:

@@ -27,14 +27,14 @@ from .geometry import Contracted
 from .rejection import Rejected
 
 Matrix = NDArray[np.float64]
-Pairs = NDArray[np.bool_]
+PairMask = NDArray[np.bool_]
 
 _LARGEST = 2.0**250
 
 
 def excluded_pairs(
-    contracted: Contracted, k: int, adjacency: Pairs, evidence: Semidefinite, below: float
-) -> Pairs:
+    contracted: Contracted, k: int, adjacency: PairMask, evidence: Semidefinite, below: float
+) -> PairMask:
     """Return pairs of blocks, (m, m) symmetric and False on the diagonal, that share a cluster in
     no clustering of the points into exactly k clusters that keeps the blocks together and adjacent
     ones apart and costs less than `below`. Adjacent pairs are among them.
@@ -57,7 +57,7 @@ def excluded_pairs(
     return apart
 
 
-def far_pairs(contracted: Contracted, below: float) -> Pairs:
+def far_pairs(contracted: Contracted, below: float) -> PairMask:
     """Return pairs of blocks, (m, m) symmetric, that share a cluster in no clustering of the points
     that keeps the blocks together and costs less than `below`, by their distance alone.
 
@@ -80,7 +80,7 @@ def far_pairs(contracted: Contracted, below: float) -> Pairs:
     return np.asarray((far & far.T) | contracted.across)
 
 
-def _exclude(N: Matrix, e: NDArray[np.float64], budget: float, apart: Pairs) -> None:
+def _exclude(N: Matrix, e: NDArray[np.float64], budget: float, apart: PairMask) -> None:
     """Add to `apart` all pairs that the test of the module finds.
 
     Sums are off by at most gamma_(m + 16) times the absolute values of their terms: what a block p

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import gamma
 from .geometry import Contracted
-from .pricing.problem import Integers, Marks, Reals
+from .pricing.problem import Indices, Marks, Reals
 from .rejection import Rejected
 
 # The limit is a whole number of at most 2^_BITS units, prices and penalties add up to less than
@@ -96,7 +96,7 @@ class _PartitionNode:
     missing : how many more are to be chosen
     """
 
-    candidates: Integers
+    candidates: Indices
     open: Marks
     missing: int
     spent: int
@@ -104,7 +104,11 @@ class _PartitionNode:
 
 
 class _PartitionSearch:
-    """Search for a partition into clusters (t, m) with their g (t,) and costs (t,)."""
+    """Search for a partition into clusters (t, m) with their g (t,) and costs (t,).
+
+    The engine has a search of its own on purpose (`sdpbb.bounds.colgen.partitioning.cheapest`): the
+    checker relies on none of its code.
+    """
 
     def __init__(
         self,
@@ -151,12 +155,12 @@ class _PartitionSearch:
             for chosen, row in zip(holders, free, strict=True)
         ]
 
-    def _left(self, node: _PartitionNode) -> Integers:
+    def _left(self, node: _PartitionNode) -> Indices:
         """The candidates that a partition below the limit can have; none if there is none."""
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
         least = n_open if node.missing == 1 else 1
         fits = (sizes >= least) & (sizes <= n_open - (node.missing - 1))
-        candidates: Integers = node.candidates[fits]
+        candidates: Indices = node.candidates[fits]
         holds = self._members[candidates][:, node.open].T
         counts = holds.sum(axis=1)
         budget = self._budget - node.spent

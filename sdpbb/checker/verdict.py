@@ -133,9 +133,8 @@ def is_optimal(upper: float, lower: float, tolerance: float) -> bool:
     return upper - lower <= (max(tolerance, PRECISION) + PRECISION) * upper
 
 
-def relative_gap(upper: float, lower: float) -> float:
-    """(upper - lower) / upper, rounded up and at most 1; 0 where nothing is between the two, and
-    nowhere else."""
+def gap_rounded_up(lower: float, upper: float) -> float:
+    """Return (upper - lower) / upper, rounded up, at most 1; 0 only where upper <= lower."""
     if upper <= lower:
         return 0.0
     # The difference and the quotient each round by half a unit at most.

@@ -16,7 +16,7 @@ from .nodes import Bound, Fix, Split
 from .rejection import Rejected, at
 from .rules import Limit, Rules, broken_by
 from .tree import tree_value
-from .verdict import OPTIMAL, CertificateVerdict, is_cost, is_optimal, relative_gap
+from .verdict import OPTIMAL, CertificateVerdict, gap_rounded_up, is_cost, is_optimal
 
 
 def verify(
@@ -160,7 +160,7 @@ def _check_claim(certificate: Certificate, value: float, cost: float | None) -> 
 def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> CertificateVerdict:
     lower, gap = certificate.lower_bound, None
     if cost is not None and lower is not None:
-        gap = relative_gap(cost, lower)
+        gap = gap_rounded_up(lower, cost)
     steps = [step for node in certificate.nodes for step in node.steps]
     return CertificateVerdict(
         status=certificate.status,

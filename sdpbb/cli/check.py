@@ -80,7 +80,7 @@ def _report(
     if certificate is None:
         from sdpbb.explanation import check
 
-        return check.check_constraints(instance, time_limit), None
+        return check.constraint_report(instance, time_limit), None
 
     from sdpbb.constraint_checks import check_constraints
 

@@ -16,27 +16,24 @@ from sdpbb.colouring.exact import Colourability, colour_exactly
 from sdpbb.colouring.graph import components, induced, k_core, neighbours
 from sdpbb.colouring.greedy import greedy_clique, greedy_colouring
 from sdpbb.colouring.programme import colouring_programme
+from sdpbb.time_left import TimeLeft, no_limit
 
 # HiGHS presolves so many rows in about a second, and looks at the clock afterwards only.
 ROWS_PER_SECOND = 20_000
 
 
-def _no_limit() -> float:
-    return math.inf
-
-
 @dataclass(frozen=True)
-class Limits:
+class ColouringLimits:
     """Limits of a decision.
 
     nodes : vertices coloured by branching in each component, before an integer programme is solved
-    seconds_left : seconds for integer programmes, asked before each; none is built that is too
+    time_left : seconds for integer programmes, asked before each; none is built that is too
         large for HiGHS to presolve in that time
     stop : asked while integer programmes are solved; when true they are given up
     """
 
     nodes: int = 0
-    seconds_left: Callable[[], float] = _no_limit
+    time_left: TimeLeft = no_limit
     stop: Callable[[], bool] | None = None
 
 
@@ -60,7 +57,7 @@ class Colouring:
 UNKNOWN = Colouring(Colourability.UNKNOWN)
 
 
-def decide(graph: csr_array, k: int, limits: Limits) -> Colouring:
+def decide(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
     """Decide whether a graph has a colouring with k colours.
 
     A greedy colouring accepts. Otherwise each component of the k-core is decided (a vertex with
@@ -94,7 +91,7 @@ def decide(graph: csr_array, k: int, limits: Limits) -> Colouring:
     return Colouring(Colourability.YES, labels)
 
 
-def _decide_component(graph: csr_array, k: int, limits: Limits) -> Colouring:
+def _decide_component(graph: csr_array, k: int, limits: ColouringLimits) -> Colouring:
     labels = greedy_colouring(graph, k)
     if labels is not None:
         return Colouring(Colourability.YES, labels)
@@ -108,9 +105,11 @@ def _decide_component(graph: csr_array, k: int, limits: Limits) -> Colouring:
     return Colouring(answer, labels, vertices)
 
 
-def _ask_solver(graph: csr_array, k: int, clique: NDArray[np.intp], limits: Limits) -> Colouring:
+def _ask_solver(
+    graph: csr_array, k: int, clique: NDArray[np.intp], limits: ColouringLimits
+) -> Colouring:
     """Decide by an integer programme."""
-    m, seconds = graph.shape[0], limits.seconds_left()
+    m, seconds = graph.shape[0], limits.time_left()
     if limits.stop is not None and limits.stop():
         return UNKNOWN
     if seconds <= 0.0 or m + graph.nnz // 2 * k > ROWS_PER_SECOND * seconds:

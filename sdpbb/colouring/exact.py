@@ -46,8 +46,11 @@ def colour_exactly(
 
 
 class _ColourSearch:
-    """A depth-first search, without recursion: vertices as they were coloured, each with the
-    colours it has not tried yet."""
+    """Depth-first search for a colouring, without recursion.
+
+    It holds the vertices in the order in which they were coloured, each with the colours that it
+    has not tried yet. The checker has a search of its own on purpose (`sdpbb.checker.colouring`).
+    """
 
     def __init__(self, graph: csr_array, k: int, fits: Fits | None) -> None:
         m = graph.shape[0]

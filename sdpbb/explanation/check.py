@@ -1,4 +1,4 @@
-"""`check_constraints`: feasibility of the constraints of an instance, implications, warnings."""
+"""`constraint_report`: feasibility of the constraints of an instance, implications, warnings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPLAINED, EXPLANATION = 10, 2.0
 LARGEST_FOR_CLIQUES = 5_000
 
 
-def check_constraints(instance: Instance, time_limit: float = 60.0) -> ConstraintReport:
+def constraint_report(instance: Instance, time_limit: float = 60.0) -> ConstraintReport:
     """Decide whether constraints can hold together, why not, and what they imply, without a search
     for good clusterings.
 

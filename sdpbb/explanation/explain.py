@@ -14,7 +14,7 @@ from sdpbb.colouring.exact import Colourability, find_clique
 from sdpbb.colouring.graph import induced, k_core, sparse_graph
 from sdpbb.errors import ParameterError
 from sdpbb.explanation.conflict import Conflict
-from sdpbb.explanation.oracle import Deadline, Oracle, minimise, quotient
+from sdpbb.explanation.oracle import Deadline, Oracle, minimal_subset, quotient
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.explanation.walks import (
     cannot_link_in_block,
@@ -82,7 +82,7 @@ def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
         return Diagnosis(verdict)
     kept, is_minimal = candidate, True
     if not _are_must_links(catalogue, candidate):  # of which all are needed
-        kept, is_minimal = minimise(candidate, oracle.verdict, deadline)
+        kept, is_minimal = minimal_subset(candidate, oracle.verdict, deadline)
     is_exact = oracle.confirm(kept)
     kind, heading = _kind_and_heading(catalogue, kept)
     members = tuple(catalogue.statement(number) for number in kept)
@@ -141,7 +141,7 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
         found = oracle.colour(inner)
         if found.vertices is None:
             return found.answer, None
-        chosen, _ = minimise(
+        chosen, _ = minimal_subset(
             found.vertices.tolist(),
             lambda some: oracle.colour(induced(inner, some)).answer,
             deadline,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from sdpbb.colouring.decide import Colouring, Limits, decide
+from sdpbb.colouring.decide import Colouring, ColouringLimits, decide
 from sdpbb.colouring.exact import Colourability, Fits, colour_exactly
 from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import BackendFailure
@@ -88,7 +88,7 @@ class Oracle:
     def colour(self, graph: csr_array) -> Colouring:
         """Decide whether the vertices of a graph can be put into k clusters: by branching, where
         that ends soon; else an integer programming solver is asked."""
-        limits = Limits(NODES, lambda: self._deadline.left)
+        limits = ColouringLimits(NODES, lambda: self._deadline.left)
         found = decide(graph, self._catalogue.instance.k, limits)
         self.relied_on_solver |= not found.is_exact
         return found
@@ -136,7 +136,7 @@ class Oracle:
         return graph, fits
 
 
-def minimise(
+def minimal_subset(
     items: Sequence[int], verdict: Callable[[list[int]], Colourability], deadline: Deadline
 ) -> tuple[list[int], bool]:
     """A subset of items, for which the verdict is NO, with none to spare; whether that is proven.

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.files import FilePath
 from sdpbb.gaps.labelling import label_numbers, violations
 from sdpbb.gaps.report import GapReport
 from sdpbb.interruption import interruptible
@@ -18,7 +19,6 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance, Partition
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import is_frame
-from sdpbb.problem.textfile import FilePath
 from sdpbb.result import Result, relative_gap
 from sdpbb.search.events import Observer, ignore
 from sdpbb.solver import CertificateOrder, solve_and_certify

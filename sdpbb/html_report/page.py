@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdpbb.files import write_atomically
+from sdpbb.files import FilePath, write_atomically
 from sdpbb.html_report.clusters import clustering, conflict
 from sdpbb.html_report.markup import Markup, element, markup
 from sdpbb.html_report.run import ReportedRun
@@ -10,7 +10,6 @@ from sdpbb.html_report.sections import course, opening, question, reproduction
 from sdpbb.html_report.style import CSS
 from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance
-from sdpbb.problem.textfile import FilePath
 from sdpbb.result import Result
 from sdpbb.traces.trace import Trace
 

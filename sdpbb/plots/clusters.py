@@ -39,7 +39,7 @@ DASHES = (0, (3, 2))
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class DrawnPairs:
     """Constraints of one kind.
 
     pairs : (p, 2) row numbers
@@ -113,7 +113,7 @@ def _partition(instance: Instance, labels: ArrayLike | Partition | None) -> Part
 
 def _kinds(
     instance: Instance, partition: Partition | None, conflicting: frozenset[tuple[int, int]]
-) -> list[Pairs]:
+) -> list[DrawnPairs]:
     """The constraints; wrong are those that the partition violates, or without one, the conflicting
     ones."""
     given = (
@@ -129,11 +129,11 @@ def _kinds(
         else:
             label = partition.labels[pairs]
             wrong = (label[:, 0] == label[:, 1]) != together
-        kinds.append(Pairs(name, pairs, wrong, together))
+        kinds.append(DrawnPairs(name, pairs, wrong, together))
     return kinds
 
 
-def _draw_pairs(kind: Pairs, word: str, places: NDArray[np.float64], ax: Axes) -> None:
+def _draw_pairs(kind: DrawnPairs, word: str, places: NDArray[np.float64], ax: Axes) -> None:
     """Draw the pairs of one kind.
 
     word : for the wrong ones

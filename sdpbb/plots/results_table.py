@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.plots.profile import SolvedRuns
-from sdpbb.problem.textfile import FilePath, open_text, shown
+from sdpbb.problem.textfile import open_text, shown
 
 # Of runs that have an answer: the optimum, or that there is no clustering.
 SOLVED = ("optimal", "infeasible")

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from sdpbb.errors import BackendUnavailable, ParameterError
-from sdpbb.files import replacement, shown_path
+from sdpbb.files import FilePath, replacement, shown_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +111,7 @@ def format_problem(path: str) -> str | None:
     return f"{shown_path(path)}: expected a name that ends in {' or '.join(FORMATS)}"
 
 
-def save(ax: Axes, path: str | os.PathLike[str]) -> None:
+def save(ax: Axes, path: FilePath) -> None:
     """Write the figure of the axes as PNG or SVG, by the ending of the name; wholly or not at all.
 
     Raises

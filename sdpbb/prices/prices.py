@@ -92,11 +92,11 @@ def constraint_prices(
     numbers = catalogue.stated_pairs if constraints is None else _numbers(catalogue, constraints)
 
     def report(stop: threading.Event) -> PriceReport:
-        clock = _PricingClock(parameters.time_limit, time_limit_each, stop)
+        clock = _PriceClock(parameters.time_limit, time_limit_each, stop)
         result = solve(instance, parameters, observer, stop)
         if result.partition is None:
             return PriceReport(result, (), (), stop.is_set(), clock.seconds)
-        run = _PricingRun(catalogue, parameters, clock, result, on_price)
+        run = _PriceRun(catalogue, parameters, clock, result, on_price)
         run.price(numbers)
         return run.report()
 
@@ -126,7 +126,7 @@ def _numbers(catalogue: Catalogue, constraints: Iterable[Statement]) -> list[int
     return list(dict.fromkeys(numbers))
 
 
-class _PricingClock:
+class _PriceClock:
     """Time limits of all runs, and of each."""
 
     def __init__(self, limit: float, limit_each: float, stop: threading.Event) -> None:
@@ -151,14 +151,14 @@ class _PricingClock:
         return min(self._limit_each, self._limit - self.seconds)
 
 
-class _PricingRun:
+class _PriceRun:
     """Computation of prices, one after the other or several at a time."""
 
     def __init__(
         self,
         catalogue: Catalogue,
         parameters: SolverParameters,
-        clock: _PricingClock,
+        clock: _PriceClock,
         result: Result,
         on_price: Callable[[Price, int], None] | None,
     ) -> None:

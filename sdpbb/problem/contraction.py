@@ -18,7 +18,7 @@ from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 
-Pairs = Iterable[tuple[int, int]]
+PairIterable = Iterable[tuple[int, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +138,8 @@ class Contraction:
 
 def contract(
     instance: Instance,
-    must_link: Pairs = (),
-    cannot_link: Pairs = (),
+    must_link: PairIterable = (),
+    cannot_link: PairIterable = (),
     blocks: NDArray[np.intp] | None = None,
     components: NDArray[np.intp] | None = None,
 ) -> Contraction | Infeasibility:
@@ -263,5 +263,5 @@ def _spanning_pairs(blocks: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.column_stack([first[blocks], np.arange(len(blocks))])
 
 
-def _as_pairs(pairs: Pairs) -> NDArray[np.intp]:
+def _as_pairs(pairs: PairIterable) -> NDArray[np.intp]:
     return np.array(list(pairs), dtype=np.intp).reshape(-1, 2)

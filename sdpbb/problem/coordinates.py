@@ -18,14 +18,14 @@ from sdpbb.errors import InstanceError
 from sdpbb.problem.graph import distinct_edges
 
 Reals = NDArray[np.float64]
-Integers = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 # Pairs that a distance may stand for: 0.3 GiB. All pairs of 6,000 points, far beyond what can be
 # solved to optimality.
 MAX_PAIRS = 20_000_000
 
 
-def centred(points: Reals, component_of: Integers | None = None) -> Reals:
+def centred(points: Reals, component_of: Indices | None = None) -> Reals:
     """Return the points with each component around its own mean, (n, r): an isometric copy of each
     in r = min(n, d) coordinates. Exactly 0 where all points of a component coincide.
 
@@ -72,7 +72,7 @@ def sum_of_squares(points: Reals) -> float:
     return float(np.square(deviations).sum() - correction)
 
 
-def offsets(points: Reals, block_of: Integers) -> tuple[Reals, Reals]:
+def offsets(points: Reals, block_of: Indices) -> tuple[Reals, Reals]:
     """Return the differences (n, d) of points to the first of their block, and their means (m,
     d)."""
     first = np.unique(block_of, return_index=True)[1]
@@ -81,7 +81,7 @@ def offsets(points: Reals, block_of: Integers) -> tuple[Reals, Reals]:
     return away, block_means(away, block_of, sizes)
 
 
-def block_means(values: Reals, block_of: Integers, sizes: Reals) -> Reals:
+def block_means(values: Reals, block_of: Indices, sizes: Reals) -> Reals:
     """Return the means (m, r) over blocks of values (n, r)."""
     means = np.zeros((len(sizes), values.shape[1]))
     np.add.at(means, block_of, values)
@@ -93,7 +93,7 @@ def block_means(values: Reals, block_of: Integers, sizes: Reals) -> Reals:
     return means
 
 
-def block_scatter(points: Reals, block_of: Integers) -> Reals:
+def block_scatter(points: Reals, block_of: Indices) -> Reals:
     """Return the sum of squares inside each block, (m,): 0 only where its points coincide."""
     shared = np.flatnonzero(np.bincount(block_of)[block_of] > 1)
     scatter = np.zeros(int(block_of.max()) + 1)
@@ -105,14 +105,14 @@ def block_scatter(points: Reals, block_of: Integers) -> Reals:
     return scatter
 
 
-def held_apart(means: Reals, component_of: Integers, distance: float) -> Reals:
+def held_apart(means: Reals, component_of: Indices, distance: float) -> Reals:
     """Return block means (m, r) with one more coordinate, (m, r + 1), by which components are at
     least this distance apart: for methods that look at distances only."""
     position = component_of - 0.5 * component_of.max()
     return np.column_stack([means, distance * position])
 
 
-def pairs_across(component_of: Integers) -> Integers:
+def pairs_across(component_of: Indices) -> Indices:
     """Return all pairs i < j of different components (m,), as (p, 2)."""
     pairs = [np.empty((0, 2), np.intp)]
     everything = np.arange(len(component_of))
@@ -122,14 +122,14 @@ def pairs_across(component_of: Integers) -> Integers:
     return distinct_edges(np.concatenate(pairs))
 
 
-def members_of(component_of: Integers) -> list[Integers]:
+def members_of(component_of: Indices) -> list[Indices]:
     """Return the members of each component, in the order of their numbers."""
     order = np.argsort(component_of, kind="stable")
     counts = np.unique(component_of, return_counts=True)[1]
     return np.split(order, np.cumsum(counts)[:-1])
 
 
-def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA") -> Integers:
+def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA") -> Indices:
     """Return the pairs (i, j), i < j, with ||p_i - p_j|| > distance: the cannot-links that a
     maximum cluster diameter amounts to. InstanceError, naming the constraint, if more than
     MAX_PAIRS."""
@@ -137,7 +137,7 @@ def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA"
     return _pairs_where(points, lambda d: d > distance, name, "cannot-links")
 
 
-def pairs_closer_than(points: Reals, distance: float) -> Integers:
+def pairs_closer_than(points: Reals, distance: float) -> Indices:
     """Return the pairs (i, j), i < j, with ||p_i - p_j|| < distance: the must-links that a minimum
     separation between clusters (DELTA) amounts to. InstanceError if more than MAX_PAIRS."""
     return _pairs_where(points, lambda d: d < distance, f"DELTA {distance:g}", "must-links")
@@ -148,7 +148,7 @@ def _pairs_where(
     condition: Callable[[Reals], NDArray[np.bool_]],
     constraint: str,
     pairs: str,
-) -> Integers:
+) -> Indices:
     found, counts = [], np.zeros(len(points), np.intp)
     for i in range(len(points) - 1):
         # Differences, not inner products: the comparison decides constraints, every digit counts.

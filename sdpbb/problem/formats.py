@@ -54,6 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sdpbb.files import FilePath
 from sdpbb.problem.files.constraint_formats import (
     CONSTRAINT_FORMATS,
     constraints_text,
@@ -65,7 +66,6 @@ from sdpbb.problem.files.labels import labels_text, read_labels, write_labels
 from sdpbb.problem.files.points import read_points, write_points
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import FilePath
 
 __all__ = [
     "CONSTRAINT_FORMATS",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import (
     SoftPairs,
     checked_pairs,
@@ -31,7 +31,7 @@ from sdpbb.problem.files.points import read_points
 from sdpbb.problem.frames import finite_table, is_frame, numbered
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
-from sdpbb.problem.textfile import FilePath, naming_file
+from sdpbb.problem.textfile import naming_file
 from sdpbb.values import counted
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
-from sdpbb.problem.textfile import FilePath, shown
+from sdpbb.files import FilePath, shown_path
+from sdpbb.problem.textfile import shown
 
 
 @dataclass(frozen=True, eq=False)

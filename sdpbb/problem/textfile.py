@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import os
 import re
 import warnings
 from collections.abc import Iterator
@@ -12,9 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import name_problem, shown_path
-
-FilePath = str | os.PathLike[str]
+from sdpbb.files import FilePath, name_problem, shown_path
 
 # What NumPy's reader takes for a number, so that both readings of a file agree. No part of it can
 # match the same digits in two ways: thousands of them would take seconds.

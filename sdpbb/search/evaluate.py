@@ -129,7 +129,7 @@ class _Evaluation:
         self._feasible = feasible
         self._budget = budget
         self._n_heuristics = 0 if node.state is None else node.state.n_heuristics
-        self._heuristic = context.heuristic.prepare(decided, feasible, budget.remainder)
+        self._heuristic = context.heuristic.prepare(decided, feasible, budget.time_left)
         self._run: BoundRun[Any] | None = None
         self._progress = BoundProgress(NOTHING, False, 0, 0)
         self._iterations_before = 0
@@ -165,7 +165,7 @@ class _Evaluation:
             return self._result(NodeStatus.UNFINISHED)
         run = self._begin()
         while not self._budget.is_urgent():
-            self._progress = run.advance(self._cutoff, self._budget.remainder)
+            self._progress = run.advance(self._cutoff, self._budget.time_left)
             self._raise_to(self._progress.bound)
             if self._bound == NO_CLUSTERING:
                 return self._result(NodeStatus.INFEASIBLE)

@@ -44,8 +44,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Compiling:
-    """Kernels are being compiled; happens once per machine and version, seconds rather than
-    minutes."""
+    """Kernels are being compiled: once per machine and version, for seconds rather than minutes."""
 
 
 @dataclass(frozen=True)

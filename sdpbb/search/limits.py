@@ -92,7 +92,7 @@ class TimeBudget:
     """Time limits of an evaluation, from its beginning on; picklable without the two functions.
 
     slice : seconds until it is left, after a step at least, to be continued
-    left : seconds until the run's end: not even a step is begun after it, and heuristics and
+    until_end : seconds until the run's end: not even a step is begun after it, and heuristics and
         integer programmes are cut short
     cancelled : asked between steps, for a caller in the same process
     found : told of each better clustering of the points as it is found: labels, cost, source
@@ -101,7 +101,7 @@ class TimeBudget:
     """
 
     slice: float = math.inf
-    left: float = math.inf
+    until_end: float = math.inf
     cancelled: Callable[[], bool] = _never
     found: Callable[[NDArray[np.intp], float, str], None] = _nobody
     bounds: bool = True
@@ -117,20 +117,20 @@ class TimeBudget:
 
     def is_urgent(self) -> bool:
         """Return whether the run is to end."""
-        return self.cancelled() or self.seconds >= self.left
+        return self.cancelled() or self.seconds >= self.until_end
 
     def has_used(self, share: float) -> bool:
         """Return whether this share of the time that was left is over, or the run is to end."""
-        return self.is_urgent() or self.seconds >= share * self.left
+        return self.is_urgent() or self.seconds >= share * self.until_end
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the run's end, at least a hundredth; None without a limit."""
-        return None if self.left == math.inf else max(0.01, self.left - self.seconds)
+        return None if self.until_end == math.inf else max(0.01, self.until_end - self.seconds)
 
-    def remainder(self) -> float:
+    def time_left(self) -> float:
         """Return the seconds until the run's end, 0 once it is to end; inf without a limit."""
-        return 0.0 if self.is_urgent() else self.left - self.seconds
+        return 0.0 if self.is_urgent() else self.until_end - self.seconds
 
     @property
     def seconds(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft
 
 
 class PrimalHeuristic(Protocol):
@@ -18,14 +19,14 @@ class PrimalHeuristic(Protocol):
         self,
         contraction: Contraction,
         known: NDArray[np.intp],
-        seconds_left: Callable[[], float],
+        time_left: TimeLeft,
     ) -> PreparedHeuristic:
         """Return the heuristic for one contraction.
 
         Parameters
         ----------
         known : (m,) labels that keep the cannot-links
-        seconds_left : time left for all searches together, inf for no limit, 0 when it is up; to be
+        time_left : time left for all searches together, inf for no limit, 0 when it is up; to be
             asked often
         """
 

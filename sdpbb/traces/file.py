@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
-from sdpbb.problem.textfile import FilePath, open_text
+from sdpbb.files import FilePath, shown_path
+from sdpbb.problem.textfile import open_text
 from sdpbb.search.events import NodeEnd
 from sdpbb.traces.trace import KIND, ProgressPoint, Trace, TracedNode
 

@@ -7,9 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sdpbb.files import write_atomically
+from sdpbb.files import FilePath, write_atomically
 from sdpbb.problem import Origin
-from sdpbb.problem.textfile import FilePath
 from sdpbb.search.events import (
     Branched,
     Event,

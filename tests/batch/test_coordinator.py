@@ -17,7 +17,6 @@ from sdpbb.batch.events import (
     AtWork,
     BatchEnded,
     BatchStarted,
-    Compiling,
     JobEnded,
     JobPutBack,
     JobStarted,
@@ -26,6 +25,7 @@ from sdpbb.batch.events import (
 from sdpbb.batch.results_file import ResultsFile
 from sdpbb.batch.row import RowStatus
 from sdpbb.errors import BackendFailure, ParameterError
+from sdpbb.search.events import Compiling
 from tests.batch import misbehaving
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="workers are ended by signals")

@@ -8,7 +8,6 @@ from sdpbb.batch.events import (
     AtWork,
     BatchEnded,
     BatchStarted,
-    Compiling,
     JobEnded,
     JobPutBack,
     JobStarted,
@@ -16,6 +15,7 @@ from sdpbb.batch.events import (
 )
 from sdpbb.batch.outcome import BatchResult
 from sdpbb.batch.summary import short_line, summary
+from sdpbb.search.events import Compiling
 from tests.batch.rows import failed, limited, row
 
 A, BAD, LIMITED = row(name="a"), failed(name="bad"), limited(name="l")

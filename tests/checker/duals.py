@@ -12,7 +12,7 @@ from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.checker.cuts import FAMILIES, Cuts
 from sdpbb.checker.cuts.cliques import Cliques
 from sdpbb.checker.cuts.complements import Complements
-from sdpbb.checker.cuts.family import CutFamily
+from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.cuts.pentagons import Pentagons
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.checker.evidence import Semidefinite
@@ -25,7 +25,7 @@ def cuts_of(k: int, **arrays: np.ndarray) -> Cuts:
     return Cuts.of_arrays(k, {**Cuts.of(k).arrays, **arrays})
 
 
-def family(cuts: Cuts, kind: type[CutFamily]) -> Any:
+def family(cuts: Cuts, kind: type[CheckedCuts]) -> Any:
     """The cuts of one family."""
     return cuts.families[FAMILIES.index(kind)]
 

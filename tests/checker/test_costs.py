@@ -3,7 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.verdict import is_cost, is_optimal, relative_gap
+from sdpbb.checker.verdict import gap_rounded_up, is_cost, is_optimal
 
 
 def test_what_may_be_called_optimal():
@@ -27,7 +27,7 @@ def test_what_may_stand_for_a_cost():
 @given(st.floats(1e-300, 1e300), st.floats(0.0, 1.0))
 def test_gaps_are_rounded_up_and_shares(upper, part):
     lower = upper * part
-    gap = relative_gap(upper, lower)
+    gap = gap_rounded_up(lower, upper)
     assert 0.0 <= gap <= 1.0
     exact = 1 - Fraction(lower) / Fraction(upper)
     assert gap >= exact
@@ -35,4 +35,4 @@ def test_gaps_are_rounded_up_and_shares(upper, part):
 
 
 def test_nothing_proven_is_a_gap_of_one():
-    assert relative_gap(540.0, 0.0) == 1.0
+    assert gap_rounded_up(0.0, 540.0) == 1.0

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.backends.programme import MilpSolution, MilpStatus
 from sdpbb.colouring import decide
-from sdpbb.colouring.decide import Limits
+from sdpbb.colouring.decide import ColouringLimits
 from sdpbb.colouring.exact import Colourability
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
@@ -97,7 +97,7 @@ def test_a_programme_that_cannot_be_presolved_in_the_time_left_is_not_begun(monk
 
 def test_branching_decides_before_the_solver_is_asked(monkeypatch):
     monkeypatch.setattr(decide, "solve_binary_programme", None)
-    found = decide.decide(csr_array(mycielski(cycle(5))), 3, Limits(nodes=10**6))
+    found = decide.decide(csr_array(mycielski(cycle(5))), 3, ColouringLimits(nodes=10**6))
     assert (found.answer, found.is_exact) == (Colourability.NO, True)
 
 
@@ -106,10 +106,10 @@ def test_what_cannot_be_decided_hides_no_proof_elsewhere():
     both = np.zeros((15, 15), dtype=bool)
     both[:11, :11] = mycielski(cycle(5))
     both[11:, 11:] = complete(4)
-    found = decide.decide(csr_array(both), 3, Limits(seconds_left=lambda: 0.0))
+    found = decide.decide(csr_array(both), 3, ColouringLimits(time_left=lambda: 0.0))
     assert (found.answer, found.is_clique) == (Colourability.NO, True)
     assert found.vertices.tolist() == [11, 12, 13, 14]
-    assert decide.decide(csr_array(both[:11, :11]), 3, Limits(seconds_left=lambda: 0.0)) is (
+    assert decide.decide(csr_array(both[:11, :11]), 3, ColouringLimits(time_left=lambda: 0.0)) is (
         decide.UNKNOWN
     )
 

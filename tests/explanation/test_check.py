@@ -10,7 +10,7 @@ import sdpbb
 from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import ParameterError
 from sdpbb.explanation import check, suspicions
-from sdpbb.explanation.check import check_constraints
+from sdpbb.explanation.check import constraint_report
 from sdpbb.explanation.explain import Diagnosis
 from sdpbb.explanation.implications import redundant
 from sdpbb.explanation.oracle import Deadline
@@ -39,7 +39,7 @@ def without(instance: Instance, statements) -> Instance:
 @examples(120)
 def test_what_is_implied_holds_in_every_clustering(seed):
     instance = contradictory(np.random.default_rng(seed))
-    report = check_constraints(instance)
+    report = constraint_report(instance)
     labels = feasible_clusterings(instance)
     assert report.is_feasible == bool(len(labels))
     json.dumps(report.to_dict(), allow_nan=False)
@@ -68,7 +68,7 @@ def test_what_is_implied_holds_in_every_clustering(seed):
 @examples(80)
 def test_redundant_constraints_can_be_left_out_together(seed):
     instance = contradictory(np.random.default_rng(seed))
-    report = check_constraints(instance)
+    report = constraint_report(instance)
     labels = feasible_clusterings(instance)
     assert report.is_complete
     assert np.array_equal(labels, feasible_clusterings(without(instance, report.redundant)))
@@ -78,7 +78,7 @@ def test_redundant_constraints_can_be_left_out_together(seed):
 @examples(60)
 def test_other_numbers_of_clusters_are_infeasible(seed):
     instance = contradictory(np.random.default_rng(seed))
-    groups = check_constraints(instance).groups
+    groups = constraint_report(instance).groups
     if groups is None:
         return
     assert groups.k_at_least <= instance.k <= groups.k_at_most
@@ -90,7 +90,7 @@ def test_other_numbers_of_clusters_are_infeasible(seed):
 def test_repeated_and_closing_constraints_are_redundant():
     must_link = [(0, 1), (1, 2), (0, 2), (1, 0)]
     cannot_link = [(2, 3), (0, 3), (3, 4)]
-    report = check_constraints(Instance(points(6), 4, must_link, cannot_link))
+    report = constraint_report(Instance(points(6), 4, must_link, cannot_link))
     assert [str(s) for s in report.redundant] == [
         "must_link[2]  ML 0 2",
         "must_link[3]  ML 0 1",
@@ -101,17 +101,17 @@ def test_repeated_and_closing_constraints_are_redundant():
 
 def test_a_must_link_that_cannot_links_imply_is_redundant():
     instance = Instance(points(5), 2, [(0, 2)], [(0, 1), (1, 2)])
-    assert [s.text for s in check_constraints(instance).redundant] == ["CL 1 2"]
+    assert [s.text for s in constraint_report(instance).redundant] == ["CL 1 2"]
     triangle = [(0, 1), (0, 2), (1, 2), (3, 0), (3, 1)]
     instance = Instance(points(5), 3, [(2, 3)], [*triangle, (4, 0), (4, 1)])
-    report = check_constraints(instance)
+    report = constraint_report(instance)
     assert [(pair.rows, len(pair.reasons)) for pair in report.forced] == [((2, 4), 5)]
 
 
 def test_a_cannot_link_that_a_diameter_implies_is_redundant():
     far = np.array([[0.0], [3.0], [7.0]])
     instance = Instance(far, 3, None, [(0, 2)], cluster_constraints=[MaximumDiameter(5.0)])
-    assert [s.text for s in check_constraints(instance).redundant] == ["CL 0 2"]
+    assert [s.text for s in constraint_report(instance).redundant] == ["CL 0 2"]
 
 
 def test_without_time_nothing_more_is_left_out():
@@ -122,7 +122,7 @@ def test_without_time_nothing_more_is_left_out():
 
 def test_what_is_not_found_out_is_not_claimed(monkeypatch):
     monkeypatch.setattr(check, "diagnose", lambda *arguments: Diagnosis(Colourability.UNKNOWN))
-    report = check_constraints(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
+    report = constraint_report(Instance(points(5), 2, [(0, 2)], [(0, 1)]))
     assert report.is_feasible is None
     assert "not known" in str(report)
     assert report.groups is not None
@@ -130,7 +130,7 @@ def test_what_is_not_found_out_is_not_claimed(monkeypatch):
 
 def test_a_summary_names_what_there_is():
     instance = Instance(points(8), 2, [(0, 1), (1, 2)], [(2, 3), (3, 4)], name="some")
-    assert str(check_constraints(instance)) == (
+    assert str(constraint_report(instance)) == (
         "Data            some: 8 points, 2 features, k = 2\n"
         "Constraints     2 must-links, 2 cannot-links\n"
         "Status          feasible: there is a clustering into k = 2 clusters that keeps them\n"

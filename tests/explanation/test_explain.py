@@ -11,7 +11,7 @@ from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure, ParameterError
 from sdpbb.explanation import oracle
 from sdpbb.explanation.explain import Diagnosis, diagnose, explain_infeasibility
-from sdpbb.explanation.oracle import Deadline, Oracle, minimise
+from sdpbb.explanation.oracle import Deadline, Oracle, minimal_subset
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.problem import AllOf, InfeasibilityKind, Instance, MaximumDiameter, MaximumSize
 from tests.examples import examples
@@ -236,7 +236,7 @@ def test_minimise_keeps_what_it_cannot_decide():
             return Colourability.UNKNOWN
         return Colourability.NO if {3, 7} <= set(items) else Colourability.YES
 
-    found = minimise(list(range(10)), verdict, Deadline(60.0))
+    found = minimal_subset(list(range(10)), verdict, Deadline(60.0))
     assert found == ([3, 5, 7], False)
 
 

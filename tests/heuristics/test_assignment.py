@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from heuristics import Assignment
 from heuristics.assignment import wide_hard
-from heuristics.assignment.exact import cheapest_labels, clique_partition
+from heuristics.assignment.exact import cheapest_labels, partition_into_cliques
 from heuristics.assignment.potts import adjacency_lists
 from heuristics.assignment.programme import AssignmentProgramme, ProgrammeSolution
 from heuristics.assignment.wide_hard import PROGRAMME_SHARE
-from heuristics.time_left import OutOfTime
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
+from sdpbb.time_left import OutOfTime
 from tests.examples import examples
 from tests.graphs import (
     clusterings,
@@ -106,7 +106,7 @@ def test_branch_and_bound_finds_the_minimum(seed, m, density, k):
         return
     pairs = np.argwhere(np.triu(adjacency))
     starts, neighbours, _ = adjacency_lists(m, pairs)
-    cliques = clique_partition([set(np.flatnonzero(row).tolist()) for row in adjacency])
+    cliques = partition_into_cliques([set(np.flatnonzero(row).tolist()) for row in adjacency])
     members = np.split(cliques.members, cliques.starts[1:-1])
     assert sorted(cliques.members) == list(range(m))
     for clique in members:

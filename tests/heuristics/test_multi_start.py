@@ -105,10 +105,10 @@ def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignment
     best = whole.from_centres(centres, "given")
     assert whole.n_iterations > 3
 
-    def seconds_left() -> float:
+    def time_left() -> float:
         return 1.0 if descent.n_iterations < n_assignments else 0.0
 
-    descent = Descent(contraction, FEW, seconds_left=seconds_left)
+    descent = Descent(contraction, FEW, time_left=time_left)
     found = descent.from_centres(centres, "given")
     assert descent.n_iterations == n_assignments
     check(contraction, found)

@@ -312,7 +312,7 @@ def test_a_colouring_is_the_result_where_no_assignment_finds_anything(
 
 
 def test_not_found_is_told_as_such(monkeypatch, instance_with_hard_pairs):
-    monkeypatch.setattr(alternating.Scheme, "_is_decidable", lambda *_: False)
+    monkeypatch.setattr(alternating.AlternatingLoop, "_is_decidable", lambda *_: False)
     assignments_that_fail(monkeypatch, lambda number, has_start: True)
     result = PCCC().run(instance_with_hard_pairs)
     assert (result.status, result.stop) == (HeuristicStatus.NOT_FOUND, Stop.TIME_LIMIT)
@@ -320,7 +320,7 @@ def test_not_found_is_told_as_such(monkeypatch, instance_with_hard_pairs):
 
 
 def test_what_the_assignment_proves_infeasible_is_so(monkeypatch):
-    monkeypatch.setattr(alternating.Scheme, "_is_decidable", lambda *_: False)
+    monkeypatch.setattr(alternating.AlternatingLoop, "_is_decidable", lambda *_: False)
     graph = mycielski(mycielski(complete(2)))
     points = np.random.default_rng(0).normal(size=(len(graph), 2))
     instance = Instance(points, 3, cannot_link=np.argwhere(np.triu(graph)))

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import heuristics
-from heuristics import MultiStart, MultiStartParameters, time_left
+from heuristics import MultiStart, MultiStartParameters
 from heuristics.multi_start import Descent
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicStatus, Stop
-from heuristics.time_left import OutOfTime, at_most, check_time, chunks, no_limit, with_stop
+from sdpbb import time_left
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Instance, contract
+from sdpbb.time_left import OutOfTime, at_most, check_time, chunks, no_limit, with_stop
 from tests.heuristics.looks import Countdown
 
 # Methods that look at hard constraints only as a price, or not at all.

@@ -151,8 +151,8 @@ def test_better_clusterings_of_later_runs_are_used():
         gap=1.0,
     )
     catalogue = price_module.Catalogue(instance)
-    clock = price_module._PricingClock(math.inf, math.inf, threading.Event())
-    run = price_module._PricingRun(catalogue, SolverParameters(), clock, bad, None)
+    clock = price_module._PriceClock(math.inf, math.inf, threading.Event())
+    run = price_module._PriceRun(catalogue, SolverParameters(), clock, bad, None)
     run.price([0, 1])
     report = run.report()
     assert report.result.objective == pytest.approx(1.0)
@@ -172,8 +172,8 @@ def test_an_interval_rests_on_the_lower_bounds():
         gap=20.0 / 110.0,
     )
     catalogue = price_module.Catalogue(instance)
-    clock = price_module._PricingClock(math.inf, math.inf, threading.Event())
-    run = price_module._PricingRun(catalogue, SolverParameters(), clock, stopped, None)
+    clock = price_module._PriceClock(math.inf, math.inf, threading.Event())
+    run = price_module._PriceRun(catalogue, SolverParameters(), clock, stopped, None)
     run._left = [0, 1]
     run._take_solved(0, SolvedWithout(110.0, 80.0, stopped.partition.labels, False, False, 0.0))
     run._take_solved(1, SolvedWithout(70.0, 60.0, np.array([0, 1, 1, 1]), False, False, 0.0))

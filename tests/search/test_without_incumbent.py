@@ -64,7 +64,7 @@ class BlindRun:
     def __init__(self, contraction):
         self.contraction = contraction
 
-    def advance(self, cutoff, seconds_left=None):
+    def advance(self, cutoff, time_left=None):
         return BoundProgress(self.bound(), True, 0, 1)
 
     def bound(self):

@@ -13,8 +13,6 @@ from sdpbb.bounds.bound import (
     BoundProgress,
     PairFixings,
     ProvenBound,
-    SecondsLeft,
-    endless,
     matrices_mebibytes,
 )
 from sdpbb.bounds.colgen.columns import Columns, allowed
@@ -33,6 +31,7 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState
 from sdpbb.cache_folder import was_cached
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 
 @stored
@@ -182,7 +181,7 @@ class ColgenRun:
         """Whether generation has ended, and all clusters are being enumerated."""
         return self._enumeration is not None
 
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Solve a master programme and price, or work for a slice on the first prices or the
         enumeration."""
         if self._generation is None:

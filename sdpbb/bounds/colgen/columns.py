@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from sdpbb.archive.stored import stored
 from sdpbb.problem import Contraction
 
-Members = NDArray[np.bool_]
+Membership = NDArray[np.bool_]
 
 
 @stored
@@ -28,7 +28,7 @@ class PackedColumns:
     n_blocks: int
 
     @classmethod
-    def of(cls, members: Members) -> PackedColumns:
+    def of(cls, members: Membership) -> PackedColumns:
         return cls(np.packbits(members, axis=1), members.shape[1])
 
     def __len__(self) -> int:
@@ -38,7 +38,7 @@ class PackedColumns:
         """These sets, then the others."""
         return PackedColumns(np.concatenate([self.bits, other.bits]), self.n_blocks)
 
-    def members(self) -> Members:
+    def members(self) -> Membership:
         """(t, m)"""
         return np.unpackbits(self.bits, axis=1, count=self.n_blocks).astype(bool)
 
@@ -51,14 +51,14 @@ class Columns:
     costs : (t,) c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2
     """
 
-    members: Members
+    members: Membership
     costs: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.costs)
 
     @classmethod
-    def of(cls, contraction: Contraction, members: Members) -> Columns:
+    def of(cls, contraction: Contraction, members: Membership) -> Columns:
         """The clusters among the rows of members (t, m), each once, in order of appearance; empty
         sets are left out. The cost of one does not depend on the others, to the last bit."""
         members = np.asarray(members, bool).reshape(-1, contraction.n_blocks)
@@ -95,7 +95,7 @@ class Columns:
         return PackedColumns.of(self.members)
 
 
-def cluster_costs(contraction: Contraction, members: Members) -> NDArray[np.float64]:
+def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.float64]:
     """(t,) c(X) of clusters (t, m): deviations from the mean are squared, and nothing large is
     subtracted. The cost of a single block is its own scatter."""
     row, block = np.nonzero(members)
@@ -114,7 +114,7 @@ def cluster_costs(contraction: Contraction, members: Members) -> NDArray[np.floa
     return np.bincount(row, squares, count).astype(np.float64)
 
 
-def allowed(contraction: Contraction, members: Members) -> NDArray[np.bool_]:
+def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
     """(t,) which of the clusters (t, m) hold no cannot-linked pair and keep all constraints."""
     sets, budgets = members.astype(np.float64), contraction.budgets
     adjacent = csr_array(contraction.adjacency.astype(np.float64))

@@ -43,7 +43,7 @@ _RUNG, _WORTH = 0.2, 0.1
 
 
 @stored
-class Event(Enum):
+class StepEvent(Enum):
     """Result of a step."""
 
     COLUMNS = "the pool has grown"
@@ -64,7 +64,7 @@ class Step:
     n_columns : in the pool now
     """
 
-    event: Event
+    event: StepEvent
     bound: ProvenBound
     stalled: bool
     n_columns: int
@@ -124,7 +124,7 @@ class GenerationState:
     under_way: ExactPricing | FarkasPricing | None = None
     own: DualValues | None = None
     early: bool = True
-    finished: Event | None = None
+    finished: StepEvent | None = None
     least: float | None = None
     n_steps: int = 0
 
@@ -264,7 +264,7 @@ class Generation:
         event = state.finished or self._next_event(cutoff)
         return Step(event, state.bound, state.finished is not None, len(self._master.columns))
 
-    def _next_event(self, cutoff: float) -> Event:
+    def _next_event(self, cutoff: float) -> StepEvent:
         """Go on with unfinished exact pricing, or solve the master programme and price."""
         pricing = self.state.under_way
         if isinstance(pricing, ExactPricing):
@@ -281,7 +281,7 @@ class Generation:
         self._master.purge(solution)
         return self._price(own, solution, cutoff)
 
-    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> Event:
+    def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> StepEvent:
         """Price heuristically at the points of the stabilisation; where nothing is found, begin
         exact pricing."""
         k = self._contraction.k
@@ -294,17 +294,17 @@ class Generation:
             grown = self._add(found, own)
             if self.state.early and observation.at.value(k) >= cutoff:
                 self.state.under_way = ExactPricing(at, self._needed(at, cutoff), settles=False)
-                return Event.PRICING
+                return StepEvent.PRICING
             if grown:
-                return Event.COLUMNS
+                return StepEvent.COLUMNS
         if not self._stabilisation.solved(solution):
-            return Event.PENALTY
+            return StepEvent.PENALTY
         optimal, needed = -own.sigma - self._tolerance(own), self._needed(own, cutoff)
         closing = self.state.early and needed < optimal
         self.state.under_way = ExactPricing(own, needed if closing else optimal, not closing)
-        return Event.PRICING
+        return StepEvent.PRICING
 
-    def _price_exactly(self, pricing: ExactPricing, cutoff: float) -> Event:
+    def _price_exactly(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
         """A slice of exact pricing."""
         outcome = self._pricer.exact(pricing.at.prices, pricing.target)
         own, found = self.state.own, Columns.of(self._contraction, outcome.members)
@@ -314,23 +314,23 @@ class Generation:
         refuted = not pricing.settles and len(found) > 0
         if outcome.least is None and not grown and not refuted:
             self.state.under_way = self._with_rung(pricing)
-            return Event.PRICING
+            return StepEvent.PRICING
         self.state.under_way = None
         if outcome.least is not None:
             self._prove(pricing.at.prices, outcome.least)
         shown = self._observed(pricing.at, found, least=outcome.least)
         self._stabilisation.observe(own, shown, self._contraction.k)
         if grown:
-            return Event.COLUMNS
+            return StepEvent.COLUMNS
         if not pricing.settles:
             # Either the bound closes the node, or these prices will not while the pool is the same.
             self.state.early = False
-            return Event.BOUND
+            return StepEvent.BOUND
         self.state.least = outcome.least
         if self.state.integer:
             self._primal.search(self._master.columns, own, cutoff, self._parameters.generation)
-        self.state.finished = Event.SOLVED
-        return Event.SOLVED
+        self.state.finished = StepEvent.SOLVED
+        return StepEvent.SOLVED
 
     def _prove(self, prices: NDArray[np.float64], least: float) -> None:
         """Take the Lagrangian bound of prices at which no cluster has a value below least."""
@@ -352,7 +352,7 @@ class Generation:
         rung = begin + _RUNG * (pricing.target - begin)
         return replace(pricing, rung=rung, has_climbed=True)
 
-    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> Event:
+    def _price_to_rung(self, pricing: ExactPricing, rung: float) -> StepEvent:
         """A slice towards a lower target; the next one, if it has ended there."""
         outcome = self._pricer.exact(pricing.at.prices, rung)
         if outcome.least is not None:
@@ -360,7 +360,7 @@ class Generation:
         assert self.state.own is not None
         if self._add(Columns.of(self._contraction, outcome.members), self.state.own):
             self.state.under_way = None
-            return Event.COLUMNS
+            return StepEvent.COLUMNS
         higher = None
         if outcome.least is not None and not len(outcome.members):
             next_rung = rung + _RUNG * (pricing.target - rung)
@@ -369,36 +369,36 @@ class Generation:
             )
             higher = next_rung if worth else None
         self.state.under_way = replace(pricing, rung=higher)
-        return Event.PRICING
+        return StepEvent.PRICING
 
-    def _farkas_price(self, own: DualValues) -> Event:
+    def _farkas_price(self, own: DualValues) -> StepEvent:
         """Price heuristically in the phase FEASIBILITY; where nothing is found, begin exactly."""
         found = Columns.of(self._contraction, self._pricer.farkas_heuristic(own.prices, own.sigma))
         if self._add_covering(found, own):
-            return Event.COLUMNS
+            return StepEvent.COLUMNS
         prices = integer_prices(own.prices)
         largest = float(own.prices.max())
         target = math.floor((own.sigma + _FARKAS_TOLERANCE) * (float(prices.max()) / largest))
         self.state.under_way = FarkasPricing(prices, target)
-        return Event.PRICING
+        return StepEvent.PRICING
 
-    def _farkas_price_exactly(self, pricing: FarkasPricing) -> Event:
+    def _farkas_price_exactly(self, pricing: FarkasPricing) -> StepEvent:
         """A slice of exact Farkas pricing."""
         outcome = self._pricer.farkas_exact(pricing.prices, pricing.target)
         assert self.state.own is not None
         grown = self._add_covering(Columns.of(self._contraction, outcome.members), self.state.own)
         if outcome.most is None and not grown:
-            return Event.PRICING
+            return StepEvent.PRICING
         self.state.under_way = None
         if outcome.most is not None and is_proof_of_infeasibility(
             pricing.prices, outcome.most, self._contraction.k
         ):
             prices, least = pricing.prices.astype(np.float64), -float(outcome.most)
             self.state.bound = ProvenBound(math.inf, Lagrangian(prices, least))
-            self.state.finished = Event.INFEASIBLE
+            self.state.finished = StepEvent.INFEASIBLE
         elif not grown:
-            self.state.finished = Event.SOLVED
-        return self.state.finished or Event.COLUMNS
+            self.state.finished = StepEvent.SOLVED
+        return self.state.finished or StepEvent.COLUMNS
 
     def _observed(
         self, at: DualValues, found: Columns, first: bool = False, least: float | None = None

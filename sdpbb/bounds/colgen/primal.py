@@ -12,7 +12,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.master import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import GenerationParameters
-from sdpbb.bounds.colgen.rounding import Labels, cheapest_cover, rounded
+from sdpbb.bounds.colgen.rounding import Labels, labels_of_cheapest_cover, rounded
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction
 
@@ -76,7 +76,7 @@ class Primal:
         reduced = columns.costs - columns.members @ duals.prices + duals.sigma
         usable = columns.select(reduced <= upper - duals.value(self._contraction.k))
         if 0 < len(usable) <= limits.integer_columns:
-            self._offer(cheapest_cover(self._contraction, usable, limits.integer_seconds))
+            self._offer(labels_of_cheapest_cover(self._contraction, usable, limits.integer_seconds))
 
     def _offer(self, labels: Labels | None) -> None:
         """Take a clustering if it is the cheapest so far."""

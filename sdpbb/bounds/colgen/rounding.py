@@ -10,13 +10,13 @@ from scipy.sparse import csr_array
 
 from sdpbb.backends.milp import solve_binary_programme
 from sdpbb.backends.programme import BinaryProgramme
-from sdpbb.bounds.colgen.columns import Columns, Members
+from sdpbb.bounds.colgen.columns import Columns, Membership
 from sdpbb.problem import Contraction
 
 Labels = NDArray[np.intp]
 
 
-def rounded(contraction: Contraction, members: Members, x: NDArray[np.float64]) -> Labels | None:
+def rounded(contraction: Contraction, members: Membership, x: NDArray[np.float64]) -> Labels | None:
     """Labels (m,) of exactly k clusters that keep the constraints, from clusters (t, m) used x
     (t,) > 0 times each; None where the last blocks fit nowhere.
 
@@ -54,7 +54,9 @@ def split(contraction: Contraction, labels: Labels) -> Labels:
     return labels
 
 
-def cheapest_cover(contraction: Contraction, columns: Columns, time_limit: float) -> Labels | None:
+def labels_of_cheapest_cover(
+    contraction: Contraction, columns: Columns, time_limit: float
+) -> Labels | None:
     """Labels (m,) of a clustering from the cheapest cover by at most k of the columns, or from a
     good one when the time limit (seconds) is reached; None if none is met.
 

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import BoundProgress, ProvenBound, SecondsLeft, endless
+from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 # An iteration and a bound are taken to last this many times as long as the longest before.
 LATE = 1.5
@@ -66,12 +67,12 @@ class AdmmRun(RelaxationRun):
     def n_iterations(self) -> int:
         return self.state.admm.n_iterations
 
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Iterate until the next evaluation of the safe bound."""
         self._separate_if_due()
         while True:
             self._iterate()
-            is_late = self._is_late(seconds_left())
+            is_late = self._is_late(time_left())
             if is_late or self.n_iterations % self.parameters.bound_period == 0:
                 break
             self._separate_if_due()

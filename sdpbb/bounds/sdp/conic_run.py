@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.backends.conic import ConicSolution, ConicSolver, solve_peng_wei
-from sdpbb.bounds.bound import BoundProgress, ProvenBound, SecondsLeft, endless
+from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
@@ -20,6 +20,7 @@ from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpW
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 # Entries of Z below this part of the diagonal are taken for zero before cuts are separated: an
 # interior-point method returns no zeros, and separation is fast where there are many.
@@ -98,7 +99,7 @@ class ConicRun(RelaxationRun):
         """Rounds so far."""
         return len(self.state.history)
 
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Complete a round; a conic solver cannot be left in one."""
         n_cuts = len(self.state.cuts)
         solver = cast(ConicSolver, self.parameters.solver)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sdpbb.bounds.sdp.cuts.cut_set import Members
+from sdpbb.bounds.sdp.cuts.cut_set import DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker import cuts as checker_cuts
@@ -67,7 +67,7 @@ def _estimated_less(
     return np.where(forbidden, less, np.maximum(less, 0.0))
 
 
-def checked_cuts(members: Members, k: int) -> Cuts:
+def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
     """The cuts with these members, sorted by kind, as the checker has them."""
     families = []
     for place, family in enumerate(checker_cuts.FAMILIES):
@@ -77,7 +77,7 @@ def checked_cuts(members: Members, k: int) -> Cuts:
     return Cuts(tuple(families))
 
 
-def _estimates_once(members: Members) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _estimates_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The starts and rows of estimates, those that occur several times once, for all points."""
     count = len(members.kind)
     owner = np.repeat(np.arange(count), np.diff(members.estimate_start))

@@ -13,14 +13,13 @@ from sdpbb.bounds.bound import (
     BoundProgress,
     PairFixings,
     ProvenBound,
-    SecondsLeft,
-    endless,
 )
 from sdpbb.bounds.sdp.fixing import far_apart, pairs_apart
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 
 @stored
@@ -92,7 +91,7 @@ class RelaxationRun(ABC):
         """Iterations since the bounding of the node began."""
 
     @abstractmethod
-    def advance(self, cutoff: float, seconds_left: SecondsLeft = endless) -> BoundProgress:
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
         """Work until the next bound (see `sdpbb.bounds.bound.BoundRun`)."""
 
     @abstractmethod

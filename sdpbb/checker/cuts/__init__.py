@@ -20,11 +20,11 @@ from ..fields import ArrayKey
 from ..rejection import Rejected
 from .cliques import Cliques
 from .complements import Complements
-from .family import Booleans, CutFamily, Floats, TermSums
+from .family import CheckedCuts, Marks, Reals, TermSums
 from .pentagons import Pentagons
 from .stars import Stars
 
-FAMILIES: tuple[type[CutFamily], ...] = (Stars, Cliques, Complements, Pentagons)
+FAMILIES: tuple[type[CheckedCuts], ...] = (Stars, Cliques, Complements, Pentagons)
 """The families, in the order of their multipliers. New ones are added at the end."""
 
 # Pairs of blocks that stars and cliques have altogether, to bound the time: seconds.
@@ -38,10 +38,10 @@ _ENTRIES_PER_PAIR, _MAX_ENTRIES = 64, 2**24
 class Cuts:
     """The cuts of a node: one entry for each of `FAMILIES`, in their order."""
 
-    families: tuple[CutFamily, ...]
+    families: tuple[CheckedCuts, ...]
 
     @classmethod
-    def of(cls, k: int, *families: CutFamily) -> Cuts:
+    def of(cls, k: int, *families: CheckedCuts) -> Cuts:
         """These families, and no cuts of the others."""
         given = {type(family): family for family in families}
         return cls(tuple(given[kind] if kind in given else kind.none(k) for kind in FAMILIES))
@@ -70,7 +70,7 @@ class Cuts:
     def __len__(self) -> int:
         return sum(map(len, self.families))
 
-    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
         """Raise `Rejected` unless every cut is a valid inequality for k clusters of blocks of these
         sizes (m,) with these cannot-links (m, m)."""
         arrays = [array for family in self.families for array in family.arrays]
@@ -80,12 +80,12 @@ class Cuts:
         if sum(family.n_products for family in self.families) > _PRODUCTS:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
 
-    def right_hand_side(self, t: Floats, sizes: Floats, k: int) -> float:
+    def right_hand_side(self, t: Reals, sizes: Reals, k: int) -> float:
         """At most the sum of multipliers times right-hand sides."""
         sides = (family.right_hand_sides(part, sizes, k) for family, part in self._parts(t))
         return sum_down(itertools.chain.from_iterable(sides))
 
-    def sums(self, t: Floats, sizes: Floats, adjacency: Booleans) -> tuple[Floats, Floats, Floats]:
+    def sums(self, t: Reals, sizes: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:
         """(m, m) sum of t_c B_c, rounded; the sums of the absolute values of its terms; their
         numbers.
 
@@ -97,7 +97,7 @@ class Cuts:
             family.add_to(sums, part, sizes, adjacency)
         return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]
 
-    def _parts(self, t: Floats) -> Iterator[tuple[CutFamily, Floats]]:
+    def _parts(self, t: Reals) -> Iterator[tuple[CheckedCuts, Reals]]:
         """Each family, with its multipliers."""
         first = 0
         for family in self.families:

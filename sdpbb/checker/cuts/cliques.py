@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from ..arithmetic import down, sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from .family import Booleans, CutFamily, Floats, TermSums, require_blocks
+from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
 
 
 @dataclass(frozen=True, eq=False)
-class Cliques(CutFamily):
+class Cliques(CheckedCuts):
     """Clique cuts.
 
     blocks : (number, k + 1), the blocks of each
@@ -33,7 +33,7 @@ class Cliques(CutFamily):
     KEYS: ClassVar = (ArrayKey("cliques", ("<i4",), lambda k: k + 1),)
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != k + 1:
             raise Rejected(f"cliques of shape {self.blocks.shape} for {k} clusters")
         require_blocks(self.blocks, len(sizes))
@@ -42,8 +42,8 @@ class Cliques(CutFamily):
     def n_products(self) -> int:
         return len(self.blocks) * int(self.blocks.shape[1]) ** 2
 
-    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
         sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)
 
-    def right_hand_sides(self, t: Floats, sizes: Floats, k: int) -> list[float]:
+    def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
         return [down(sum_down(t.tolist()) / (int(sizes.sum()) - k + 1))]

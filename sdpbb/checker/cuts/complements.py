@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from .family import Booleans, CutFamily, Floats, TermSums, require_blocks
+from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
 
 
 @dataclass(frozen=True, eq=False)
-class Complements(CutFamily):
+class Complements(CheckedCuts):
     """Complement cuts.
 
     blocks : (number, 3), rows i, j, h
@@ -30,7 +30,7 @@ class Complements(CutFamily):
     KEYS: ClassVar = (ArrayKey("complements", ("<i4",), 3),)
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != 3:
             raise Rejected(f"complements of shape {self.blocks.shape}, not rows of 3")
         require_blocks(self.blocks, len(sizes))
@@ -38,7 +38,7 @@ class Complements(CutFamily):
         if len(self.blocks) and (k != 2 or not adjacency[j, h].all()):
             raise Rejected("a complement cut needs two clusters, and a cannot-linked pair")
 
-    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
         i, j, h = self.blocks.T
         sums.add(i, i, -t)
         for other in (j, h):

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..fields import ArrayKey
 from ..rejection import Rejected
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.integer]
-Booleans = NDArray[np.bool_]
+Reals = NDArray[np.float64]
+AnyIntegers = NDArray[np.integer]
+Marks = NDArray[np.bool_]
 
 # Terms that are added at a time, to bound the memory that long stars take.
 _TERMS_AT_ONCE = 2**22
@@ -31,7 +31,7 @@ class BlockLists(NamedTuple):
     estimates: NDArray[np.int32]
 
 
-class CutFamily(ABC):
+class CheckedCuts(ABC):
     """Cuts of one family, over the clustering matrix Z of the blocks of a node (Z_ij = 1 / |C| for
     two blocks of a cluster C of |C| points, else 0), by the blocks they are made of.
 
@@ -44,12 +44,12 @@ class CutFamily(ABC):
     """Whether a file without any of the keys has no cuts of the family; older files have not."""
 
     @classmethod
-    def none(cls, k: int) -> CutFamily:
+    def none(cls, k: int) -> CheckedCuts:
         """No cuts of the family."""
         return cls(*(key.empty(k) for key in cls.KEYS))
 
     @classmethod
-    def of_lists(cls, lists: BlockLists, k: int) -> CutFamily:
+    def of_lists(cls, lists: BlockLists, k: int) -> CheckedCuts:
         """The cuts that are made of these blocks."""
         columns = cls.KEYS[0].columns_for(k)
         return cls(lists.blocks if columns is None else lists.blocks.reshape(-1, columns))  # type: ignore[call-arg]
@@ -68,7 +68,7 @@ class CutFamily(ABC):
         return self.count([array.shape for array in self.arrays])
 
     @abstractmethod
-    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
         """Raise `Rejected` unless every cut is valid for k clusters of blocks of these sizes (m,)
         with these cannot-links (m, m)."""
 
@@ -78,22 +78,22 @@ class CutFamily(ABC):
         return 0
 
     @abstractmethod
-    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
         """Add the matrices of the cuts times t, (number of cuts,)."""
 
-    def right_hand_sides(self, t: Floats, sizes: Floats, k: int) -> list[float]:
+    def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
         """Numbers whose sum is at most that of t times the right-hand sides; none where these
         are 0."""
         return []
 
 
-def require_blocks(blocks: Integers, m: int) -> None:
+def require_blocks(blocks: AnyIntegers, m: int) -> None:
     """Raise `Rejected` unless these are numbers of m blocks."""
     if blocks.dtype.kind != "i" or (blocks < 0).any() or (blocks >= m).any():
         raise Rejected(f"a cut has a block that is none of 0..{m - 1}")
 
 
-def require_starts(start: Integers, length: int, what: str) -> None:
+def require_starts(start: AnyIntegers, length: int, what: str) -> None:
     """Raise `Rejected` unless all numbers are in 0..length: their differences do not overflow."""
     if start.size and not (start.min() >= 0 and start.max() <= length):
         raise Rejected(f"{what}: expected numbers in 0..{length}")
@@ -107,7 +107,7 @@ class TermSums:
         self.m = m
         self.matrices = (np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m)))
 
-    def add_products(self, blocks: Integers, signs: Floats, t: Floats) -> None:
+    def add_products(self, blocks: AnyIntegers, signs: Reals, t: Reals) -> None:
         """Half of t_c (y y' - diag(y)) for the rows of blocks, y the sum of signs_p 1_(block p):
         products of two different positions, and what remains of equal ones where the sign is -1."""
         length = blocks.shape[1]
@@ -122,7 +122,7 @@ class TermSums:
             for at in np.flatnonzero(signs < 0.0):
                 self.add(some[:, at], some[:, at], weights_of)
 
-    def add(self, i: Integers, j: Integers, weights: Floats) -> None:
+    def add(self, i: AnyIntegers, j: AnyIntegers, weights: Reals) -> None:
         """Add weights (number,) at the entries (i, j)."""
         m = self.m
         position = np.minimum(i, j).astype(np.int64) * m + np.maximum(i, j)

@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from .family import (
+    AnyIntegers,
     BlockLists,
-    Booleans,
-    CutFamily,
-    Floats,
-    Integers,
+    CheckedCuts,
+    Marks,
+    Reals,
     TermSums,
     require_blocks,
     require_starts,
@@ -46,7 +46,7 @@ _PLACES = 30  # five edges and five chords, with three blocks each
 
 
 @dataclass(frozen=True, eq=False)
-class Pentagons(CutFamily):
+class Pentagons(CheckedCuts):
     """Pentagon cuts.
 
     cycles : (number, 5) the blocks of each, in a circle
@@ -76,7 +76,7 @@ class Pentagons(CutFamily):
     def of_lists(cls, lists: BlockLists, k: int) -> Pentagons:
         return cls(lists.blocks.reshape(-1, 5), lists.estimate_start, lists.estimates)
 
-    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
         m, cycles, start, estimates = len(sizes), self.cycles, self.start, self.estimates
         if cycles.ndim != 2 or cycles.shape[1] != 5 or cycles.dtype.kind != "i":
             raise Rejected(f"pentagons of shape {cycles.shape}, not rows of 5")
@@ -102,21 +102,21 @@ class Pentagons(CutFamily):
         if (np.bincount(inverse.reshape(-1), points, len(each)) > sizes[each % m]).any():
             raise Rejected("estimates of a pentagon are for more points than a block has")
 
-    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
         owner, i, j, coefficients = pentagon_terms(self, sizes, adjacency)
         weights = t[owner] * coefficients
         sums.add(i, j, np.where(i == j, weights, 0.5 * weights))
 
-    def right_hand_sides(self, t: Floats, sizes: Floats, k: int) -> list[float]:
+    def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
         values: list[float] = (-2.0 * t).tolist()
         return values
 
 
 def pentagon_terms(
-    pentagons: Pentagons, sizes: Floats, adjacency: Booleans
-) -> tuple[Integers, Integers, Integers, Floats]:
+    pentagons: Pentagons, sizes: Reals, adjacency: Marks
+) -> tuple[AnyIntegers, AnyIntegers, AnyIntegers, Reals]:
     """The left-hand sides less 2 of cuts that are as `Pentagons.check` asks, as terms: the cut of
     each, the blocks i and j of Z_ij, and its coefficient, a whole number. Entries may occur several
     times in a cut."""
@@ -141,12 +141,12 @@ def pentagon_terms(
 
 def _rests(
     pentagons: Pentagons,
-    sizes: Floats,
-    adjacent: Booleans,
-    owner: Integers,
-    pair: Integers,
-    points: Integers,
-) -> tuple[tuple[Integers, Integers], Floats, Integers]:
+    sizes: Reals,
+    adjacent: Marks,
+    owner: AnyIntegers,
+    pair: AnyIntegers,
+    points: AnyIntegers,
+) -> tuple[tuple[AnyIntegers, AnyIntegers], Reals, AnyIntegers]:
     """The blocks of the chords; for each chord the points that no estimate is for, although no
     cannot-link keeps them apart from it; and its cut."""
     cycles = pentagons.cycles.astype(np.int64)

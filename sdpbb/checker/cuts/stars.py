@@ -24,9 +24,9 @@ from ..fields import ArrayKey
 from ..rejection import Rejected
 from .family import (
     BlockLists,
-    Booleans,
-    CutFamily,
-    Floats,
+    CheckedCuts,
+    Marks,
+    Reals,
     TermSums,
     require_blocks,
     require_starts,
@@ -36,7 +36,7 @@ _LONGEST = 2**12
 
 
 @dataclass(frozen=True, eq=False)
-class Stars(CutFamily):
+class Stars(CheckedCuts):
     """Star cuts; pairs and triangles are stars with one and two leaves.
 
     start : (number of stars + 1,) int64
@@ -62,7 +62,7 @@ class Stars(CutFamily):
     def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
         return shapes[0][0] - 1
 
-    def check(self, k: int, sizes: Floats, adjacency: Booleans) -> None:
+    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
         start, blocks = self.start, self.blocks
         if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
             raise Rejected("the starts of stars are no list of whole numbers that begins with 0")
@@ -81,7 +81,7 @@ class Stars(CutFamily):
     def n_products(self) -> int:
         return int(np.square(self._lengths).sum())
 
-    def add_to(self, sums: TermSums, t: Floats, sizes: Floats, adjacency: Booleans) -> None:
+    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
         for length in np.unique(self._lengths).tolist():
             chosen = np.flatnonzero(self._lengths == length)
             signs = np.ones(length)

@@ -51,7 +51,7 @@ from ..spectrum import sum_of_smallest
 from .kind import Evidence, Shapes
 
 Matrix = NDArray[np.float64]
-Floats = NDArray[np.float32] | NDArray[np.float64]
+SingleOrDouble = NDArray[np.float32] | NDArray[np.float64]
 
 # Dual values beyond this, in units of the largest squared coordinate, prove nothing.
 _LARGEST = 2.0**200
@@ -68,9 +68,9 @@ class Semidefinite(Evidence):
     """
 
     unit: float
-    N: Floats
+    N: SingleOrDouble
     cuts: Cuts
-    multipliers: Floats
+    multipliers: SingleOrDouble
 
     KIND: ClassVar = "semidefinite"
 

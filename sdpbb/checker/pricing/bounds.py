@@ -96,10 +96,10 @@ class Bounds(NamedTuple):
     high: Reals
 
 
-Rows = TypeVar("Rows", Nodes, Bounds)
+NodeArrays = TypeVar("NodeArrays", Nodes, Bounds)
 
 
-def taken(values: Rows, index: Any) -> Rows:
+def indexed(values: NodeArrays, index: Any) -> NodeArrays:
     """What an index takes of each array: some rows, or of nodes some columns."""
     return type(values)(*(array[index] for array in values))
 
@@ -115,7 +115,7 @@ def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] |
         bounds = _bounds(scope, nodes)
         left = ~(bounds.value >= target)  # what is no number rules out nothing
         if not left.all():
-            nodes, bounds = taken(nodes, left), taken(bounds, left)
+            nodes, bounds = indexed(nodes, left), indexed(bounds, left)
             if not len(nodes.chosen):
                 return None
         nodes = _near_centre(scope, nodes, bounds, target)
@@ -153,7 +153,7 @@ def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
             nodes, possible = chosen_also(scope, nodes, must)
             left &= possible
     left &= ~some(wanted)
-    return nodes if left.all() else taken(nodes, left)
+    return nodes if left.all() else indexed(nodes, left)
 
 
 def chosen_also(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:

@@ -12,7 +12,7 @@ from ..rules import BlockRules, selected
 
 Reals = NDArray[np.float64]
 Marks = NDArray[np.bool_]
-Integers = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 SLACK = 16.0 * UNIT_ROUNDOFF
 """Relative error of a few operations: what is rounded up is multiplied by 1 + SLACK."""
@@ -94,7 +94,7 @@ class CheckedPricing:
         """About the largest sum of profits of a block and of what is near it."""
         return float((self.profits + self.near @ self.profits).max())
 
-    def select(self, blocks: Integers) -> CheckedPricing:
+    def select(self, blocks: Indices) -> CheckedPricing:
         """The problem of some blocks only, in their order."""
         pairs = np.ix_(blocks, blocks)
         return CheckedPricing(
@@ -111,7 +111,7 @@ class CheckedPricing:
         )
 
 
-def in_order(problem: CheckedPricing) -> tuple[CheckedPricing, Integers]:
+def in_order(problem: CheckedPricing) -> tuple[CheckedPricing, Indices]:
     """Return the problem in another order, and the block at each place: first the one which can
     share a set with the fewest, then of the others the one which can with the fewest of them, and
     so on."""
@@ -138,23 +138,23 @@ class Scope:
     has_links : (c,)
     """
 
-    blocks: Integers
+    blocks: Indices
     problem: CheckedPricing
-    clique: Integers
-    starts: Integers
+    clique: Indices
+    starts: Indices
     linked: Reals
     apart: Reals
     far: Reals
     has_links: Marks
 
     @classmethod
-    def of(cls, problem: CheckedPricing, blocks: Integers, clique: Integers | None = None) -> Scope:
+    def of(cls, problem: CheckedPricing, blocks: Indices, clique: Indices | None = None) -> Scope:
         """The scope of blocks with cliques (c,); without any given, cliques are looked for."""
         chosen = problem.select(blocks)
         if clique is None:
             apart = ~chosen.together
             np.fill_diagonal(apart, False)
-            clique = clique_partition(apart)
+            clique = clique_numbers(apart)
             order = np.argsort(clique, kind="stable")
             return cls.of(problem, blocks[order], clique[order])
         first = np.concatenate([[True], clique[1:] != clique[:-1]])
@@ -173,14 +173,17 @@ class Scope:
             some(chosen.linked),
         )
 
-    def select(self, columns: Integers, whole: CheckedPricing) -> Scope:
+    def select(self, columns: Indices, whole: CheckedPricing) -> Scope:
         """The scope of some of its blocks, by their position."""
         return Scope.of(whole, self.blocks[columns], self.clique[columns])
 
 
-def clique_partition(apart: Marks) -> Integers:
-    """(m,) the number of a clique for each vertex of a graph without loops: vertices by decreasing
-    degree, each in the first clique all of which it is adjacent to."""
+def clique_numbers(apart: Marks) -> Indices:
+    """Return the number of a clique for each vertex (m,) of a graph without loops, greedily.
+
+    Vertices come by decreasing degree, each into the first clique all of which it is adjacent to.
+    The engine has a function of its own on purpose (`sdpbb.bounds.colgen.pricing.problem`).
+    """
     number = np.empty(len(apart), dtype=np.intp)
     common = np.ones((len(apart), len(apart)), dtype=np.bool_)  # adjacent to all of a clique
     count = 0

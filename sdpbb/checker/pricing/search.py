@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..rejection import Rejected
-from .bounds import Bounds, Nodes, bounded, fixed, taken
-from .problem import SLACK, CheckedPricing, Integers, Marks, Scope, some
+from .bounds import Bounds, Nodes, bounded, fixed, indexed
+from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
 
 # First blocks that are begun with together; nodes that are looked at together; the share of the
 # blocks of a scope that matters to some node, below which it is made smaller.
@@ -70,13 +70,13 @@ def _sets_below(problem: CheckedPricing, target: float, max_nodes: int) -> Itera
                 yield sets
             rows = possible & incomplete
             if rows.any():
-                stack.append((scope, _children(scope, taken(nodes, rows), taken(bounds, rows))))
+                stack.append((scope, _children(scope, indexed(nodes, rows), indexed(bounds, rows))))
             rows = possible & changed & ~incomplete
             if rows.any():
-                stack.append((scope, taken(nodes, rows)))
+                stack.append((scope, indexed(nodes, rows)))
 
 
-def _roots(problem: CheckedPricing, first: Integers) -> tuple[Scope, Nodes]:
+def _roots(problem: CheckedPricing, first: Indices) -> tuple[Scope, Nodes]:
     """Nodes for each of some blocks: the sets of which it is the first."""
     relevant = np.asarray(problem.near[first].any(axis=0))
     relevant[first] = True
@@ -90,7 +90,7 @@ def _roots(problem: CheckedPricing, first: Integers) -> tuple[Scope, Nodes]:
     return scope, _in_reach(scope, nodes, chosen.argmax(axis=1))
 
 
-def _in_reach(scope: Scope, nodes: Nodes, block: Integers) -> Nodes:
+def _in_reach(scope: Scope, nodes: Nodes, block: Indices) -> Nodes:
     """The nodes with the distances of y that follow from a block of X, one for each node (s,)."""
     problem = scope.problem
     distance, reach = np.sqrt(problem.squares[block]), problem.reach[block]
@@ -109,12 +109,12 @@ def _batch(problem: CheckedPricing, stack: list[tuple[Scope, Nodes]]) -> tuple[S
         count += len(parts[-1].chosen)
     nodes = Nodes(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     if count > _BATCH:
-        stack.append((scope, taken(nodes, np.arange(count - _BATCH))))
-        nodes = taken(nodes, np.arange(count - _BATCH, count))
+        stack.append((scope, indexed(nodes, np.arange(count - _BATCH))))
+        nodes = indexed(nodes, np.arange(count - _BATCH, count))
     columns = np.flatnonzero((nodes.chosen | nodes.open | nodes.watched).any(axis=0))
     if len(columns) < _SHARE * len(scope.blocks):
         scope = scope.select(columns, problem)
-        nodes = taken(nodes, np.s_[:, columns])
+        nodes = indexed(nodes, np.s_[:, columns])
     return scope, nodes
 
 

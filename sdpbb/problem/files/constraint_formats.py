@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.files import shown_path, write_atomically
+from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import (
     constraints_cccg,
     constraints_lines,
@@ -14,7 +14,7 @@ from sdpbb.problem.files import (
 )
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
-from sdpbb.problem.textfile import FilePath, open_text, shown, without_comment
+from sdpbb.problem.textfile import open_text, shown, without_comment
 
 CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
     one.name: one

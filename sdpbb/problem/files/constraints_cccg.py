@@ -9,10 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
-from sdpbb.problem.textfile import FilePath, is_number, open_text, shown, without_comment
+from sdpbb.problem.textfile import is_number, open_text, shown, without_comment
 
 _LINKS = {"1": 0, "-1": 1}
 

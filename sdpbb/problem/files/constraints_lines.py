@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
@@ -26,7 +26,6 @@ from sdpbb.problem.cluster_constraints import (
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import (
-    FilePath,
     is_integer,
     is_number,
     open_text,

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path, write_atomically
+from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import points_parquet, points_text
 from sdpbb.problem.files.points_npy import read_array
-from sdpbb.problem.textfile import FilePath, is_number, open_text, shown
+from sdpbb.problem.textfile import is_number, open_text, shown
 
 
 def read_labels(

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.files import write_atomically
+from sdpbb.files import FilePath, write_atomically
 from sdpbb.problem.files import points_npy, points_parquet, points_text
 from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import FilePath
 
 PointReader = Callable[[FilePath, str | None, Sequence[str]], PointTable]
 """Of a path, an index_column and columns to drop: see `read_points`."""

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.files import FilePath
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.table import PointTable, without_columns
-from sdpbb.problem.textfile import FilePath, errors_as_one_line, naming_file
+from sdpbb.problem.textfile import errors_as_one_line, naming_file
 
 # What NumPy raises when it reads a header, which is a Python literal.
 _HEADER_ERRORS = (

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable, InstanceError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import table_of_frame
 from sdpbb.problem.table import PointTable, left_out_columns
-from sdpbb.problem.textfile import FilePath, check_file, errors_as_one_line, naming_file, shown
+from sdpbb.problem.textfile import check_file, errors_as_one_line, naming_file, shown
 
 
 def read(path: FilePath, index_column: str | None, drop: Sequence[str]) -> PointTable:

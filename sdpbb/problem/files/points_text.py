@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.integers import inexact_integer, inexact_integer_message, may_be_inexact
 from sdpbb.problem.table import PointTable, checked_names, left_out_columns, without_columns
 from sdpbb.problem.textfile import (
-    FilePath,
     is_integer,
     is_number,
     open_text,

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning
-from sdpbb.files import shown_path
+from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.table import did_you_mean
-from sdpbb.problem.textfile import FilePath, is_integer, shown
+from sdpbb.problem.textfile import is_integer, shown
 
 # A file that leaves row 0 out is warned of when that is less likely than this.
 UNLIKELY = 0.01

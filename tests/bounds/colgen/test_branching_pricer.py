@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import cluster_costs
-from sdpbb.bounds.colgen.generation import Event, Generation
+from sdpbb.bounds.colgen.generation import Generation, StepEvent
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
@@ -217,17 +217,17 @@ def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, 
             assert step.bound.value <= value * (1 + 1e-9) + rounding
         if step.stalled:
             break
-        if step.event is Event.PRICING and rng.random() < 0.98:
+        if step.event is StepEvent.PRICING and rng.random() < 0.98:
             continue
         states = pickle.loads(pickle.dumps((pricer.state, generation.state)))
         pricer = BranchingPricer(contraction, parameters.pricing, states[0])
         generation = Generation(contraction, pricer, parameters, state=states[1])
     assert step.stalled
     if value is None:
-        assert step.event is Event.INFEASIBLE
+        assert step.event is StepEvent.INFEASIBLE
         assert step.bound.value == math.inf
     else:
-        assert step.event is Event.SOLVED
+        assert step.event is StepEvent.SOLVED
         assert step.bound.value == pytest.approx(value, rel=1e-8, abs=rounding)
 
 

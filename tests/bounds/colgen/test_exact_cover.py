@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from sdpbb.bounds.colgen.partitioning.exact_cover import (
     as_words,
-    cheapest_cover,
+    cheapest_exact_cover,
     reduced_costs,
     violated_triples,
 )
@@ -25,7 +25,9 @@ def search(members, gains, costs, k, budget, target, shift=0, effort=10**9):
     start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
     words = as_words(sets)
     m = members.shape[1]
-    return cheapest_cover(start, block, words, gains, costs, m, k, budget, target, shift, effort)
+    return cheapest_exact_cover(
+        start, block, words, gains, costs, m, k, budget, target, shift, effort
+    )
 
 
 def covers(members: np.ndarray, k: int) -> list[list[int]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sdpbb.archive import read_archive, write_archive
 from sdpbb.bounds.colgen.columns import Columns, allowed
-from sdpbb.bounds.colgen.generation import Event, Generation, Step
+from sdpbb.bounds.colgen.generation import Generation, Step, StepEvent
 from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     GenerationParameters,
@@ -84,11 +84,11 @@ def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) 
     assert step.bound.value <= best
     labels = generation.clustering()
     if expected is None:
-        assert step.event is Event.INFEASIBLE
+        assert step.event is StepEvent.INFEASIBLE
         assert step.bound.value == math.inf
         assert labels is None
         return
-    assert step.event is Event.SOLVED
+    assert step.event is StepEvent.SOLVED
     scale = contraction.total
     assert math.isclose(step.bound.value, expected, rel_tol=1e-8, abs_tol=1e-11 * scale)
     Z = generation.affinity()
@@ -122,7 +122,7 @@ def test_scales(scheme):
             contraction = random_contraction(seed, factor=factor)
             generation = Generation(contraction, BruteForcePricer(contraction), parameters(scheme))
             step = finished(generation)
-            if step.event is Event.INFEASIBLE:
+            if step.event is StepEvent.INFEASIBLE:
                 values.append(math.inf)
                 continue
             values.append(step.bound.value / factor**2)
@@ -333,7 +333,7 @@ def test_points_that_coincide_do_not_upset_the_units_of_the_master(scheme, seed)
     least = optimum(contraction)
     generation = Generation(contraction, BruteForcePricer(contraction), parameters(scheme))
     step = finished(generation)
-    assert step.event is Event.SOLVED
+    assert step.event is StepEvent.SOLVED
     assert step.bound.value <= least + 1e-9
     assert step.bound.value == pytest.approx(master_value(contraction), rel=1e-6)
 

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from sdpbb.bounds.colgen.columns import cluster_costs
 from sdpbb.bounds.colgen.pricing.problem import (
     PricingProblem,
-    clique_partition,
+    clique_numbers,
     principal_coordinates,
     squared_distances,
 )
@@ -328,7 +328,7 @@ def test_cliques_are_neighbours_and_mutually_cannot_linked(seed):
     rng = np.random.default_rng(seed)
     adjacency = np.triu(rng.random((10, 10)) < rng.choice([0.0, 0.3, 0.9]), 1)
     adjacency |= adjacency.T
-    clique = clique_partition(adjacency)
+    clique = clique_numbers(adjacency)
     same = clique[:, None] == clique
     np.fill_diagonal(same, False)
     assert adjacency[same].all()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns, allowed
-from sdpbb.bounds.colgen.rounding import cheapest_cover, rounded, split
+from sdpbb.bounds.colgen.rounding import labels_of_cheapest_cover, rounded, split
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize
 from tests.bounds.colgen.brute_force import all_columns, optimum, random_contraction
@@ -71,7 +71,7 @@ def test_splitting_never_costs(labels):
 @given(st.integers(0, 10**6))
 def test_the_cheapest_cover_of_all_clusters_is_the_optimum(seed):
     contraction = random_contraction(seed)
-    labels = cheapest_cover(contraction, all_columns(contraction), 10.0)
+    labels = labels_of_cheapest_cover(contraction, all_columns(contraction), 10.0)
     best = optimum(contraction)
     if labels is None:
         assert np.isinf(best)
@@ -81,6 +81,6 @@ def test_the_cheapest_cover_of_all_clusters_is_the_optimum(seed):
 
 def test_no_columns_no_cover():
     contraction = on_a_line(4, 2)
-    assert cheapest_cover(contraction, Columns.singletons(contraction), 1.0) is None
+    assert labels_of_cheapest_cover(contraction, Columns.singletons(contraction), 1.0) is None
     nothing = Columns.of(contraction, np.zeros((0, 4), bool))
-    assert cheapest_cover(contraction, nothing, 1.0) is None
+    assert labels_of_cheapest_cover(contraction, nothing, 1.0) is None

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
-from heuristics.time_left import at_most, no_limit
 from sdpbb.errors import ParameterError
+from sdpbb.time_left import at_most, no_limit
 from tests.examples import examples
 from tests.heuristics.assignment.programmes import (
     minimum,
@@ -113,7 +113,9 @@ def test_the_time_limit_cuts_in(q):
     assign = PairwiseAssignment(graph, k, AssignmentParameters(time_limit=1e-3))
     for seconds in (np.inf, 1e-4):
         costs = rng.random((m, q))
-        found = assign(costs, candidates=candidates, penalty=5.0, left=at_most(no_limit, seconds))
+        found = assign(
+            costs, candidates=candidates, penalty=5.0, time_left=at_most(no_limit, seconds)
+        )
         assert not found.is_optimal
         value = objective(graph, costs, candidates, 5.0, found.labels)
         assert found.objective == pytest.approx(value)

@@ -13,7 +13,11 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.parameters import PartitioningParameters
 from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
-from sdpbb.bounds.colgen.partitioning.exact_cover import as_words, cheapest_cover, violated_triples
+from sdpbb.bounds.colgen.partitioning.exact_cover import (
+    as_words,
+    cheapest_exact_cover,
+    violated_triples,
+)
 from sdpbb.bounds.colgen.partitioning.explicit_master import (
     LARGEST,
     TOLERANCE,
@@ -82,7 +86,7 @@ def cheapest_partition(
 
     so clusters with g(X) >= cutoff - L are dropped for good. The linear relaxation gives good
     prices and penalties; dropping, adding violated rows and solving again is repeated until few
-    clusters are left for a depth-first search (`exact_cover.cheapest_cover`).
+    clusters are left for a depth-first search (`exact_cover.cheapest_exact_cover`).
 
     Costs less a margin for rounding, prices and penalties become integers: L, g and the search are
     exact. What HiGHS returns is only used as prices.
@@ -119,7 +123,10 @@ def cheapest_partition(
 
 
 class _PartitionSearch:
-    """Remaining columns and the bound proven so far. All costs are integers, in units of `unit`.
+    """Search for the cheapest partition: the remaining columns, and the bound proven so far.
+
+    All costs are integers, in units of `unit`. The checker has a search of its own on purpose
+    (`sdpbb.checker.partitions`).
 
     target : partitions that cost this or more are of no interest
     lower : every partition costs at least this or the target
@@ -229,7 +236,7 @@ class _PartitionSearch:
         budget = self.target - (self._best.constant + self.k * int(reduced.min()))
         shift = max(0, budget.bit_length() - GAIN_BITS)
         sets = self.sets[order]
-        chosen, target, n_nodes, finished = cheapest_cover(
+        chosen, target, n_nodes, finished = cheapest_exact_cover(
             sets.indptr.astype(np.int64),
             sets.indices.astype(np.int64),
             as_words(sets),

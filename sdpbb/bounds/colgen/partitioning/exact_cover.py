@@ -109,7 +109,7 @@ def _triples_above(
 
 
 @njit(cache=True)
-def cheapest_cover(
+def cheapest_exact_cover(
     start: Integers,
     block: Integers,
     words: NDArray[np.uint64],

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.colgen.columns import Members
+from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.parameters import PricingParameters
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
@@ -62,10 +62,10 @@ class BranchingPricer:
         if self.state.search is not None:
             self._search = self._resumed_search(self.state.search)
 
-    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
+    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
         return self._climbed(False, prices, -sigma)
 
-    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
+    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
         return self._climbed(True, prices, -sigma)
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
@@ -92,7 +92,9 @@ class BranchingPricer:
         """The pricing problem with the constraints that are known by now."""
         return self._problem(False)
 
-    def _climbed(self, for_feasibility: bool, prices: NDArray[np.float64], below: float) -> Members:
+    def _climbed(
+        self, for_feasibility: bool, prices: NDArray[np.float64], below: float
+    ) -> Membership:
         m, k = self._contraction.n_blocks, self._contraction.k
         n_seeds = max(k, int(self._parameters.climbing_effort * k / m**2))
         return self._allowed(local_minima(self._problem(for_feasibility), prices, below, n_seeds))
@@ -113,7 +115,7 @@ class BranchingPricer:
 
     def _advanced(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
-    ) -> tuple[Members, float | None]:
+    ) -> tuple[Membership, float | None]:
         """A slice of a search: the clusters found, and the least value or target once it ends."""
         search = self._search_for(prices, target, for_feasibility)
         met = search.run(self.nodes_per_slice)
@@ -141,7 +143,7 @@ class BranchingPricer:
             state.search = self._search.state
         return self._search
 
-    def _allowed(self, members: Members) -> Members:
+    def _allowed(self, members: Membership) -> Membership:
         """The clusters that constraints without a compiled form allow; learns from the others."""
         if not self._contraction.other_constraints or not len(members):
             return members

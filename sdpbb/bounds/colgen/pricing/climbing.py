@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.colgen.columns import Members
+from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.climbing_kernels import climb
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 
 
 def local_minima(
     problem: PricingProblem, prices: NDArray[np.float64], below: float, n_seeds: int | None = None
-) -> Members:
+) -> Membership:
     """(t, m) clusters with c(X) - prices(X) < below that no exchange of single blocks improves,
     maybe none; the lowest first. From every block, or about n_seeds of them."""
     m = problem.m

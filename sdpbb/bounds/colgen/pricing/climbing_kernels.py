@@ -6,15 +6,15 @@ import numba as nb
 import numpy as np
 
 from sdpbb.arrays import Booleans, Integers, Reals
-from sdpbb.bounds.colgen.pricing.search_values import Data, inner
-from sdpbb.bounds.colgen.pricing.set_kernels import fits, load
+from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
+from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
 
 # Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
 ROUNDS = 30
 
 
 @inner
-def _fits_instead(data: Data, chosen: Booleans, used: Reals, j: int) -> bool:
+def _fits_instead(data: PricingArrays, chosen: Booleans, used: Reals, j: int) -> bool:
     """Return whether block j fits the budgets in the place of the chosen blocks that it
     excludes."""
     if len(data.limits) == 0:
@@ -25,16 +25,18 @@ def _fits_instead(data: Data, chosen: Booleans, used: Reals, j: int) -> bool:
         if kept[i]:
             kept[i] = False
             for b in range(len(left)):
-                left[b] -= load(data, kept, b, i)
+                left[b] -= consumption(data, kept, b, i)
     return fits(data, kept, left, j)
 
 
 @inner
-def _add(data: Data, chosen: Booleans, used: Reals, moment: Reals, j: int, sign: float) -> None:
+def _add(
+    data: PricingArrays, chosen: Booleans, used: Reals, moment: Reals, j: int, sign: float
+) -> None:
     """Add block j (sign 1) or take it out (sign -1)."""
     chosen[j] = False
     for b in range(len(data.limits)):
-        used[b] += sign * load(data, chosen, b, j)
+        used[b] += sign * consumption(data, chosen, b, j)
     for c in range(len(moment)):
         moment[c] += sign * data.sizes[j] * data.points[j, c]
     chosen[j] = sign > 0
@@ -42,7 +44,7 @@ def _add(data: Data, chosen: Booleans, used: Reals, moment: Reals, j: int, sign:
 
 @inner
 def _chosen_around(
-    data: Data,
+    data: PricingArrays,
     profits: Reals,
     mean: Reals,
     chosen: Booleans,
@@ -82,7 +84,7 @@ def _chosen_around(
 
 @inner
 def _moved(
-    data: Data,
+    data: PricingArrays,
     profits: Reals,
     weights: Reals,
     chosen: Booleans,
@@ -147,7 +149,9 @@ def _moved(
 
 
 @nb.njit(cache=True)
-def climb(data: Data, profits: Reals, seeds: Integers, found: Booleans, values: Reals) -> None:
+def climb(
+    data: PricingArrays, profits: Reals, seeds: Integers, found: Booleans, values: Reals
+) -> None:
     """Find a local minimum of f from each seed: the blocks around a place, the place at their mean,
     until that stands still; then single exchanges.
 

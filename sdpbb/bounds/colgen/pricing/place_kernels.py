@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdpbb.arrays import Reals
-from sdpbb.bounds.colgen.pricing.search_values import Data, Scratch, Stack, inner
+from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, Scratch, Stack, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import all_fit
 
 # Intervals that the distance of the means is cut into, and how often they are narrowed.
@@ -35,7 +35,7 @@ def corner_square(point: Reals, low: Reals, high: Reals) -> float:
 
 @inner
 def measure(
-    data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch
+    data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch
 ) -> tuple[float, float]:
     """Fill distance and near. Returns what the candidates can add at most, as a positive number,
     and the distance of the mean from the box."""
@@ -68,7 +68,9 @@ def measure(
 
 
 @inner
-def _gains(data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float) -> float:
+def _gains(
+    data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float
+) -> float:
     """Fill gain for means within r of that of chosen; return the sum, at most one block of a
     clique."""
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
@@ -91,7 +93,7 @@ def _gains(data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, r
 
 @inner
 def narrowed(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,
@@ -127,7 +129,7 @@ def narrowed(
 
 @inner
 def in_and_out(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,
@@ -169,7 +171,9 @@ def in_and_out(
 
 
 @inner
-def _rivals(data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float) -> None:
+def _rivals(
+    data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float
+) -> None:
     """Fill rivals: for each candidate, what those cannot-linked to it can add together."""
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     for x in range(n):
@@ -197,7 +201,7 @@ def _rivals(data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, 
 
 @inner
 def reduced(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,

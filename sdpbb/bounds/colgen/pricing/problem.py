@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.colgen.columns import Members
+from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
-from sdpbb.bounds.colgen.pricing.search_values import Data
+from sdpbb.bounds.colgen.pricing.search_values import PricingArrays
 from sdpbb.bounds.rounding import rounding_of
 from sdpbb.problem import Contraction
 
@@ -36,7 +36,7 @@ class PricingProblem:
     """
 
     order: NDArray[np.intp]
-    data: Data
+    data: PricingArrays
     scatter: NDArray[np.float64]
     rounding: float
     reach: float
@@ -46,7 +46,7 @@ class PricingProblem:
         cls,
         contraction: Contraction,
         without_costs: bool = False,
-        forbidden: Members | None = None,
+        forbidden: Membership | None = None,
     ) -> PricingProblem:
         """
         Parameters
@@ -56,7 +56,7 @@ class PricingProblem:
         forbidden : (q, m) sets of blocks that no cluster may hold all of, or None
         """
         m = contraction.n_blocks
-        clique = clique_partition(contraction.adjacency)
+        clique = clique_numbers(contraction.adjacency)
         order = np.argsort(clique, kind="stable")
         adjacency = contraction.adjacency[np.ix_(order, order)]
         start, neighbours = _lists(adjacency)
@@ -72,7 +72,7 @@ class PricingProblem:
                 pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
         squares = squared_distances(means)
         dimension = effective_dimension(means, sizes)
-        data = Data(
+        data = PricingArrays(
             points=np.ascontiguousarray(means),
             sizes=np.ascontiguousarray(sizes),
             clique=np.ascontiguousarray(clique[order].astype(np.int64)),
@@ -117,7 +117,7 @@ class PricingProblem:
         far = self.data.squares > (reach[:, None] + reach) ** 2
         apart = self.data.apart | far
         known = replace(self, data=self.data._replace(apart=apart, reach=reach))
-        return known._in_cliques(clique_partition(apart))
+        return known._in_cliques(clique_numbers(apart))
 
     def _in_cliques(self, clique: NDArray[np.intp]) -> PricingProblem:
         """The problem with its positions in the order of other cliques."""
@@ -128,7 +128,7 @@ class PricingProblem:
         adjacency = np.zeros((self.m, self.m), bool)
         adjacency[np.repeat(np.arange(self.m), np.diff(data.start)), data.neighbours] = True
         start, neighbours = _lists(adjacency[np.ix_(order, order)])
-        arranged = Data(
+        arranged = PricingArrays(
             points=np.ascontiguousarray(data.points[order]),
             sizes=data.sizes[order],
             clique=clique[order].astype(np.int64),
@@ -172,7 +172,7 @@ class PricingProblem:
         coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
         return _EPS * (sums + coordinates) + self.rounding
 
-    def members(self, found: NDArray[np.bool_]) -> Members:
+    def members(self, found: NDArray[np.bool_]) -> Membership:
         """(t, m) by block, from marks (t, m) by position."""
         members = np.empty_like(found)
         members[:, self.order] = found
@@ -204,9 +204,12 @@ def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
     return squares
 
 
-def clique_partition(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """(m,) the number of a clique for each vertex: vertices by decreasing degree, each in the first
-    clique that it is adjacent to all of."""
+def clique_numbers(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the number of a clique for each vertex (m,), greedily.
+
+    Vertices come by decreasing degree, each into the first clique that it is adjacent to all of.
+    The checker has a function of its own on purpose (`sdpbb.checker.pricing.problem`).
+    """
     number = np.empty(len(adjacency), dtype=np.intp)
     common = np.ones((0, len(adjacency)), bool)  # per clique: what is adjacent to all of it
     for vertex in np.argsort(-adjacency.sum(axis=1), kind="stable").tolist():

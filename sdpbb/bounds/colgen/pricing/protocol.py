@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.colgen.columns import Members
+from sdpbb.bounds.colgen.columns import Membership
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class PricingOutcome:
         again goes on
     """
 
-    members: Members
+    members: Membership
     least: float | None
 
 
@@ -34,7 +34,7 @@ class FarkasOutcome:
     most : proven: prices(X) <= most for every cluster X; None when left unfinished
     """
 
-    members: Members
+    members: Membership
     most: int | None
 
 
@@ -45,7 +45,7 @@ class Pricer(Protocol):
     the contraction. What a call returns depends on its arguments and the calls before it only.
     """
 
-    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
+    def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
         """(t, m) clusters with c(X) - prices(X) + sigma < 0, maybe none: quickly, proving
         nothing. Many different ones are better than the best alone. prices (m,) of any sign;
         sigma may be -inf: good clusters for these prices, whatever their values."""
@@ -54,7 +54,7 @@ class Pricer(Protocol):
         """A slice of the search for the least c(X) - prices(X) among the values below target <= 0;
         a call with other arguments begins anew. Slices must not be cut by the clock."""
 
-    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Members:
+    def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
         """(t, m) clusters with prices(X) > sigma, maybe none; prices (m,) >= 0."""
 
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.colgen.columns import Members
+from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing import search_kernels as kernels
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Scratch, Stack
@@ -106,7 +106,7 @@ class ClusterSearch:
         """Number of nodes looked at so far."""
         return int(self.state.counters[kernels.NODES])
 
-    def run(self, n_nodes: int) -> Members:
+    def run(self, n_nodes: int) -> Membership:
         """Look at so many more nodes; (t, m) clusters met: those that lowered `upper`, or all
         below the target. Sets `is_finished`."""
         state, stack = self.state, Stack(*self.state.stack)

@@ -7,7 +7,14 @@ import numpy as np
 
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.place_kernels import in_and_out, measure, narrowed, reduced
-from sdpbb.bounds.colgen.pricing.search_values import NOTHING, UPPER, Data, Scratch, Stack, inner
+from sdpbb.bounds.colgen.pricing.search_values import (
+    NOTHING,
+    UPPER,
+    PricingArrays,
+    Scratch,
+    Stack,
+    inner,
+)
 from sdpbb.bounds.colgen.pricing.set_kernels import copy_to_child, include
 from sdpbb.bounds.colgen.pricing.size_kernels import empty_by_size
 
@@ -25,7 +32,7 @@ LEAST_GAIN, LEAST_GAIN_ALL, BOX_WEIGHT, LEAST_BOX, LEAST_BOX_ALL = 1e-2, 0.03, 5
 
 @inner
 def _half_bound(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,
@@ -93,7 +100,7 @@ def _score(first: float, second: float, lowest: float, upper: float) -> float:
 
 @inner
 def _branching(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,
@@ -152,7 +159,7 @@ def _branching(
 
 @inner
 def _processed(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     profits: Reals,
@@ -249,7 +256,7 @@ def _has_its_mean(stack: Stack, d: int) -> bool:
 
 @nb.njit(cache=True)
 def search(
-    data: Data,
+    data: PricingArrays,
     profits: Reals,
     stack: Stack,
     scratch: Scratch,

@@ -20,7 +20,7 @@ from sdpbb.arrays import Booleans, Integers, Reals
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
-class Data(NamedTuple):
+class PricingArrays(NamedTuple):
     """The blocks, in an order in which those of a clique of cannot-links follow each other.
 
     points : (m, p) means

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdpbb.arrays import Booleans, Reals
-from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Data, Stack, inner
+from sdpbb.bounds.colgen.pricing.search_values import NOTHING, PricingArrays, Stack, inner
 
 
 @inner
@@ -31,7 +31,7 @@ def copy_to_child(stack: Stack, d: int) -> None:
 
 
 @inner
-def load(data: Data, chosen: Booleans, b: int, j: int) -> float:
+def consumption(data: PricingArrays, chosen: Booleans, b: int, j: int) -> float:
     """Return what block j uses of budget b beside the chosen blocks."""
     total: float = data.linear[b, j]
     if len(data.pairs):
@@ -42,16 +42,16 @@ def load(data: Data, chosen: Booleans, b: int, j: int) -> float:
 
 
 @inner
-def fits(data: Data, chosen: Booleans, used: Reals, j: int) -> bool:
+def fits(data: PricingArrays, chosen: Booleans, used: Reals, j: int) -> bool:
     """Return whether block j exceeds no budget beside the chosen blocks, which use `used` (b,)."""
     for b in range(len(data.limits)):
-        if used[b] + load(data, chosen, b, j) > data.limits[b]:
+        if used[b] + consumption(data, chosen, b, j) > data.limits[b]:
             return False
     return True
 
 
 @inner
-def all_fit(data: Data, stack: Stack, d: int) -> bool:
+def all_fit(data: PricingArrays, stack: Stack, d: int) -> bool:
     """Return whether all candidates together exceed no budget, False if that is not easily seen."""
     if len(data.pairs):
         return False
@@ -65,7 +65,7 @@ def all_fit(data: Data, stack: Stack, d: int) -> bool:
 
 
 @inner
-def include(data: Data, stack: Stack, d: int, j: int, profits: Reals) -> None:
+def include(data: PricingArrays, stack: Stack, d: int, j: int, profits: Reals) -> None:
     """Choose block j: candidates that it excludes go, and the mean moves."""
     size, e = stack.size[d], data.sizes[j]
     square = 0.0
@@ -73,7 +73,7 @@ def include(data: Data, stack: Stack, d: int, j: int, profits: Reals) -> None:
         for c in range(data.points.shape[1]):
             square += (stack.moment[d, c] / size - data.points[j, c]) ** 2
     for b in range(len(data.limits)):
-        stack.used[d, b] += load(data, stack.chosen[d], b, j)
+        stack.used[d, b] += consumption(data, stack.chosen[d], b, j)
     stack.scatter[d] += size * e / (size + e) * square
     distance = np.sqrt(square)
     stack.radius[d] = min(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdpbb.arrays import Reals
-from sdpbb.bounds.colgen.pricing.search_values import Data, Scratch, Stack, inner
+from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, Scratch, Stack, inner
 
 # Multipliers tried for the number of points.
 MULTIPLIERS = 8
@@ -13,7 +13,7 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 @inner
-def _sum_neighbours(data: Data, stack: Stack, d: int, scratch: Scratch) -> float:
+def _sum_neighbours(data: PricingArrays, stack: Stack, d: int, scratch: Scratch) -> float:
     """Fill weight_sums and pair_sums; return the points of all candidates."""
     n, total = stack.n_candidates[d], 0.0
     for x in range(n):
@@ -41,7 +41,13 @@ def _sum_neighbours(data: Data, stack: Stack, d: int, scratch: Scratch) -> float
 
 @inner
 def _fill_keys(
-    data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, fewest: float, most: float
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    fewest: float,
+    most: float,
 ) -> None:
     """Fill key: what each candidate adds at least to a set of fewest to most points more than
     chosen, half of the distances between candidates counted for each."""
@@ -75,7 +81,7 @@ def _fill_keys(
 
 @inner
 def _size_bound(
-    data: Data,
+    data: PricingArrays,
     stack: Stack,
     d: int,
     scratch: Scratch,
@@ -125,7 +131,7 @@ def _size_bound(
 
 @inner
 def empty_by_size(
-    data: Data, stack: Stack, d: int, profits: Reals, scratch: Scratch, upper: float
+    data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, upper: float
 ) -> bool:
     """Return whether no set with further blocks is below upper, whatever its number of points. With
     s points,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.cliques import Cliques
 from sdpbb.declaration import parameter
@@ -50,5 +50,5 @@ def clique_cuts(members: NDArray[np.int32], n: int, k: int) -> CutSet:
     a, b = np.triu_indices(members.shape[1], 1)
     first, second = members[:, a], members[:, b]
     rhs = np.full(len(members), 1.0 / (n - k + 1))
-    made_of = Members.uniform(Cliques, members)
+    made_of = DefiningBlocks.uniform(Cliques, members)
     return CutSet.uniform(first, second, np.ones(len(a)), rhs, made_of)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.complements import Complements
 from sdpbb.declaration import parameter
@@ -55,4 +55,4 @@ def complement_cuts(ijh: NDArray[np.int32]) -> CutSet:
     """The complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
     first = np.repeat(ijh[:, :1], 3, axis=1)
     sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
-    return CutSet.uniform(first, ijh, sign, rhs, Members.uniform(Complements, ijh))
+    return CutSet.uniform(first, ijh, sign, rhs, DefiningBlocks.uniform(Complements, ijh))

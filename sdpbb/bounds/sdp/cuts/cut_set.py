@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.cuts.family import CutFamily as CheckedFamily
+from sdpbb.checker.cuts.family import CheckedCuts
 from sdpbb.checker.cuts.stars import Stars
 
 
@@ -36,12 +36,12 @@ class CutSet:
     column: NDArray[np.int32]
     coefficient: NDArray[np.float64]
     rhs: NDArray[np.float64]
-    members: Members
+    members: DefiningBlocks
 
     @classmethod
     def empty(cls) -> CutSet:
         none = np.empty(0)
-        members = Members.uniform(Stars, np.empty((0, 2), np.int32))
+        members = DefiningBlocks.uniform(Stars, np.empty((0, 2), np.int32))
         start, blocks = np.zeros(1, np.int64), none.astype(np.int32)
         return cls(start, blocks, blocks, none, none, members)
 
@@ -52,7 +52,7 @@ class CutSet:
         second: NDArray[np.integer],
         coefficient: NDArray[np.float64],
         rhs: NDArray[np.float64],
-        members: Members,
+        members: DefiningBlocks,
     ) -> CutSet:
         """Cuts with the same coefficients.
 
@@ -99,7 +99,7 @@ class CutSet:
     def select(self, chosen: NDArray[np.integer] | NDArray[np.bool_]) -> CutSet:
         """The cuts at the given positions or where the given mask holds."""
         positions = np.arange(len(self))[chosen]
-        start, terms = taken(self.start, positions)
+        start, terms = selected_rows(self.start, positions)
         return CutSet(
             start,
             self.row[terms],
@@ -190,7 +190,7 @@ class ScaledCuts:
 
 @stored
 @dataclass(frozen=True, eq=False)
-class Members:
+class DefiningBlocks:
     """The blocks that cuts are made of, from which the checker computes their terms again: of a
     star the centre and the leaves, of a clique its blocks, of a complement cut i, j and h; of a
     pentagon its cycle, and its estimates, which other cuts have none of.
@@ -215,7 +215,7 @@ class Members:
     estimates: NDArray[np.int32]
 
     @classmethod
-    def uniform(cls, family: type[CheckedFamily], blocks: NDArray[np.integer]) -> Members:
+    def uniform(cls, family: type[CheckedCuts], blocks: NDArray[np.integer]) -> DefiningBlocks:
         """Members of cuts of one family of the checker: the rows of blocks, (number, width)."""
         count, width = blocks.shape
         start = np.arange(count + 1, dtype=np.int64) * width
@@ -223,18 +223,18 @@ class Members:
 
     @classmethod
     def without_estimates(
-        cls, family: type[CheckedFamily], start: NDArray[np.int64], blocks: NDArray[np.int32]
-    ) -> Members:
+        cls, family: type[CheckedCuts], start: NDArray[np.int64], blocks: NDArray[np.int32]
+    ) -> DefiningBlocks:
         """Members of cuts of one family of the checker, which is not that of pentagons."""
         none = np.zeros(len(start), np.int64)
         kind = np.full(len(start) - 1, checker_cuts.FAMILIES.index(family), np.uint8)
         return cls(kind, start, blocks, none, np.empty((0, 3), np.int32))
 
-    def select(self, positions: NDArray[np.intp]) -> Members:
+    def select(self, positions: NDArray[np.intp]) -> DefiningBlocks:
         """Members of the cuts at the given positions."""
-        start, entries = taken(self.start, positions)
-        estimate_start, rows = taken(self.estimate_start, positions)
-        return Members(
+        start, entries = selected_rows(self.start, positions)
+        estimate_start, rows = selected_rows(self.estimate_start, positions)
+        return DefiningBlocks(
             self.kind[positions],
             start,
             self.blocks[entries],
@@ -242,8 +242,8 @@ class Members:
             self.estimates[rows],
         )
 
-    def __add__(self, other: Members) -> Members:
-        return Members(
+    def __add__(self, other: DefiningBlocks) -> DefiningBlocks:
+        return DefiningBlocks(
             np.concatenate([self.kind, other.kind]),
             np.concatenate([self.start, other.start[1:] + self.start[-1]]),
             np.concatenate([self.blocks, other.blocks]),
@@ -253,7 +253,7 @@ class Members:
             np.concatenate([self.estimates, other.estimates]),
         )
 
-    def merged(self, block_of: NDArray[np.intp]) -> Members:
+    def merged(self, block_of: NDArray[np.intp]) -> DefiningBlocks:
         """The members after block i has become block_of[i]."""
         place, block, points = self.estimates.T
         return replace(
@@ -263,7 +263,7 @@ class Members:
         )
 
 
-def taken(
+def selected_rows(
     start: NDArray[np.int64], positions: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The starts of the compressed rows at the given positions, as rows of their own, and the

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.pentagons import Pentagons, pentagon_terms
 from sdpbb.declaration import parameter
@@ -120,7 +120,7 @@ def pentagon_cuts(
     order = np.argsort(owner, kind="stable")
     lengths = np.bincount(owner, minlength=len(pentagons))
     members = replace(
-        Members.uniform(Pentagons, pentagons.cycles),
+        DefiningBlocks.uniform(Pentagons, pentagons.cycles),
         estimate_start=pentagons.start,
         estimates=pentagons.estimates,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.declaration import parameter
@@ -71,6 +71,6 @@ def star_cuts(
         first = np.concatenate([i[:, :1], T[:, a], i], axis=1)
         second = np.concatenate([i[:, :1], T[:, b], T], axis=1)
         sign = np.concatenate([np.ones(1 + len(a)), -np.ones(size)])
-        members = Members.uniform(Stars, np.concatenate([i[:, :1], T], axis=1))
+        members = DefiningBlocks.uniform(Stars, np.concatenate([i[:, :1], T], axis=1))
         cuts = cuts + CutSet.uniform(first, second, sign, np.zeros(len(T)), members)
     return cuts

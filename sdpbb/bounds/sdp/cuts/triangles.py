@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp.cuts.cut_set import CutSet, Members
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.declaration import parameter
@@ -70,7 +70,7 @@ def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
     kept[pair, 1] = kept[pair, 3] = False
     coefficient = np.broadcast_to([1.0, 1.0, -1.0, -1.0], first.shape)
     n_blocks = np.where(pair, 2, 3)
-    members = Members.without_estimates(
+    members = DefiningBlocks.without_estimates(
         Stars,
         np.concatenate([[0], np.cumsum(n_blocks)]).astype(np.int64),
         ijh[np.arange(3) < n_blocks[:, None]].astype(np.int32),

@@ -22,29 +22,29 @@ def no_limit() -> float:
     return math.inf
 
 
-def check_time(left: TimeLeft) -> None:
+def check_time(time_left: TimeLeft) -> None:
     """Raise OutOfTime if no time is left."""
-    if left() <= 0.0:
+    if time_left() <= 0.0:
         raise OutOfTime
 
 
-def at_most(left: TimeLeft, seconds: float) -> TimeLeft:
+def at_most(time_left: TimeLeft, seconds: float) -> TimeLeft:
     """Return the time left, limited to so many seconds from now on."""
     if seconds == math.inf:
-        return left
+        return time_left
     end = perf_counter() + seconds
-    return lambda: min(left(), end - perf_counter())
+    return lambda: min(time_left(), end - perf_counter())
 
 
-def with_stop(left: TimeLeft, stop: Callable[[], bool] | None) -> TimeLeft:
+def with_stop(time_left: TimeLeft, stop: Callable[[], bool] | None) -> TimeLeft:
     """Return the time left, which is none once `stop` is true."""
     if stop is None:
-        return left
+        return time_left
     asked = stop
-    return lambda: 0.0 if asked() else left()
+    return lambda: 0.0 if asked() else time_left()
 
 
-def chunks(n: int, each: int, left: TimeLeft) -> Iterator[tuple[int, int]]:
+def chunks(n: int, each: int, time_left: TimeLeft) -> Iterator[tuple[int, int]]:
     """Yield ranges (first, last) that make up 0..n-1, of WORK steps where each number takes `each`
     steps, and check the time before each of them but the first.
 
@@ -56,5 +56,5 @@ def chunks(n: int, each: int, left: TimeLeft) -> Iterator[tuple[int, int]]:
     length = max(1, WORK // max(1, each))
     for first in range(0, n, length):
         if first:
-            check_time(left)
+            check_time(time_left)
         yield first, min(n, first + length)
