@@ -1,4 +1,6 @@
-"""Exact constrained minimum sum-of-squares clustering, by branch and cut over semidefinite bounds.
+"""Exact constrained minimum sum-of-squares clustering by branch and cut.
+
+Bounds are semidefinite, from column generation, or (by default) from both.
 
 >>> import sdpbb
 >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])

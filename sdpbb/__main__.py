@@ -18,8 +18,11 @@ def main() -> None:
 
 
 def _open_missing_streams() -> None:
-    """Point closed standard streams (`sdpbb ... >&-`) to nowhere: the next file to be opened would
-    take their number otherwise, and receive what is meant for them."""
+    """Point closed standard streams (`sdpbb ... >&-`) to nowhere.
+
+    The next file to be opened would take their number otherwise, and receive what is meant for
+    them.
+    """
     for number in range(3):
         try:
             os.fstat(number)

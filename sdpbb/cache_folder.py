@@ -46,8 +46,10 @@ def was_cached(kernel: Callable[..., object]) -> bool:
 
 
 def _user_cache() -> str:
-    """Numba's folder for the user; elsewhere than on Linux it goes by another name, and one that
-    can be written to if this one can."""
+    """Return Numba's folder for the user.
+
+    Elsewhere than on Linux it goes by another name, and one that can be written to if this one can.
+    """
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return os.path.join(base, "numba")
 

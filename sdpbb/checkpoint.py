@@ -29,7 +29,7 @@ INTERVAL, SHARE = 5.0, 0.05
 @stored
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """The state of a run, as a checkpoint file holds it.
+    """State of a run, as a checkpoint file holds it.
 
     instance, parameters : of the run
     seconds : spent on it so far
@@ -94,7 +94,7 @@ def _check_version(header: ArchiveHeader) -> None:
 
 
 class CheckpointWriter(Watch):
-    """Writes the state of a run to a file while its search goes on.
+    """Watch that writes the state of a run to a file while its search goes on.
 
     It is written every INTERVAL, but seldom enough to take no more than SHARE of the time, and at
     the end. A disk that is full or a folder that has gone does not end the run: the observer is

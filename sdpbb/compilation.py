@@ -1,4 +1,4 @@
-"""Compile kernels, or load them from the cache on disk, before timing starts."""
+"""Warm-up of compiled kernels before the clock of a run starts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from sdpbb.problem import Contraction, Instance, contract
 def prepare_kernels(
     on_compile: Callable[[], None], bounding: str = "sdp", needs_all: bool = True
 ) -> None:
-    """Make every kernel that a bounding needs ready in this process; calls on_compile first if that
-    needs compiling.
+    """Make every kernel that a bounding needs ready in this process.
+
+    Calls on_compile first if that needs compiling.
 
     Numba keeps compiled kernels in its cache on disk, so they are compiled once per machine and
     version, and loaded in a fraction of a second afterwards.

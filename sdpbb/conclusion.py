@@ -1,4 +1,4 @@
-"""Results of runs that have ended."""
+"""Construction of the `Result` of a finished run."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ def unknown(
     n_blocks: int,
     statistics: SearchStatistics | None = None,
 ) -> Result:
-    """Return the result of a run that has reached a limit before it was known whether there is a
-    clustering; lower is proven for all there may be."""
+    """Return the result of a run that a limit ended before any clustering was found.
+
+    It was not known either whether there is one; lower is proven for all there may be.
+    """
     return _result(
         parameters,
         seconds,

@@ -17,8 +17,9 @@ from sdpbb.solver import CertificateOrder, solve_and_certify
 def check_constraints(
     instance: Instance, time_limit: float = 60.0, certificate: FilePath | None = None
 ) -> ConstraintReport:
-    """Decide whether constraints can hold together, why not, and what they imply, without a search
-    for good clusterings.
+    """Check whether constraints can hold together, why not, and what they imply.
+
+    There is no search for good clusterings.
 
     Parameters
     ----------

@@ -136,8 +136,10 @@ class Parameters:
 
     @classmethod
     def load_stated(cls, path: FilePath) -> tuple[Self, frozenset[str]]:
-        """Read parameters as `load`, and the names of those and of the components that the file
-        states itself."""
+        """Read parameters as `load` does; return them with the names that the file states.
+
+        The names are those of parameters and of components.
+        """
         import tomllib
 
         from sdpbb.files import shown_path
@@ -159,7 +161,7 @@ class Parameters:
         return dataclasses.asdict(self)
 
     def to_toml(self) -> str:
-        """A TOML file that `load` reads, with the help texts as comments."""
+        """Return a TOML file that `load` reads, with the help texts as comments."""
         lines = []
         for declaration, value in declared_values(self):
             wrapped = textwrap.wrap(declaration.help, 90)
@@ -187,7 +189,7 @@ class Domain:
     largest: int = LARGEST_INTEGER
 
     def phrase(self, kind: Any) -> str:
-        """The values of a type in words, as messages say them."""
+        """Return the values of a type in words, as messages say them."""
         if kind is int or kind is float:
             return self._number_phrase(kind)
         if kind is bool:
@@ -199,7 +201,7 @@ class Domain:
         return self.unit or ("a text" if kind is str else f"a {_class_of(kind).__name__}")
 
     def read(self, kind: Any, value: Any) -> tuple[Any, str]:
-        """The value as the type has it, and "" or what was expected instead of it."""
+        """Return the value as the type has it, and "" or what was expected instead of it."""
         if kind is int or kind is float:
             return self._read_number(kind, value)
         if get_origin(kind) is tuple:
@@ -258,7 +260,7 @@ class Domain:
 
 @dataclass(frozen=True)
 class Declaration:
-    """The declaration of one parameter.
+    """Declaration of one parameter.
 
     path : its name, after those of the components that it is part of: "sdp.root.iterations"
     default : MISSING where there is none
@@ -316,8 +318,10 @@ class Declaration:
         raise wrong(self.name, value, self._or_none(problems))
 
     def from_text(self, text: str) -> Any:
-        """Return the value that a text stands for: numbers and words as they are, true, false,
-        none, integers with commas and texts with semicolons between them.
+        """Return the value that a text stands for.
+
+        Numbers and words are read as they are, and so are true, false and none; integers of a list
+        have commas between them, texts semicolons.
 
         Raises
         ------
@@ -374,8 +378,10 @@ def _own_declarations(kind: type[Parameters]) -> dict[str, Declaration]:
 
 
 def declared_values(parameters: Parameters) -> Iterator[tuple[Declaration, Any]]:
-    """Yield every declaration with its value in parameters, components included: before them the
-    parameters beside them, after each its own. Paths are full."""
+    """Yield every declaration with its value in parameters, components included.
+
+    Before the components come the parameters beside them, after each its own. Paths are full.
+    """
     return _declared_values(parameters, type(parameters)(), "")
 
 
@@ -418,8 +424,11 @@ def wrong(
 
 
 def value_text(value: object, text: Callable[[object], str] = repr) -> str:
-    """Return any value as text. Python does not write integers of thousands of digits: they are
-    written in hexadecimal digits, and a value that holds one as its type."""
+    """Return any value as text.
+
+    Python does not write integers of thousands of digits: they are written in hexadecimal digits,
+    and a value that holds one as its type.
+    """
     try:
         return text(value)
     except ValueError:
@@ -446,22 +455,25 @@ def _is_component(parameters: Parameters, declaration: Declaration) -> bool:
 
 
 def _item(kind: Any) -> Any:
-    """The type of the items of a tuple[item, ...]."""
+    """Return the type of the items of a tuple[item, ...]."""
     return get_args(kind)[0]
 
 
 def _class_of(kind: Any) -> type:
-    """The class of the values of a type: of Callable[..., Any] it is Callable, of Any object."""
+    """Return the class of the values of a type.
+
+    Of Callable[..., Any] it is Callable, of Any object.
+    """
     return object if kind is Any else get_origin(kind) or kind
 
 
 def _has_text(kind: Any) -> bool:
-    """Whether values of a type can be written in an option of the command line."""
+    """Return whether values of a type can be written in an option of the command line."""
     return kind in (int, float, bool, str) or get_origin(kind) in (Literal, tuple)
 
 
 def _short(number: float) -> str:
-    """A bound as people write it: 1e-6, not 1e-06."""
+    """Return a bound as people write it: 1e-6, not 1e-06."""
     return re.sub(r"e([+-])0*", lambda found: f"e{found[1].strip('+')}", f"{number:.10g}")
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong, told to the person who can put it right."""
+"""Exceptions of the package."""
 
 from __future__ import annotations
 

@@ -185,7 +185,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The cluster with the nearest centre for each point, (n,); no constraint is looked at.
+        """Return the cluster with the nearest centre for each point, (n,).
+
+        No constraint is looked at.
 
         X : array (n, d), or a data frame, with or without index_column
         """
@@ -212,8 +214,10 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             )
 
     def _features(self, X: Any) -> Any:
-        """X without the column that names the rows; of a data frame, none of the others may hold
-        anything but numbers."""
+        """Return X without the column that names the rows.
+
+        Of a data frame, none of the others may hold anything but numbers.
+        """
         name = self.index_column
         if not is_frame(X):
             if name is None:
@@ -243,7 +247,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
 
 
 def _refuse(result: Result) -> NoReturn:
-    """The error of a fit without a clustering."""
+    """Return the error of a fit without a clustering."""
     if result.infeasibility is not None:
         raise InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
     raise NoClusteringFound(
@@ -253,7 +257,7 @@ def _refuse(result: Result) -> NoReturn:
 
 
 def _proof(result: Result) -> str:
-    """On one line, constraints that cannot hold together, or the points that the proof rests on."""
+    """Return a conflict of constraints, or the points that the proof rests on, on one line."""
     conflict = result.conflict
     if conflict is None:
         return str(result.infeasibility)

@@ -1,4 +1,4 @@
-"""Output files that are either the old one or the whole new one, never half of one."""
+"""Atomic writing of output files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_atomically(path: FilePath, text: str) -> None:
 
 @contextlib.contextmanager
 def replacement(path: FilePath) -> Iterator[BinaryIO]:
-    """A file to write in, which takes path's place at the end of the block if nothing was raised.
+    """Context manager: a file that takes path's place at the end if nothing was raised.
 
     It is a temporary file in the same folder, so that the file that was there before survives any
     failure, a power cut included. A symbolic link is followed; the permissions of an existing file
@@ -54,7 +54,7 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
 
 
 def _mode(target: Path) -> int | None:
-    """The permissions of the file at target; None if there is none."""
+    """Return the permissions of the file at target; None if there is none."""
     try:
         return stat.S_IMODE(target.stat().st_mode)
     except FileNotFoundError:
@@ -62,7 +62,7 @@ def _mode(target: Path) -> int | None:
 
 
 def _created(path: Path, mode: int | None) -> BinaryIO:
-    """A new file with these permissions; None stands for those that any new file has."""
+    """Return a new file with these permissions; None stands for those that any new file has."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     # The process's mask may take permissions off, and never adds any.
     descriptor = os.open(path, flags, 0o666 if mode is None else mode)
@@ -77,7 +77,7 @@ def _created(path: Path, mode: int | None) -> BinaryIO:
 
 
 def remove_leftovers(path: FilePath) -> None:
-    """Remove what processes that were killed in the middle of a `replacement` of path have left.
+    """Remove the temporary files of processes that were killed within a `replacement` of path.
 
     For a path that nobody else writes to now; a replacement that is under way there will fail.
     """
@@ -89,19 +89,24 @@ def remove_leftovers(path: FilePath) -> None:
 
 
 def companion(path: FilePath, ending: str) -> str:
-    """The name of a hidden file in the folder of path, which is followed if it is a link; another
-    one for each name and ending."""
+    """Return the name of a hidden file in the folder of path, which is followed if it is a link.
+
+    It is another one for each name and ending.
+    """
     target = Path(os.path.realpath(path))
     return str(target.with_name(f"{_stem(target)}{ending}"))
 
 
 def _stem(target: Path) -> str:
-    """Of hidden files: short and plain, however long and strange the target's name is."""
+    """Return the stem of hidden files: short and plain, however long the target's name is."""
     return f".sdpbb-{zlib.crc32(os.fsencode(target.name)):08x}"
 
 
 def output_problem(path: FilePath) -> str | None:
-    """Why a file cannot be written at path, as one line, or None: asked before a long run."""
+    """Return why a file cannot be written at path, or None.
+
+    The answer is one line; it is asked for before a long run.
+    """
     if problem := name_problem(path):
         return problem
     name, target = shown_path(path), Path(os.path.realpath(path))
@@ -125,7 +130,7 @@ def output_problem(path: FilePath) -> str | None:
 
 
 def new_file_problem(path: FilePath) -> str | None:
-    """Why a file cannot be written at path where none has been before, as one line, or None."""
+    """Return why a new file cannot be written at path, as one line, or None."""
     problem = output_problem(path)
     if problem is None and os.path.lexists(path):
         return f"{shown_path(path)}: is there already; give the name of a new file"
@@ -133,7 +138,7 @@ def new_file_problem(path: FilePath) -> str | None:
 
 
 def name_problem(path: FilePath) -> str | None:
-    """Why path cannot be the name of a file at all, as one line, or None."""
+    """Return why path cannot be the name of a file at all, as one line, or None."""
     name = os.fspath(path)
     if not name or "\0" in name:
         return f"{name!r}: is not the name of a file"
@@ -141,14 +146,17 @@ def name_problem(path: FilePath) -> str | None:
 
 
 def shown_path(path: FilePath) -> str:
-    """The name of a file as messages show it: on one line, whatever is in it."""
+    """Return the name of a file as messages show it: on one line, whatever is in it."""
     name = os.fspath(path)
     return name if name.isprintable() else ascii(name)
 
 
 def _is_open_stream(path: FilePath) -> bool:
-    """Whether path is a name of an open file (/dev/stdout, /proc/self/fd/3), or names the one that
-    a standard stream has been sent to."""
+    """Return whether path names an open file of this process.
+
+    It may be a name of the file (/dev/stdout, /proc/self/fd/3), or name the one that a standard
+    stream has been sent to.
+    """
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
     if folder == "/dev" or folder.startswith(("/dev/fd", "/proc/")):
         return True

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM at any moment. Light: a command imports it first."""
+"""Signal handling: the first Ctrl-C or SIGTERM ends a run cleanly, the second at once.
+
+Light: a command imports it first.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +37,29 @@ class Interrupted(KeyboardInterrupt):
 
 
 def leave_on_signal() -> None:
-    """From here on Ctrl-C and SIGTERM end the process at once: for the time when there is nothing
-    to save."""
+    """Let Ctrl-C and SIGTERM end the process at once from here on.
+
+    This is for the time when there is nothing to save.
+    """
     # No KeyboardInterrupt: raised in the middle of an import it ends in somebody else's traceback.
     for signum in _STATUS:
         signal.signal(signum, _leave)
 
 
 def ignore_signals() -> None:
-    """Leave Ctrl-C and SIGTERM, which may be sent to all processes of a command, to the one that
-    has started this one."""
+    """Ignore Ctrl-C and SIGTERM in this process.
+
+    They may be sent to all processes of a command: the one that has started this one takes them.
+    """
     for signum in _STATUS:
         signal.signal(signum, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
 def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
-    """Within the block the first Ctrl-C or SIGTERM sets the event; after it, a Ctrl-C ends the
-    process at once.
+    """Within the block the first Ctrl-C or SIGTERM sets the event.
+
+    After it, a Ctrl-C ends the process at once.
 
     Another SIGTERM changes nothing: timeout(1) sends two, and whoever sends one and loses patience
     sends SIGKILL.
@@ -91,8 +99,9 @@ def exit_status() -> int:
 
 
 def interruptible(given: threading.Event | None, work: Callable[[threading.Event], T]) -> T:
-    """What work returns. It is called with the event that ends it: the given one; or, if there is
-    none, one that the first Ctrl-C sets.
+    """Return what work returns, called with the event that ends it.
+
+    It is the given event; or, if there is none, one that the first Ctrl-C sets.
 
     Raises
     ------
@@ -110,8 +119,9 @@ def interruptible(given: threading.Event | None, work: Callable[[threading.Event
 
 @contextlib.contextmanager
 def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Event]:
-    """The given event, or one that the first Ctrl-C within the block sets. The second raises
-    KeyboardInterrupt.
+    """Yield the given event, or one that the first Ctrl-C within the block sets.
+
+    The second raises KeyboardInterrupt.
 
     Ctrl-C is left to whoever handles it otherwise: nothing is installed for a given event, in other
     threads than the main one, and where Ctrl-C would not raise KeyboardInterrupt anyway.
@@ -149,8 +159,7 @@ def _tell(text: str) -> None:
 
 
 def _install_for_one_signal(handler: Callable[[int, object], None]) -> None:
-    """Install a handler of Ctrl-C that the operating system itself takes off as the first one
-    comes."""
+    """Install a handler that the operating system itself takes off at the first Ctrl-C."""
     import ctypes
 
     signal.signal(signal.SIGINT, handler)

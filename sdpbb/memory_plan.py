@@ -37,9 +37,10 @@ class MemoryPlan:
 def memory_plan(
     parameters: SolverParameters, contraction: Contraction, is_resumed: bool
 ) -> MemoryPlan:
-    """Choose what fits: fewer workers before another bounding, a lighter bounding where there is
-    one that is good for the contraction, and no bound but the scatter inside blocks if nothing else
-    does.
+    """Choose workers and a bounding that fit the memory.
+
+    There are fewer workers before another bounding, then a lighter bounding where one is good for
+    the contraction, and no bound but the scatter inside blocks if nothing else fits.
 
     is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
     """

@@ -1,4 +1,4 @@
-"""Heuristics by name, with the relaxation that some of them start from."""
+"""`sdpbb.heuristic`: published heuristics by name, and `RootRelaxation` for starts from the SDP."""
 
 from __future__ import annotations
 
@@ -153,8 +153,10 @@ def _within(pool: TaskPool, end: float) -> _Step | None:
 
 
 def prepare_kernels(name: str) -> None:
-    """Compile the kernels of a method, or load them from the cache on disk, before its clock
-    starts. Kernels for other parameters than the default ones may be left."""
+    """Compile the kernels of a method, or load them from the cache, before its clock starts.
+
+    Kernels for other parameters than the default ones may be left.
+    """
     prepared = heuristic(name)
     points = np.random.default_rng(0).normal(size=(16, 3))
     pairs = np.array([[0, 1], [2, 3], [3, 4]])

@@ -1,4 +1,4 @@
-"""Requests that are refused before a run begins."""
+"""Validation of requests to `solve` and `resume`, before a run begins."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:
 
 
 def checked_start(start: ArrayLike, instance: Instance) -> Partition:
-    """Return the clustering that a run is to begin with.
+    """Return the clustering that a run is to begin with, after checking it.
 
     Raises
     ------
@@ -99,8 +99,9 @@ def checked_start(start: ArrayLike, instance: Instance) -> Partition:
 def check_certifiable(
     instance: Instance, path: FilePath | None, *checkpoints: FilePath | None
 ) -> None:
-    """Check that a run on the instance can be certified, and its certificate written to path, which
-    is none of the checkpoints.
+    """Check that a run on the instance can be certified, and its certificate written to path.
+
+    The path must be none of the checkpoints.
 
     Raises
     ------

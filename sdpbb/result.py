@@ -1,4 +1,4 @@
-"""What a run has proven, why it stopped, and what it took: three things never mixed."""
+"""Result of a run: solution status, reason of termination, statistics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECISION = 1e-12
 
 
 class SolutionStatus(Enum):
-    """What is proven."""
+    """Solution status: what a run has proven."""
 
     OPTIMAL = "optimal"
     """The clustering keeps every constraint, and a valid lower bound lies within the gap asked for
@@ -35,7 +35,7 @@ class SolutionStatus(Enum):
 
 
 class Termination(Enum):
-    """Why the run stopped."""
+    """Reason of termination."""
 
     GAP_CLOSED = "gap_closed"
     PROVEN_INFEASIBLE = "proven_infeasible"
@@ -52,7 +52,7 @@ class Termination(Enum):
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the run took.
+    """Statistics of a run: time, nodes, iterations, figures of the root.
 
     n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
     root_seconds are those of the first, when it was left (None if it never was). n_fixed counts the
@@ -72,7 +72,7 @@ class Statistics:
 
 @dataclass(frozen=True, repr=False)
 class Result:
-    """The outcome of a run.
+    """Result of a run.
 
     Attributes
     ----------
@@ -150,8 +150,11 @@ class Result:
         return json_text(self.to_dict())
 
     def to_row(self) -> dict[str, Any]:
-        """A row of a table: what is proven, what it took and what was asked, as plain values,
-        without labels. The numbers of the components (`SolverParameters.sdp`, ...) are left out."""
+        """Return a row of a table: what is proven, what it took and what was asked.
+
+        Values are plain, and without labels. The numbers of the components (`SolverParameters.sdp`,
+        ...) are left out.
+        """
         asked = {
             "gap_asked" if name == "gap" else name: value
             for name, value in self.parameters.items()
@@ -204,8 +207,10 @@ class Result:
 
 
 def relative_gap(lower: float, upper: float) -> float:
-    """(upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0. Without
-    an upper bound (inf) there is no gap that could be closed: inf."""
+    """Return (upper - lower) / upper, the published measure; 0 where they meet, also at upper = 0.
+
+    Without an upper bound (inf) there is no gap that could be closed: inf.
+    """
     if upper == math.inf:
         return math.inf
     if lower >= upper:

@@ -1,4 +1,4 @@
-"""`solve` and `resume`: a run is composed here, and nowhere else.
+"""`solve` and `resume`: compose a run, run it, write its checkpoint and its certificate.
 
 A run is a search tree (`sdpbb.search.tree`) on which `branch_and_bound` works: nodes are evaluated
 by a `Workforce`, with a bounding method (`sdpbb.bounds`) and heuristics, until they are finished or
@@ -142,7 +142,7 @@ def solve(
 
 @dataclass(frozen=True)
 class CertificateOrder:
-    """A certificate to be written at the end of a run.
+    """Order of a certificate, to be written at the end of a run.
 
     path : of the file
     about : a clustering that keeps the constraints, in the place of the best one found
@@ -163,7 +163,7 @@ def solve_and_certify(
     start: ArrayLike | None = None,
     order: CertificateOrder | None = None,
 ) -> Result:
-    """`solve`, with all that can be said of a certificate."""
+    """Solve as `solve` does, with a `CertificateOrder` in place of a path."""
     parameters = SolverParameters() if parameters is None else parameters
     check_compatibility(instance, parameters, checkpoint)
     with reserved_checkpoint(checkpoint, new_file_problem):
@@ -178,7 +178,7 @@ def solve_and_certify(
 
 
 class Changes(TypedDict, total=False):
-    """The parameters that can be changed when a run is resumed (see `SolverParameters`)."""
+    """Parameters that can be changed when a run is resumed (see `SolverParameters`)."""
 
     time_limit: float
     node_limit: int | None
@@ -263,8 +263,9 @@ def _run(
     resumed: Resumed | None = None,
     start: Partition | None = None,
 ) -> Result:
-    """Solve an instance from the beginning or from a saved state, write checkpoints, and in the end
-    the certificate: after `Finished`, so that whoever keeps the result has it before.
+    """Run from an instance or a saved state; write checkpoints, and in the end the certificate.
+
+    The certificate is written after `Finished`, so that whoever keeps the result has it before.
 
     Raises
     ------
@@ -325,7 +326,10 @@ def _solved(
     resumed: Resumed | None,
     start: Partition | None,
 ) -> Result:
-    """Return the result of a run; its proof is recorded if its bounds are to be certified."""
+    """Contract, plan the memory, run branch and bound, return the result.
+
+    `recorder` collects the proof if bounds are to be certified.
+    """
     contraction = contract(instance)
     observer(_started(instance, contraction, resumed))
     tolerances = Tolerances(parameters.gap)
@@ -386,8 +390,11 @@ def _initial_search(
     saved: SavedRun | None,
     start: Partition | None,
 ) -> Search | Infeasibility | None:
-    """Return the search that was saved, or one from a first clustering that keeps the constraints
-    on pairs; or the proof that there is none; or None if the time does not do to tell."""
+    """Return the saved search, or a new one from a first feasible colouring.
+
+    The colouring keeps the constraints on pairs. If there is none, return the proof of that; if the
+    time does not do to tell, None.
+    """
     if saved is not None and (saved.search or saved.infeasibility):
         return saved.search or saved.infeasibility
     if start is not None:
@@ -405,8 +412,10 @@ def _search_from(
     contraction: Contraction,
     tolerances: Tolerances,
 ) -> Search:
-    """Return a search whose root knows labels (n,) that keep the constraints on pairs. They are its
-    first incumbent if they keep those on clusters, too."""
+    """Return a search whose root knows labels (n,) that keep the constraints on pairs.
+
+    They are its first incumbent if they keep those on clusters, too.
+    """
     tree = Tree(Node(block_of=contraction.block_of, feasible=labels), tolerances)
     if contraction.keeps(labels[contraction.representatives]):
         tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
@@ -415,8 +424,10 @@ def _search_from(
 
 @contextmanager
 def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
-    """Context manager: the cluster that evaluates nodes, if it is asked for. It is connected to at
-    once, so that a wrong address is told before the work begins."""
+    """Context manager: the cluster that evaluates nodes, if it is asked for.
+
+    It is connected to at once, so that a wrong address is told before the work begins.
+    """
     if parameters.dask is None:
         yield None
         return
@@ -430,7 +441,7 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
 def _workforce(
     parameters: SolverParameters, cluster: DaskCluster | None, has_long_steps: bool
 ) -> Workforce:
-    """Return the processes that evaluate nodes. Local ones are started when they are needed."""
+    """Return the workforce; worker processes are started on demand."""
     here = TaskPool(SerialExecutor())
     prepare = warm_up(parameters.bounding)
 

@@ -18,7 +18,7 @@ class OutOfTime(Exception):
 
 
 def no_limit() -> float:
-    """The time left of a run without a time limit."""
+    """Return the time left of a run without a time limit."""
     return math.inf
 
 
@@ -45,8 +45,9 @@ def with_stop(time_left: TimeLeft, stop: Callable[[], bool] | None) -> TimeLeft:
 
 
 def chunks(n: int, each: int, time_left: TimeLeft) -> Iterator[tuple[int, int]]:
-    """Yield ranges (first, last) that make up 0..n-1, of WORK steps where each number takes `each`
-    steps, and check the time before each of them but the first.
+    """Yield ranges (first, last) that make up 0..n-1, and check the time before each but the first.
+
+    A range has WORK steps where each number takes `each` steps.
 
     Raises
     ------

@@ -27,16 +27,20 @@ def rounded_down(value: float, digits: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 in per cent, rounded to nearest; "-" if it is not finite. For gaps,
-    which are proven, see `percent_up`."""
+    """Return a share of 1 in per cent, rounded to nearest; "-" if it is not finite.
+
+    For gaps, which are proven, see `percent_up`.
+    """
     if not math.isfinite(share):
         return "-"
     return f"{100 * share:.4f}%" if _is_large(share) else f"{100 * share:.1e}%"
 
 
 def percent_up(share: float | None) -> str:
-    """Return a gap in per cent, never below it: no more is said than is proven; "-" if it is not
-    finite, or None."""
+    """Return a gap in per cent, never below it; "-" if it is not finite, or None.
+
+    No more is said than is proven.
+    """
     if share is None or not math.isfinite(share):
         return "-"
     in_percent = _UP.multiply(Decimal(share), Decimal(100))

@@ -53,7 +53,10 @@ def verify_certificate(path: FilePath, instance: Instance) -> CertificateVerdict
 
 
 def unspoken(instance: Instance) -> str | None:
-    """Return one line on the constraints of an instance that certificates do not cover, or None."""
+    """Return why certificates cannot cover the instance, on one line, or None if they can.
+
+    Soft constraints and constraints of the user's own code are not covered.
+    """
     if instance.has_soft_constraints:
         return (
             "the instance has soft constraints, of which certificates say nothing; expected hard "
@@ -69,8 +72,10 @@ def unspoken(instance: Instance) -> str | None:
 
 
 def verdict_on(certificate: Certificate, instance: Instance) -> CertificateVerdict:
-    """Return what a certificate proves of an instance, all of whose constraints are covered; raises
-    `Rejected`, as the checker does."""
+    """Return what a certificate proves of an instance, all of whose constraints are covered.
+
+    Raises `Rejected`, as the checker does.
+    """
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link
     return verify(certificate, instance.points, instance.k, *pairs, stated.rules)

@@ -7,7 +7,10 @@ from functools import cache
 
 @cache
 def installed_version() -> str:
-    """As it was installed; slow to find out for the first time, and seldom needed."""
+    """Return the version as it was installed.
+
+    It is slow to find out the first time, and seldom needed.
+    """
     from importlib.metadata import version
 
     return version("sdpbb")

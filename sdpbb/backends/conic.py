@@ -172,8 +172,11 @@ class _Programme:
         inequalities: list[sp.csr_array],
         least: NDArray[np.float64],
     ) -> _Programme:
-        """The programme min <objective, Y> with equations vec(Y) = right and inequalities
-        vec(Y) >= least, all of them in the m * m entries of Y, row by row."""
+        """Return the programme min <objective, Y> with equations and inequalities.
+
+        They are vec(Y) = right and vec(Y) >= least, all of them in the m * m entries of Y, row by
+        row.
+        """
         m = len(objective)
         i, j = np.triu_indices(m)
         position = np.zeros((m, m), dtype=np.intp)
@@ -186,8 +189,11 @@ class _Programme:
         return cls(m, objective.reshape(-1) @ folded, A, b, len(right), len(least))
 
     def with_cone(self, by_columns: bool) -> tuple[sp.csc_array, NDArray[np.float64]]:
-        """A and b with the rows of the semidefinite cone: the upper triangle by rows or by columns,
-        off-diagonal entries multiplied by sqrt(2)."""
+        """Return A and b with the rows of the semidefinite cone.
+
+        They are the upper triangle by rows or by columns, off-diagonal entries multiplied by
+        sqrt(2).
+        """
         i, j = np.triu_indices(self.m)
         order = np.lexsort((i, j)) if by_columns else np.arange(len(i))
         scale = np.where(i == j, -1.0, -np.sqrt(2.0))[order]
@@ -280,7 +286,7 @@ def _scs(scs: Any, programme: _Programme) -> _Answer:
 def _scaled(
     cuts: sp.csr_array | None, rhs: NDArray[np.float64] | None, inverse: NDArray[np.float64]
 ) -> tuple[sp.csr_array, NDArray[np.float64], NDArray[np.float64]]:
-    """Cuts on Z as cuts on Y of norm 1, their right-hand sides, and the norms."""
+    """Return cuts on Z as cuts on Y of norm 1, their right-hand sides, and the norms."""
     m = len(inverse)
     if cuts is None or rhs is None or cuts.shape[0] == 0:
         return sp.csr_array((0, m * m)), np.zeros(0), np.ones(0)

@@ -25,14 +25,16 @@ _STATUSES = {int(status): status for status in highspy.HighsBasisStatus.__member
 @stored
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Which columns (p,) and rows (q,) are basic, and at which side the others are: the codes of
-    HiGHS (int8)."""
+    """Basic columns (p,) and rows (q,), and the side at which the others are.
+
+    The values are the codes of HiGHS (int8).
+    """
 
     columns: NDArray[np.int8]
     rows: NDArray[np.int8]
 
     def basic(self) -> NDArray[np.bool_]:
-        """Whether each column is basic, (p,)."""
+        """Return which columns are basic, (p,)."""
         are_basic: NDArray[np.bool_] = self.columns == _BASIC
         return are_basic
 
@@ -62,7 +64,7 @@ class Vertex:
 
 
 class GrowingModel:
-    """The programme
+    """Linear programme whose columns come and go, held by HiGHS:
 
         minimise    c'x
         subject to  lower <= A x <= upper,  0 <= x <= u
@@ -125,19 +127,20 @@ class GrowingModel:
             expect_ok(status, "deleting columns")
 
     def set_costs(self, costs: NDArray[np.float64]) -> None:
-        """Give all columns other costs (p,)."""
+        """Change the costs (p,) of all columns."""
         columns = np.arange(self.n_columns, dtype=np.int32)
         expect_ok(self._highs.changeColsCost(len(columns), columns, costs), "changing the costs")
 
     def set_upper(self, first: int, upper: NDArray[np.float64]) -> None:
-        """Give columns first, first + 1, ... other upper bounds, inf for none."""
+        """Change the upper bounds of columns first, first + 1, ..., inf for none."""
         columns = np.arange(first, first + len(upper), dtype=np.int32)
         status = self._highs.changeColsBounds(len(columns), columns, np.zeros(len(upper)), upper)
         expect_ok(status, "changing bounds")
 
     def solve(self, basis: Basis | None) -> Vertex | None:
-        """An optimal vertex, from a basis if one is given; None if no x satisfies the rows. Where
-        HiGHS finds none from the basis, it begins once more without.
+        """Return an optimal vertex, from a basis if one is given; None if no x satisfies the rows.
+
+        Where HiGHS finds none from the basis, it begins once more without.
 
         Raises
         ------

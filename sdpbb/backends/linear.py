@@ -50,7 +50,9 @@ _STATUS = {
 
 
 class LinearModel:
-    """The rows of a binary programme over the unit cube,
+    """Linear relaxation of a binary programme, held by HiGHS.
+
+    Its rows over the unit cube are
 
         minimise    c'x
         subject to  lower <= A x <= upper,  0 <= x <= 1,

@@ -31,8 +31,10 @@ _log = logging.getLogger(__name__)
 
 
 def load(programme: BinaryProgramme, solver: str = "auto") -> BinaryModel:
-    """Hand a programme to a solver: "highs", "gurobi", or "auto" for Gurobi where it is installed
-    and its licence covers the programme, and HiGHS elsewhere.
+    """Hand a programme to a solver.
+
+    "highs", "gurobi", or "auto" for Gurobi where it is installed and its licence covers the
+    programme, and HiGHS elsewhere.
 
     Raises
     ------

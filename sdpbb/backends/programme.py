@@ -106,8 +106,10 @@ class MilpSolution:
 
 
 def unit(objective: NDArray[np.float64]) -> float:
-    """Return the power of two that the largest coefficient is about a thousand times as large as:
-    the tolerances of solvers are absolute, so they are handed objectives in these units."""
+    """Return the unit of an objective: a power of two near a thousandth of its largest coefficient.
+
+    The tolerances of solvers are absolute, so they are handed objectives in these units.
+    """
     largest = float(np.abs(objective).max(initial=0.0))
     return 2.0 ** (math.frexp(largest)[1] - 10) if largest > 0.0 else 1.0
 

@@ -1,4 +1,4 @@
-"""Batches: many instances, each solved in isolation, so that a failure is a row of the results."""
+"""Batches: many instances, each solved in isolation; a failure is a row of the results."""
 
 from sdpbb.batch.coordinator import BatchParameters, run_batch
 from sdpbb.batch.errors import BatchError

@@ -1,4 +1,4 @@
-"""run_batch: runs jobs in worker processes, and writes a row for each as soon as it has ended."""
+"""`run_batch`: run jobs in worker processes, and write a row for each as soon as it has ended."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ class _Batch:
         self.observer(JobEnded(row, len(self.settled), len(self.jobs)))
 
     def _certificate_path(self, job: Job) -> str | None:
-        """Path for the certificate of a job; None if there is to be none."""
+        """Return the path for the certificate of a job; None if there is to be none."""
         if not self.parameters.certificates:
             return None
         return self.folder.certificate_path(job.name)

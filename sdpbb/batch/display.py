@@ -41,8 +41,11 @@ class Stream(Protocol):
 
 
 class PlainLines:
-    """Observer that writes a line for each job that ends, the number of jobs under way where none
-    ends for a while, and the summary."""
+    """Observer that writes plain lines.
+
+    There is one for each job that ends, one with the number of jobs under way where none ends for a
+    while, and the summary.
+    """
 
     def __init__(self, stream: Stream, version: str) -> None:
         self._stream = stream
@@ -69,9 +72,11 @@ class PlainLines:
 
 
 class LiveDisplay:
-    """Observer that keeps a few lines at the bottom of a terminal up to date: how many jobs are
-    done, which are running, the time left. Above them it prints a line for each job without
-    an answer. A context manager: it draws within its block."""
+    """Observer that keeps a few lines at the bottom of a terminal up to date.
+
+    They show how many jobs are done, which are running, and the time left. Above them it prints a
+    line for each job without an answer. It is a context manager, and draws within its block.
+    """
 
     def __init__(self, console: Console, version: str) -> None:
         from rich.live import Live
@@ -154,7 +159,7 @@ class LiveDisplay:
         ]
 
     def _seconds_left(self, elapsed: float) -> float | None:
-        """Extrapolated from the jobs that have ended; None before the first."""
+        """Return the seconds left, extrapolated from ended jobs; None before the first."""
         n_ended = self._n_done - self._n_before
         if n_ended <= 0:
             return None
@@ -166,7 +171,7 @@ def _count(n_done: int, n_jobs: int) -> str:
 
 
 def header(started: BatchStarted, version: str) -> str:
-    """First line of a batch: its instances and workers."""
+    """Return the first line of a batch: its instances and workers."""
     n, workers = started.n_jobs, started.n_workers
     before = f", {started.n_done} of them done before" if started.n_done else ""
     return (
@@ -176,7 +181,7 @@ def header(started: BatchStarted, version: str) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as h:mm:ss."""
+    """Return seconds as h:mm:ss."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 

@@ -101,7 +101,7 @@ def _solved(job: Job, certificate: str | None) -> dict[str, Any]:
 
 
 def _proof(result: Result) -> str:
-    """Why there is no clustering, with the constraints that contradict each other, if known."""
+    """Return why there is no clustering, with conflicting constraints if some are known."""
     conflict = result.conflict
     if conflict is None:
         return str(result.infeasibility)

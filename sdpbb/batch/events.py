@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class BatchStarted:
-    """The batch begins: n_jobs in all, n_done of them settled before, n_workers processes for the
-    others."""
+    """The batch begins.
+
+    Of n_jobs in all, n_done were settled before; n_workers processes do the others.
+    """
 
     n_jobs: int
     n_done: int
@@ -33,8 +35,10 @@ class JobStarted:
 
 @dataclass(frozen=True)
 class JobPutBack:
-    """The worker process of a job ended for a reason such as "was ended by SIGKILL": the job is
-    retried once, at the end and alone."""
+    """The worker process of a job ended, for a reason such as "was ended by SIGKILL".
+
+    The job is tried once more, at the end and alone.
+    """
 
     name: str
     reason: str

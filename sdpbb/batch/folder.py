@@ -34,8 +34,9 @@ class BatchFolder:
     results: ResultsFile
 
     def write_labels(self, name: str, labels: list[int] | None) -> str | None:
-        """Write the labels of a job, or remove earlier ones; returns the path relative to the
-        folder.
+        """Write the labels of a job, or remove earlier ones.
+
+        Return the path relative to the folder.
 
         Raises
         ------
@@ -54,7 +55,7 @@ class BatchFolder:
         return inside
 
     def certificate_path(self, name: str) -> str:
-        """Path for the certificate of a job; makes its folder.
+        """Return the path for the certificate of a job; make its folder.
 
         Raises
         ------
@@ -66,8 +67,10 @@ class BatchFolder:
         return os.path.join(folder, f"{name}.cert")
 
     def keep_certificate(self, name: str, is_written: bool) -> str | None:
-        """Path of a certificate relative to the folder; if none was written, remove an earlier
-        one."""
+        """Return the path of a certificate relative to the folder.
+
+        If none was written, remove an earlier one.
+        """
         inside = os.path.join(CERTIFICATES, f"{name}.cert")
         if is_written:
             return inside

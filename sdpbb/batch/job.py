@@ -113,8 +113,10 @@ class Job(Parameters):
         return {name: None if limit == math.inf else limit for name, limit in limits.items()}
 
     def key(self) -> str:
-        """Digest of the job, by which its row is recognised: of its name, of the contents and the
-        names of its files, and of the parameters of its run apart from limits.
+        """Return the digest of the job by which its row is recognised.
+
+        It is of the job's name, of the contents and the names of its files, and of the parameters
+        of its run apart from limits.
 
         The folders that the files are in do not count, so that a batch can be moved.
         """
@@ -166,7 +168,7 @@ KEYS = {
 
 
 def engine_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values by the paths of parameters, of values by the keys of a manifest."""
+    """Return values by the paths of parameters, from values by the keys of a manifest."""
     return {ALIASES.get(key, key): value for key, value in values.items()}
 
 
@@ -180,7 +182,7 @@ def name_problem(name: str) -> str | None:
 
 
 def _digest(path: str) -> str | None:
-    """Digest of a file's contents; None where there is no regular file to be read."""
+    """Return the digest of a file's contents; None where there is no regular file to be read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None

@@ -172,7 +172,10 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 
 def _with_defaults(defaults: Mapping[str, Any], table: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults on how constraints are to be read say nothing to an instance without any."""
+    """Return values with the defaults that apply to them.
+
+    Defaults on how constraints are to be read say nothing to an instance without any.
+    """
     values = {**defaults, **table}
     without = "constraints" not in values
     unused = {*CONSTRAINTS_KEYS} - {*table} if without else set()
@@ -217,8 +220,10 @@ def _entry(where: str, values: Mapping[str, Any], stated: Mapping[str, Any]) -> 
 def _values(
     where: str, given: list[tuple[str, Any]], read: Callable[[Declaration, Any], Any]
 ) -> dict[str, Any]:
-    """Return the values of a table or a line by the paths of their parameters, each as `read` makes
-    it from its declaration and what is given."""
+    """Return the values of a table or a line by the paths of their parameters.
+
+    Each is as `read` makes it from its declaration and what is given.
+    """
     _check_keys(where, [key for key, _ in given])
     values = {}
     for key, value in given:
@@ -248,7 +253,7 @@ def _check_keys(where: str, keys: list[str]) -> None:
 
 
 def _meant(key: str) -> str:
-    """What an unknown key may stand for, as a message ends."""
+    """Return the end of a message on an unknown key: what it may stand for."""
     if close := difflib.get_close_matches(key, KEYS, n=1):
         return f"did you mean {close[0]}?"
     common = ", ".join(known for known in KEYS if "." not in known)
@@ -294,7 +299,10 @@ def _constraints(
 def _files(
     entry: ManifestEntry, folder: str, pattern: str, key: str, placeholders: Mapping[str, str]
 ) -> list[str]:
-    """Paths that begin with the folder; a path that is no pattern as it is."""
+    """Return the paths that match a pattern, each beginning with the folder.
+
+    A path that is no pattern is returned as it is.
+    """
     plain = os.path.join(folder, _filled(pattern, placeholders))
     if "\0" in plain or len(plain) > LONGEST_PATH:
         raise BatchError(f"{entry.where}: {key} = {shown(pattern)}; expected the name of a file")

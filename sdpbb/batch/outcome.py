@@ -27,7 +27,7 @@ class Means:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Means:
-        """Means over those of the rows that have seconds and nodes."""
+        """Return the means over those of the rows that have seconds and nodes."""
         measured = [row for row in rows if row.wall_seconds is not None and row.n_nodes is not None]
         return cls(
             len(measured),
@@ -60,7 +60,7 @@ class BatchResult:
 
     @property
     def counts(self) -> dict[RowStatus, int]:
-        """How many rows there are of each status that occurs."""
+        """Number of rows of each status that occurs."""
         found = Counter(row.status for row in self.rows)
         return {status: found[status] for status in RowStatus if found[status]}
 
@@ -109,8 +109,10 @@ class BatchResult:
 
 
 def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> float:
-    """(prod (x + s))^(1/n) - s of n values x >= 0 and s > 0; nan of none (Achterberg: Constraint
-    Integer Programming, 2007, appendix A)."""
+    """Return (prod (x + s))^(1/n) - s of n values x >= 0 and s > 0; nan of none.
+
+    Source: Achterberg, Constraint Integer Programming, 2007, appendix A.
+    """
     if not values:
         return math.nan
     return math.exp(math.fsum(math.log(x + shift) for x in values) / len(values)) - shift

@@ -91,7 +91,7 @@ class Row:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it is an answer: proven optimal, or proven infeasible."""
+        """True for an answer: proven optimal, or proven infeasible."""
         return self.status in ANSWERS
 
     @property
@@ -99,8 +99,10 @@ class Row:
         return self.termination == Termination.INTERRUPTED.value
 
     def settles(self, job: Job) -> bool:
-        """Whether the job, whose row this is, need not be done again: it has an answer, or it was
-        stopped by limits none of which is higher now."""
+        """Return whether this row settles its job, which need not be done again.
+
+        It has an answer, or it was stopped by limits none of which is higher now.
+        """
         if self.succeeded:
             return True
         if self.status not in STOPPED or self.was_interrupted:
@@ -120,7 +122,7 @@ class Row:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Row:
-        """The row of such values.
+        """Return the row of values that `to_dict` has returned.
 
         Raises
         ------

@@ -21,7 +21,7 @@ MEANINGS = {
 
 
 def summary(result: BatchResult) -> str:
-    """Counts by status, means, and what has no answer, over several lines."""
+    """Return counts by status, means, and what has no answer, over several lines."""
     lines = [
         f"sdpbb {installed_version()}: batch of {_instances(result.n_jobs)}, "
         f"{_duration(result.wall_seconds)}",

@@ -1,4 +1,4 @@
-"""The bounding of one node: bounds that are proven, and an affinity that only steers."""
+"""Interface of the bounding of one node (`BoundRun`), and proven bounds (`ProvenBound`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdpbb.time_left import TimeLeft, no_limit
 @stored
 @dataclass(frozen=True, order=True)
 class ProvenBound:
-    """A number that is proven to be at most the sum of squares of every clustering of a node.
+    """Number proven to be at most the sum of squares of every clustering of a node.
 
     Only what carries such a proof makes one: the evaluation of a dual function
     (`sdpbb.bounds.sdp.safe_bound`, `sdpbb.bounds.colgen.safe_bound`), the partitioning of a node's
@@ -42,10 +42,12 @@ class ProvenBound:
 
 
 def matrices_mebibytes(n_matrices: float, n_blocks: int) -> float:
-    """Return the memory of so many matrices over the blocks in double precision, and of what grows
-    with the blocks besides (cuts, columns), in MiB. Peaks measured at 1,000 and 2,000 blocks: 153
-    and 470 of the semidefinite bound, 160 of the hybrid one at 1,000; 44, 75 and at 3,000 blocks
-    119 of columns."""
+    """Estimate the memory of a bound in MiB: so many dense (m, m) matrices, and what grows with m.
+
+    The matrices are in double precision; cuts and columns grow with m. Peaks measured at 1,000 and
+    2,000 blocks: 153 and 470 of the semidefinite bound, 160 of the hybrid one at 1,000; 44, 75 and
+    at 3,000 blocks 119 of columns.
+    """
     return 20.0 + 0.04 * n_blocks + n_matrices * 8.0 * n_blocks**2 / 2**20
 
 
@@ -73,8 +75,9 @@ class BoundProgress:
 
 @dataclass(frozen=True, eq=False)
 class PairFixings:
-    """Pairs of blocks (p, 2) that share a cluster in no clustering of a node that costs less than
-    some cutoff.
+    """Pairs of blocks (p, 2) proven apart.
+
+    They share a cluster in no clustering of a node that costs less than some cutoff.
 
     evidence : what a certificate can show for them, or None
     """
@@ -84,33 +87,41 @@ class PairFixings:
 
 
 class BoundRun(Protocol[Warm_co]):
-    """The bounding of one node, in steps; bounds only ever rise from step to step."""
+    """Bounding of one node, in steps; bounds only ever rise from step to step."""
 
     @property
     def n_iterations(self) -> int:
         """Iterations since `start`."""
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Work until the next bound; `cutoff` is the bound that would close the node. Where the
-        time left is too short for that, the bound is evaluated early, as far as that can be
-        foreseen."""
+        """Work until the next bound; `cutoff` is the bound that would close the node.
+
+        Where the time left is too short for that, the bound is evaluated early, as far as that can
+        be foreseen.
+        """
 
     def affinity(self) -> NDArray[np.float64]:
-        """Return the relaxation's approximate solution Z (m, m), about 1/|C| for two blocks that
-        share a cluster C and 0 otherwise, Z @ sizes = 1. It steers heuristics and branching."""
+        """Return the affinity Z (m, m) of the blocks: the relaxation's approximate solution.
+
+        It is about 1/|C| for two blocks that share a cluster C and 0 otherwise, Z @ sizes = 1. It
+        steers heuristics and branching.
+        """
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """Return labels (m,) of the blocks of the cheapest clustering that bounding itself has met,
-        if any: exactly the clusters 0..k-1, all constraints kept."""
+        """Return the cheapest clustering that bounding itself has met, if any, as labels (m,).
+
+        They are exactly the clusters 0..k-1, and keep all constraints.
+        """
 
     def fixings(self, cutoff: float) -> PairFixings:
-        """Return pairs of blocks that share a cluster in no clustering of the node below the
-        cutoff."""
+        """Return pairs of blocks that share a cluster in no clustering below the cutoff."""
 
     def warm_start(self) -> Warm_co:
         """Return the warm start of a child of the node; picklable."""
 
     @property
     def state(self) -> Any:
-        """State that `BoundingMethod.resume` goes on from, to the last bit; picklable. Further
-        steps of this run may change it."""
+        """State that `BoundingMethod.resume` goes on from, to the last bit; picklable.
+
+        Further steps of this run may change it.
+        """

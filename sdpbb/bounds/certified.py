@@ -1,4 +1,4 @@
-"""Bounds as far as the checker confirms them, for runs that are to be certified."""
+"""Bounding of certified runs: a wrapper that accepts a bound once the checker has confirmed it."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ SHARE, PROVISIONAL_SHARE = 0.5, 0.05
 @stored
 @dataclass(frozen=True, eq=False)
 class FixingProof:
-    """Proof that pairs of points are apart in every clustering of some blocks that costs less than
-    `below`.
+    """Proof that pairs of points are apart.
+
+    They are apart in every clustering of some blocks that costs less than `below`.
 
     excluded : (p, 2), by the evidence
     far : (q, 2), by their distance alone
@@ -83,7 +84,7 @@ for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES):
 
 
 class CertifiedBounding(BoundingMethod[Warm]):
-    """Another bounding method, whose bounds count as far as the checker confirms them.
+    """Wrapper of a bounding method that accepts only bounds which the checker confirms.
 
     Of several forms of the same evidence the checker is shown the shortest that closes the node.
     """
@@ -119,7 +120,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return []
 
     def contracted(self, contraction: Contraction) -> Contracted:
-        """The points of a contraction, as the checker sees them."""
+        """Return the points of a contraction, as the checker sees them."""
         block_of, component_of = contraction.block_of, _blocks(contraction).component_of
         key = block_of if component_of is None else np.stack([block_of, component_of[block_of]])
         if not (self._last and np.array_equal(self._last[0][0], key)):
@@ -148,8 +149,10 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return component_of, FixingProof(cutoff, none, None, first[_pairs(across)])
 
     def scatter(self, contraction: Contraction) -> ProvenBound:
-        """Return the scatter inside blocks, as a certificate states it; 0 if matrices over the
-        blocks do not fit the memory."""
+        """Return the scatter inside blocks, as a certificate states it.
+
+        It is 0 if matrices over the blocks do not fit the memory.
+        """
         if not self._fits_memory:
             return ProvenBound(0.0)
         return ProvenBound(_rounded_down(scatter_bound(self.contracted(contraction))))
@@ -166,7 +169,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return run.provisional()
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Memory that bounding a node takes at its peak, in MiB, about."""
+        """Return the memory that bounding a node takes at its peak, in MiB, about."""
         return self._inner.mebibytes(contraction)
 
     def start(
@@ -175,13 +178,13 @@ class CertifiedBounding(BoundingMethod[Warm]):
         warm_start: Warm | None,
         known: NDArray[np.intp] | None = None,
     ) -> CertifiedRun[Warm]:
-        """Begin to bound a node."""
+        """Return a new `CertifiedRun` on a node."""
         inner = self._inner.start(contraction, warm_start, known)
         state = CertifiedState(inner.state, self.scatter(contraction), ProvenBound(0.0))
         return self._run(contraction, inner, state)
 
     def resume(self, contraction: Contraction, state: CertifiedState) -> CertifiedRun[Warm]:
-        """Go on where the bounding of the same contraction was left."""
+        """Return a `CertifiedRun` that goes on from its state on the same contraction."""
         return self._run(contraction, self._inner.resume(contraction, state.inner), state)
 
     def _run(
@@ -193,7 +196,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
 
 
 class CertifiedRun(Generic[Warm]):
-    """The bounding of one node."""
+    """Bounding of one node with confirmed bounds."""
 
     def __init__(
         self,
@@ -215,9 +218,11 @@ class CertifiedRun(Generic[Warm]):
         return self._inner.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Take a step of the inner run; its bound counts as far as it is confirmed. A bound that
-        does not close the node is checked at the end only, as that takes as long as many
-        iterations."""
+        """Take a step of the inner run; its bound counts as far as it is confirmed.
+
+        A bound that does not close the node is checked at the end only, as that takes as long as
+        many iterations.
+        """
         progress = self._inner.advance(
             cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
         )
@@ -240,8 +245,11 @@ class CertifiedRun(Generic[Warm]):
         return replace(progress, bound=state.best, stalled=stalled)
 
     def _refuted(self, progress: BoundProgress) -> BoundProgress:
-        """Progress where the inner run has found that there is no clustering: confirmed by the
-        prices, or seen from the cannot-links alone where there is nothing to branch on."""
+        """Return the progress after the inner run has found that there is no clustering.
+
+        That is confirmed by the prices, or seen from the cannot-links alone where there is nothing
+        to branch on.
+        """
         prices = progress.bound.evidence
         m, adjacency = self._contraction.n_blocks, self._contraction.adjacency
         with suppress(Rejected):
@@ -263,8 +271,7 @@ class CertifiedRun(Generic[Warm]):
         self.state.claimed = bound
 
     def _check(self, cutoff: float) -> None:
-        """Have the checker judge the evidence that is claimed, and take the bound that it confirms
-        if it is better than before."""
+        """Have the checker judge the claimed evidence; keep what it confirms, if it is better."""
         state, claimed = self.state, self.state.claimed
         state.claimed = claimed.bare()
         for evidence in self._method.checkable(self._contraction, claimed.evidence):
@@ -275,8 +282,10 @@ class CertifiedRun(Generic[Warm]):
                 return
 
     def _confirmed(self, evidence: Evidence, share: float) -> float:
-        """The bound that evidence proves, with this share of the checker's limits; 0 if the checker
-        rejects it: it gives up searches earlier than the run, and numbers may be beyond its range.
+        """Return the bound that evidence proves, with this share of the checker's limits.
+
+        It is 0 if the checker rejects the evidence: it gives up searches earlier than the run, and
+        numbers may be beyond its range.
         """
         begun = time.perf_counter()
         try:
@@ -292,8 +301,10 @@ class CertifiedRun(Generic[Warm]):
         return 0.0
 
     def provisional(self) -> ProvenBound:
-        """Return the best bound so far, as far as the checker confirms it with little work; changes
-        nothing."""
+        """Return the best bound so far, as far as the checker confirms it with little work.
+
+        The run is not changed.
+        """
         best, claimed = self.state.best, self.state.claimed.evidence
         if claimed is None:
             return best
@@ -332,21 +343,26 @@ class CertifiedRun(Generic[Warm]):
 
 
 def _blocks(contraction: Contraction) -> Blocks:
-    """The blocks of a contraction, as the checker sees them."""
+    """Return the blocks of a contraction, as the checker sees them."""
     return Blocks(contraction.k, contraction.block_of, contraction.adjacency)
 
 
 def _widened(cutoff: float) -> float:
-    """The cutoff with room for rounding: the checker may see a pair on the edge as beyond it."""
+    """Return the cutoff with room for rounding.
+
+    The checker may see a pair on the edge as beyond it.
+    """
     return cutoff + SLACK * abs(cutoff)
 
 
 def _rounded_down(bound: float) -> float:
-    """A bound as a certificate states it: on another machine the checker may add up in another
-    order."""
+    """Return a bound as a certificate states it, rounded down.
+
+    On another machine the checker may add up in another order.
+    """
     return bound * (1.0 - STATED_ROUNDING)
 
 
 def _pairs(marked: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Indices (p, 2), i < j, of the true entries of a symmetric matrix."""
+    """Return the indices (p, 2), i < j, of the true entries of a symmetric matrix."""
     return np.argwhere(np.triu(marked, 1)).astype(np.intp)

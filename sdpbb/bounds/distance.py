@@ -1,4 +1,4 @@
-"""Blocks that are too far apart to share a cluster of a cheap clustering."""
+"""Components of blocks that are too far apart to share a cluster of a cheap clustering."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ def components_apart(
     cutoff: float,
     stop: Callable[[], bool] = _never,
 ) -> NDArray[np.intp]:
-    """(m,) numbers 0, 1, ... of components of blocks, by their first blocks: no clustering that
-    costs less than cutoff has a cluster with blocks of two of them.
+    """Return components (m,) of blocks that distances alone keep apart, by their first blocks.
+
+    They are numbered 0, 1, ... No clustering that costs less than cutoff has a cluster with blocks
+    of two of them.
 
     They are the connected components of the pairs that are not cannot-linked, and not too far apart
     for such a clustering: a cluster that holds i and j costs at least as much as the two of them,
@@ -81,7 +83,7 @@ class _Distances:
         self._inside = math.fsum(contraction.scatter) * (1.0 - terms * _EPS)
 
     def least_cost(self, i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
-        """A lower bound on the cost of a clustering with i in a cluster with each of the others."""
+        """Return lower bounds on the cost of a clustering with i and each other block together."""
         e, size = self._sizes[others], self._sizes[i]
         difference = self._points[others] - self._points[i]
         if self._away is not None:
@@ -97,7 +99,7 @@ class _Distances:
 
 
 def _adjacent(contraction: Contraction) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
+    """Return the blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
     pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
     counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
     starts = np.concatenate([[0], np.cumsum(counts)])

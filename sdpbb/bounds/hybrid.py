@@ -44,7 +44,7 @@ from sdpbb.time_left import TimeLeft, no_limit
 @stored
 @dataclass(frozen=True, eq=False)
 class HybridWarmStart:
-    """Warm start of a child.
+    """Warm start of a child in the hybrid bound.
 
     columns : of the parent, or of its ancestors; None if none of them generated any
     skipped : names of the stages that are not worth another try
@@ -58,7 +58,7 @@ class HybridWarmStart:
 @stored
 @dataclass(eq=False)
 class HybridState:
-    """State of the bounding of a node.
+    """State of a `HybridRun`.
 
     relaxation, enumeration, columns : of the parts that have begun
     inherited : columns of the parent, or of column generation that was given up
@@ -83,7 +83,7 @@ class HybridState:
 
 
 class HybridBounding(BoundingMethod[HybridWarmStart]):
-    """Bounds nodes by the semidefinite relaxation and by column generation, in stages.
+    """Bounding method in stages: the semidefinite relaxation and column generation.
 
     The stages, in order. One begins where the one before ends without having closed the node, or is
     given up:
@@ -117,13 +117,16 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         return "colgen" if is_easy_to_price(contraction, self.colgen.centre) else None
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Memory that bounding a node takes at its peak, in MiB, about: that of both kinds."""
+        """Return the memory that bounding a node takes at its peak, in MiB, about.
+
+        It is that of both kinds of bounds.
+        """
         return self.sdp.mebibytes(contraction) + matrices_mebibytes(
             PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
         )
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """As of the semidefinite bound; other evidence as it is."""
+        """Yield the forms of the semidefinite bound's evidence; other evidence as it is."""
         return self.sdp.checkable(contraction, evidence)
 
     def is_quickly_checked(self, evidence: Any) -> bool:
@@ -135,7 +138,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         warm_start: HybridWarmStart | None,
         known: NDArray[np.intp] | None = None,
     ) -> HybridRun:
-        """Begin to bound a node."""
+        """Return a new `HybridRun` on a node."""
         if warm_start is None:
             relaxation = self.sdp.start(contraction, None)
             state = HybridState(relaxation.state, None, known)
@@ -147,13 +150,13 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         return run
 
     def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
-        """Go on where the bounding of the same contraction was left."""
+        """Return a `HybridRun` that goes on from its state on the same contraction."""
         relaxation = self.sdp.resume(contraction, state.relaxation)
         return HybridRun(contraction, self, relaxation, state)
 
 
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
-    """Whether clusters are so small, in so few dimensions, that column generation ends."""
+    """Return whether clusters are so small, in so few dimensions, that column generation ends."""
     means, sizes = contraction.means, contraction.sizes
     per_cluster = contraction.n_blocks / contraction.k
     return (
@@ -164,7 +167,7 @@ def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
 
 
 class Stage(Protocol):
-    """A stage of the hybrid bound. It works on the parts of a `HybridRun`, and has no state."""
+    """Stage of the hybrid bound. It works on the parts of a `HybridRun`, and has no state."""
 
     name: str
     leaves_node: bool  # whether its end is that of the bounding of the node
@@ -173,7 +176,7 @@ class Stage(Protocol):
         """Begin the stage if it is worth its time; return whether it is."""
 
     def is_overdue(self, run: HybridRun) -> bool:
-        """Whether the stage has taken so long that it is to be given up."""
+        """Return whether the stage has taken so long that it is to be given up."""
 
     def give_up(self, run: HybridRun) -> None:
         """Drop its part of the run. The stage is skipped from then on."""
@@ -183,7 +186,7 @@ class Stage(Protocol):
 
 
 class EasyColumnStage:
-    """Column generation alone."""
+    """Stage of column generation alone."""
 
     name = "easy columns"
     leaves_node = True
@@ -210,7 +213,7 @@ class EasyColumnStage:
 
 
 class RelaxationStage:
-    """The semidefinite bound."""
+    """Stage of the semidefinite bound."""
 
     name = "relaxation"
     leaves_node = False
@@ -229,7 +232,10 @@ class RelaxationStage:
 
 
 class EnumerationStage:
-    """Enumeration of all clusters of a better clustering, at the dual values of the relaxation."""
+    """Stage that enumerates all clusters of a better clustering, at given dual values.
+
+    The dual values are those of the relaxation.
+    """
 
     name = "enumeration"
     leaves_node = False
@@ -260,7 +266,7 @@ class EnumerationStage:
 
 
 class ColumnStage(EasyColumnStage):
-    """Column generation from the dual values of the relaxation."""
+    """Stage of column generation from the dual values of the relaxation."""
 
     name = "columns"
 
@@ -287,7 +293,7 @@ STAGES: tuple[Stage, ...] = (
 
 
 class HybridRun:
-    """The bounding of one node.
+    """Run of the hybrid bound on one node.
 
     relaxation, enumeration, columns : the parts that the stages work on, None before they begin
     """
@@ -319,7 +325,7 @@ class HybridRun:
         return self.relaxation.n_iterations + self.state.n_dropped + generated
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """A step of the current stage."""
+        """Take a step of the current stage."""
         stage = STAGES[self.state.stage]
         if stage.is_overdue(self):
             return self._give_up(stage, cutoff, time_left)
@@ -378,7 +384,7 @@ class HybridRun:
 
     @property
     def generated(self) -> ColgenRun:
-        """The column generation of the current stage."""
+        """Column generation of the current stage."""
         assert self.columns is not None
         return self.columns
 
@@ -389,7 +395,7 @@ class HybridRun:
         self.columns = self.state.columns = None
 
     def _with_best_bound(self, progress: BoundProgress) -> BoundProgress:
-        """The progress with the best bound of all parts so far."""
+        """Return the progress with the best bound of all parts so far."""
         best = max(progress.bound, self.state.bound)
         self.state.bound = best.bare()
         return replace(progress, bound=best, n_iterations=self.n_iterations)

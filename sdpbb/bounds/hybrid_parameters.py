@@ -11,7 +11,7 @@ from sdpbb.declaration import Parameters, parameter
 @stored
 @dataclass(frozen=True)
 class HybridParameters(Parameters):
-    """Combination of the semidefinite bound and column generation.
+    """Parameters of the hybrid bound: the semidefinite bound and column generation combined.
 
     With at most `small` blocks per cluster, in at most `high` effective dimensions of all blocks
     and of neighbours, columns are generated to the end: where the semidefinite bound has stalled,

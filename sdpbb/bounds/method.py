@@ -1,4 +1,4 @@
-"""Interface of bounding methods, and the bounds that need none of them."""
+"""Interface of bounding methods (`BoundingMethod`), and trivial bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WarmStart = TypeVar("WarmStart")
 
 
 class BoundingMethod(ABC, Generic[WarmStart]):
-    """A method that bounds nodes; `sdpbb.bounds.registry` has its name.
+    """Bounding method: begins and resumes the bounding of nodes. See `sdpbb.bounds.registry`.
 
     Attributes
     ----------
@@ -36,32 +36,41 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         warm_start: WarmStart | None,
         known: NDArray[np.intp] | None = None,
     ) -> BoundRun[WarmStart]:
-        """Begin to bound a node, from the warm start of its parent if there is one, and labels (m,)
-        of a clustering of the blocks that keeps all constraints, if one is known."""
+        """Return a new run on a node, from the warm start of its parent if there is one.
+
+        `known` is, if one is known, labels (m,) of a clustering of the blocks that keeps all
+        constraints.
+        """
 
     @abstractmethod
     def resume(self, contraction: Contraction, state: Any) -> BoundRun[WarmStart]:
-        """Go on where a run on the same contraction was left."""
+        """Return a run that goes on from the state of one on the same contraction."""
 
     @abstractmethod
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about."""
 
     def lighter(self, contraction: Contraction) -> str | None:
-        """Return the name of a method for where this one does not fit the memory, if there is one
-        that is good for the contraction."""
+        """Return the name of a method that takes less memory, if one is good for the contraction.
+
+        It is for where this one does not fit the memory.
+        """
         return None
 
     @staticmethod
     def are_kernels_cached() -> bool:
-        """Return whether the method's compiled loops come from the cache on disk. Compiles or loads
-        the smallest: what holds for it holds for all."""
+        """Return whether the method's compiled loops come from the cache on disk.
+
+        This compiles or loads the smallest: what holds for it holds for all.
+        """
         return True
 
     @staticmethod
     def exercise(contraction: Contraction) -> NDArray[np.float64] | None:
-        """Call every compiled loop of the method with the types that runs call it with; return an
-        affinity (m, m), if the method is the one to compute it."""
+        """Run every compiled loop of the method once, with the types that runs call it with.
+
+        Return an affinity (m, m), if the method is the one to compute it.
+        """
         return None
 
     def scatter(self, contraction: Contraction) -> ProvenBound:
@@ -71,7 +80,7 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     def cost_of_only(
         self, contraction: Contraction, labels: NDArray[np.intp], points: NDArray[np.float64]
     ) -> ProvenBound:
-        """Return the cost of labels (m,) of the blocks that cost as much as all others."""
+        """Return the bound of a node all of whose clusterings cost what labels (m,) cost."""
         return only_cost(contraction.lift(labels), points)
 
     def components_apart(
@@ -81,18 +90,25 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         cutoff: float,
         stop: Callable[[], bool],
     ) -> tuple[NDArray[np.intp], Any]:
-        """Return (m,) components of blocks that no cluster of a clustering below the cutoff is
-        across, and the evidence for that (see `sdpbb.bounds.distance`)."""
+        """Return components (m,) of blocks that are apart, and the evidence for that.
+
+        No cluster of a clustering below the cutoff is across two of them (see
+        `sdpbb.bounds.distance`).
+        """
         return components_apart(contraction, points, cutoff, stop), None
 
     def provisional(self, run: BoundRun[WarmStart], best: ProvenBound) -> ProvenBound:
-        """Return the bound of a run that is left for now: the best so far, if no more can be proven
-        with little work."""
+        """Return the bound of a run that is paused.
+
+        It is the best so far, or a better one if that can be proven with little work.
+        """
         return best
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Yield evidence of one of the method's bounds as the checker reads it: the shortest first,
-        and longer ones that may prove more."""
+        """Yield evidence of one of the method's bounds as the checker reads it.
+
+        The shortest comes first, then longer ones that may prove more.
+        """
         yield evidence
 
     def is_quickly_checked(self, evidence: Any) -> bool:
@@ -101,8 +117,10 @@ class BoundingMethod(ABC, Generic[WarmStart]):
 
 
 def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> ProvenBound:
-    """Return the sum of squares of labels of the points, less what rounding can have added to it
-    (see `sdpbb.problem.coordinates.sum_of_squares`)."""
+    """Return the sum of squares of labels of the points, rounded down.
+
+    What rounding can have added to it is deducted (see `sdpbb.problem.coordinates.sum_of_squares`).
+    """
     eps = float(np.finfo(np.float64).eps)
     terms = 16.0 + float(np.log2(points.size))
     return ProvenBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))

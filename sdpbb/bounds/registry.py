@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """A bounding method: where it is, and what is known of it before it is imported.
+    """Bounding method in the registry: where it is, and what is known before it is imported.
 
     summary : what bounds come from
     parameters : the fields of the parameters of a run that its constructor takes, in order

@@ -1,4 +1,4 @@
-"""Rounding errors of the sums that all bounds begin with."""
+"""Bound on rounding errors in block means and total scatter."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from sdpbb.problem import Contraction
 
 
 def rounding_of(contraction: Contraction) -> float:
-    """A bound on the rounding errors of inner products of block means and of the sums in total: of
-    r and m terms, and inside blocks of as many terms as the block has points."""
+    """Return a bound on the rounding errors of inner products of block means and of their sums.
+
+    They are sums of r and m terms, and inside blocks of as many terms as the block has points.
+    """
     eps = float(np.finfo(np.float64).eps)
     terms: int = 2 * contraction.means.shape[1] + 16
     inside = float(contraction.sizes.max()) * float(contraction.scatter.sum())

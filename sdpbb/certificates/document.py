@@ -1,4 +1,4 @@
-"""Writer of a proof: the document and the arrays of a certificate."""
+"""Conversion of a recorded proof to the JSON nodes and arrays of a certificate."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sdpbb.checker.evidence import Evidence, Lagrangian, Scatter
 
 
 class ArrayTable:
-    """The arrays of a file; each is stored once."""
+    """Arrays of a certificate; each is stored once."""
 
     def __init__(self) -> None:
         self.stored: list[NDArray[Any]] = []
@@ -32,7 +32,7 @@ class ArrayTable:
 
 
 class NodeTable:
-    """The nodes of a document: those that the bound of a proof needs."""
+    """Nodes of a document: those that the bound of a proof needs."""
 
     def __init__(self, proof: Proof, root: Blocks, arrays: ArrayTable) -> None:
         self._proof, self._arrays = proof, arrays
@@ -68,8 +68,10 @@ class NodeTable:
     def _walked(
         self, node: ProofNode, blocks: Blocks, steps: list[dict[str, Any]]
     ) -> tuple[Blocks, dict[str, Any] | None]:
-        """Write the steps of a node; return the blocks after them, and the end if it is not a
-        split."""
+        """Write the steps of a node.
+
+        Return the blocks after them, and the end if it is not a split.
+        """
         blocks, more, reason = self._propagated(blocks)
         steps += more
         for step in node.steps:

@@ -1,4 +1,4 @@
-"""The value of a proof, and the steps that are needed for it."""
+"""Bound that a recorded proof implies at each node, and the steps that are needed for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof of a search, which is recorded while that goes on."""
+"""Recording of the proof of a search, by a `Watch`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sdpbb.search.state import Search
 @stored
 @dataclass(frozen=True, eq=False)
 class BoundStep:
-    """A bound of all clusterings of some blocks.
+    """Bound of all clusterings of some blocks.
 
     blocks : (n,) the block of each point
     bound : as the checker computes it from the evidence; inf if that proves that there are none
@@ -34,7 +34,7 @@ class BoundStep:
 @stored
 @dataclass(frozen=True)
 class SplitEnd:
-    """The children of a node, by their positions in the proof."""
+    """Children of a node, by their positions in the proof."""
 
     pair: Pair
     together: int
@@ -44,7 +44,7 @@ class SplitEnd:
 @stored
 @dataclass
 class ProofNode:
-    """What is proven about a node, in the order in which it was proven.
+    """Steps that are proven about a node, in the order in which they were proven, and its end.
 
     end : its children, if it was split
     is_infeasible : whether no clustering keeps its decisions and fixings
@@ -58,7 +58,7 @@ class ProofNode:
 @stored
 @dataclass
 class Proof:
-    """The nodes of a search tree, with the evidence for all that is proven about them.
+    """Proof of a search: its nodes, with the evidence for all that is proven about them.
 
     nodes : the root first, children after their parents
     of_number : their positions by number; as text, as the keys of archives are
@@ -73,7 +73,7 @@ class Proof:
 
 
 class ProofRecorder(Watch):
-    """Records the proof of a search whose bounds carry their evidence.
+    """Watch that records the proof of a search whose bounds carry their evidence.
 
     Attributes
     ----------
@@ -97,8 +97,10 @@ class ProofRecorder(Watch):
             self.record_split(number, result.pair, *children)
 
     def record_bound(self, number: int, blocks: NDArray[np.intp], bound: ProvenBound) -> None:
-        """Record a bound of the clusterings of blocks (n,) of a node; of several for the same
-        blocks only the best is kept."""
+        """Record a bound of the clusterings of blocks (n,) of a node.
+
+        Of several for the same blocks only the best is kept.
+        """
         if bound.value <= 0.0:  # needs no proof
             return
         step = BoundStep(blocks, bound.value, bound.evidence)

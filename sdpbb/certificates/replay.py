@@ -1,4 +1,4 @@
-"""Inferences in a node from its decisions, step by step, with reasons that can be checked."""
+"""Replay of constraint propagation in a node, each merge with its clique as reason."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ def propagated(blocks: Blocks) -> tuple[Blocks, list[NDArray[np.int64]], Reason 
 
 
 def _merged(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
-    """Return the rows applied, and the blocks that they leave. Where some contradict each other,
-    those up to the contradiction: after it, the cliques of others need not be cliques any more."""
+    """Return the rows applied, and the blocks that they leave.
+
+    Where some contradict each other, those up to the contradiction: after it, the cliques of others
+    need not be cliques any more.
+    """
     try:
         return rows, blocks.merged(rows)
     except Rejected:
@@ -76,8 +79,10 @@ def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
 
 
 def infeasibility(blocks: Blocks) -> Reason:
-    """Return the reason why propagated blocks hold no clustering. That a graph cannot be coloured
-    is for the checker to find out: the search has decided it by an integer programme.
+    """Return the reason why propagated blocks hold no clustering.
+
+    That a graph cannot be coloured is for the checker to find out: the search has decided it by an
+    integer programme.
     """
     first = np.unique(blocks.block_of, return_index=True)[1]
     clique = greedy_clique(csr_array(blocks.adjacency))

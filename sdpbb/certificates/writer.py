@@ -1,4 +1,4 @@
-"""The file of a certificate, from the result and the proof of a run."""
+"""Certificate bytes of a result and its proof."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def certificate_bytes(
 def _status(
     points: NDArray[np.float64], labels: NDArray[np.intp], lower: float, tolerance: float
 ) -> str:
-    """What the checker will say of labels that keep the constraints."""
+    """Return what the checker will say of labels that keep the constraints."""
     upper = Geometry.of(points).cost_at_most(labels)
     return OPTIMAL if is_optimal(upper, lower, tolerance) else FEASIBLE
 
 
 def _by_first_point(labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The same clusters, numbered in the order of their first points."""
+    """Return the same clusters, numbered in the order of their first points."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.intp)
     rank[np.argsort(first)] = np.arange(len(first))

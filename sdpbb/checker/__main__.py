@@ -12,8 +12,10 @@ _COPY = "certificate_checker"
 
 
 def _package() -> str:
-    """Return the name of the package that this file belongs to; make one for a folder that was
-    started by its path."""
+    """Return the name of the package that this file belongs to.
+
+    One is made for a folder that was started by its path.
+    """
     if __package__:
         return __package__
     folder = Path(__file__).resolve().parent

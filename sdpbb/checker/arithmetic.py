@@ -26,7 +26,7 @@ TINY = 1e-290
 
 
 def gamma(n: float) -> float:
-    """At least n u / (1 - n u), for 0 <= n < 2^52; `ValueError` beyond."""
+    """Return at least n u / (1 - n u), for 0 <= n < 2^52; `ValueError` beyond."""
     if not 0 <= n < 2.0**52:
         raise ValueError(f"{n} operations are too many for a bound on their rounding errors")
     # Product, difference and quotient are each rounded once; the next number but two is above.
@@ -35,29 +35,29 @@ def gamma(n: float) -> float:
 
 
 def up(value: float) -> float:
-    """The next number above."""
+    """Return the next number above."""
     return math.nextafter(value, math.inf)
 
 
 def down(value: float) -> float:
-    """The next number below."""
+    """Return the next number below."""
     return math.nextafter(value, -math.inf)
 
 
 def sum_up(values: Iterable[float]) -> float:
-    """At least the exact sum; the sum itself where all values are 0."""
+    """Return at least the exact sum; the sum itself where all values are 0."""
     total = math.fsum(values)  # correctly rounded
     return up(total) if total else total
 
 
 def sum_down(values: Iterable[float]) -> float:
-    """At most the exact sum; the sum itself where all values are 0."""
+    """Return at most the exact sum; the sum itself where all values are 0."""
     total = math.fsum(values)
     return down(total) if total else total
 
 
 def norm_up(values: NDArray[np.float64]) -> float:
-    """At least the Euclidean (Frobenius) norm; 0 exactly where all values are."""
+    """Return at least the Euclidean (Frobenius) norm; 0 exactly where all values are."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -70,8 +70,10 @@ def norm_up(values: NDArray[np.float64]) -> float:
 def difference_and_error(
     a: NDArray[np.float64], b: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """d and r with a - b = d + r exactly, d the rounded difference (Knuth's two-sum); nothing may
-    be beyond 1e300."""
+    """Return d and r with a - b = d + r exactly, d the rounded difference (Knuth's two-sum).
+
+    Nothing may be beyond 1e300.
+    """
     d = a - b
     minus_b = d - a
     return d, (a - (d - minus_b)) - (b + minus_b)

@@ -42,8 +42,10 @@ class _Forest:
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The clusterings of n points into exactly k clusters that keep the blocks together and blocks
-    that are cannot-linked apart, and whose clusters keep the rules. Nothing is changed in place.
+    """State of a node: its clusterings into exactly k clusters, by blocks of points.
+
+    They keep the blocks together and blocks that are cannot-linked apart, and their clusters keep
+    the rules. Nothing is changed in place.
 
     Where k = 1, all points share a block. Where k = 2, those that are an even number of
     cannot-links apart do: they share the cluster that is left. Two blocks that break the rules
@@ -72,7 +74,7 @@ class Blocks:
         cannot_link: NDArray[np.int64],
         rules: Rules = (),
     ) -> Blocks:
-        """The blocks of pairs (p, 2) of points 0..n-1, and of rules on clusters of n points."""
+        """Return the blocks of n points, pairs (p, 2) of which are linked, with rules."""
         forest = _Forest(n)
         for i, j in must_link.tolist():
             forest.join(i, j)
@@ -85,7 +87,7 @@ class Blocks:
 
     @cached_property
     def block_rules(self) -> BlockRules:
-        """The rules, on clusters of blocks."""
+        """Rules on clusters of blocks."""
         return over_blocks(self.rules, self.block_of)
 
     @cached_property
@@ -105,8 +107,11 @@ class Blocks:
 
     @cached_property
     def component_of(self) -> NDArray[np.intp] | None:
-        """(m,) connected components of the pairs of blocks that may share a cluster: no cluster is
-        across two of them. None if there is one. Where m = k, each block is a cluster."""
+        """Connected components (m,) of the pairs of blocks that may share a cluster.
+
+        No cluster is across two of them. None if there is one. Where m = k, each block is a
+        cluster.
+        """
         if self.m == self.k:
             return np.arange(self.m)
         component_of = np.full(self.m, -1, np.intp)
@@ -124,15 +129,15 @@ class Blocks:
         return component_of if count > 1 else None
 
     def linked(self, pairs: NDArray[np.int64]) -> Blocks:
-        """The blocks after each of the pairs (p, 2) of points is put into one cluster."""
+        """Return the blocks after each of the pairs (p, 2) of points is put into one cluster."""
         return self.changed(pairs, np.empty((0, 2), np.int64))
 
     def separated(self, pairs: NDArray[np.int64]) -> Blocks:
-        """The blocks after each of the pairs (p, 2) of points is cannot-linked."""
+        """Return the blocks after each of the pairs (p, 2) of points is cannot-linked."""
         return self.changed(np.empty((0, 2), np.int64), pairs)
 
     def changed(self, together: NDArray[np.int64], apart: NDArray[np.int64]) -> Blocks:
-        """The blocks after pairs (p, 2) are linked and others (q, 2) cannot-linked."""
+        """Return the blocks after pairs (p, 2) are linked and others (q, 2) cannot-linked."""
         adjacency = self.adjacency
         if len(apart):
             rows, columns = self.block_of[apart].T
@@ -144,9 +149,11 @@ class Blocks:
         return Blocks(self.k, self.block_of, adjacency, self.rules)._grouped(forest)._closed()
 
     def merged(self, rows: NDArray[np.int64]) -> Blocks:
-        """The blocks after merges, rows (t, k + 1) of points i, j and k - 1 others, applied one
-        after the other: the blocks of the others are cannot-linked to each other and to those of i
-        and j, so that they take up k - 1 clusters, and i and j share the last one.
+        """Return the blocks after merges, rows (t, k + 1) of points, applied one after the other.
+
+        A row has i, j and k - 1 others. The blocks of the others are cannot-linked to each other
+        and to those of i and j, so that they take up k - 1 clusters, and i and j share the last
+        one.
 
         Raises
         ------
@@ -166,11 +173,11 @@ class Blocks:
         return self._grouped(forest)._closed()
 
     def is_clique(self, points: Iterable[int]) -> bool:
-        """Whether the points are of different blocks, all of them cannot-linked to each other."""
+        """Return whether points are of different blocks, all cannot-linked to each other."""
         return _is_clique(self.adjacency, self.block_of[list(points)].tolist())
 
     def are_undecided(self, i: int, j: int) -> bool:
-        """Whether two points may still share a cluster or not."""
+        """Return whether two points may still share a cluster or not."""
         a, b = self.block_of[[i, j]]
         return bool(a != b and not self.adjacency[a, b])
 
@@ -191,8 +198,10 @@ class Blocks:
         return Blocks(self.k, self.block_of, adjacency, self.rules)
 
     def _joined(self) -> Blocks:
-        """The blocks after the merges that follow for k = 1 and k = 2; this very object if none
-        do."""
+        """Return the blocks after the merges that follow for k = 1 and k = 2.
+
+        It is this very object if none do.
+        """
         forest = _Forest(self.m)
         if self.k == 1:
             for block in range(1, self.m):
@@ -207,7 +216,7 @@ class Blocks:
         return self._grouped(forest)
 
     def _grouped(self, forest: _Forest) -> Blocks:
-        """The blocks after those in one tree of a forest are merged."""
+        """Return the blocks after those in one tree of a forest are merged."""
         group_of, count = _numbered(forest.roots())
         if count == self.m:
             return self
@@ -218,7 +227,7 @@ class Blocks:
 
 
 def _numbered(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
-    """Names as numbers 0, 1, ... in the order in which they come first, and how many there are."""
+    """Return names as numbers 0, 1, ... by their first occurrence, and how many there are."""
     _, first, which = np.unique(names, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.intp)
     number[np.argsort(first)] = np.arange(len(first))

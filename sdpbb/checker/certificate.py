@@ -1,4 +1,4 @@
-"""A certificate as values: its structure is checked here, nothing is proven yet."""
+"""Certificate as values: its structure is checked here, nothing is proven yet."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST = 2**31
 
 @dataclass(frozen=True)
 class Certificate:
-    """A claim on an instance and its proof; nodes[0] is the root.
+    """Claim on an instance and its proof; nodes[0] is the root.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ _CLIQUE_STARTS = 16
 
 
 def is_colourable(adjacency: NDArray[np.bool_], k: int, steps: int = STEPS) -> bool:
-    """Whether the vertices of a graph can be given k colours, neighbours different ones.
+    """Return whether the vertices of a graph can be given k colours, neighbours different ones.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class _Budget:
 
 
 def _bits(row: NDArray[np.bool_]) -> int:
-    """A set of vertices as an integer: bit v stands for vertex v."""
+    """Return a set of vertices as an integer: bit v stands for vertex v."""
     return int.from_bytes(np.packbits(row, bitorder="little").tobytes(), "little")
 
 
@@ -64,8 +64,10 @@ def _members(vertices: int) -> list[int]:
 
 
 def _core(neighbours: list[int], k: int) -> int:
-    """The vertices left once those with fewer than k neighbours are taken off, again and again:
-    whatever colours the others have, one is free for them, the last one taken off first."""
+    """Return the vertices left once those with fewer than k neighbours are taken off, repeatedly.
+
+    Whatever colours the others have, one is free for them, the last one taken off first.
+    """
     core = (1 << len(neighbours)) - 1
     pending = list(range(len(neighbours)))
     while pending:
@@ -92,7 +94,10 @@ def _components(neighbours: list[int], vertices: int) -> list[int]:
 
 
 def _clique(neighbours: list[int], vertices: int) -> list[int]:
-    """The largest of some greedy cliques: in any colouring, its vertices have different colours."""
+    """Return the largest of some greedy cliques.
+
+    In any colouring, its vertices have different colours.
+    """
     best: list[int] = []
     by_degree = sorted(_members(vertices), key=lambda v: -(neighbours[v] & vertices).bit_count())
     for start in by_degree[:_CLIQUE_STARTS]:
@@ -169,7 +174,7 @@ class _ColourSearch:
                 self.free[u] ^= 1 << colour
 
     def _next(self) -> tuple[int, int]:
-        """A vertex, and the set of colours to be tried for it."""
+        """Return a vertex, and the set of colours to be tried for it."""
         best, fewest, degree = -1, self.k + 1, -1
         for v in self.uncoloured:
             left = self.free[v].bit_count()

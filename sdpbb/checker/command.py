@@ -20,7 +20,7 @@ verdict tells what is proven, the number of clusters included."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check a certificate and tell the verdict; returns the exit status."""
+    """Check a certificate and tell the verdict; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
         data = read_bytes(options.certificate)

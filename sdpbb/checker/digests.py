@@ -11,7 +11,7 @@ from .rules import Either, Limit, Rules
 
 
 def of_points(points: ArrayLike) -> str:
-    """The digest of points (n, d), as little-endian float64 in C order; hexadecimal.
+    """Return the digest of points (n, d), as little-endian float64 in C order; hexadecimal.
 
     -0.0 counts as 0.0: equal points have equal digests.
     """
@@ -20,7 +20,9 @@ def of_points(points: ArrayLike) -> str:
 
 
 def of_pairs(pairs: ArrayLike) -> str:
-    """The digest of pairs (p, 2) of row numbers, normalised, as little-endian int64 in C order.
+    """Return the digest of pairs (p, 2) of row numbers, as normalised.
+
+    They are little-endian int64 in C order.
 
     Neither the order of the pairs matters, nor that within each, nor how often it occurs.
     """
@@ -28,14 +30,16 @@ def of_pairs(pairs: ArrayLike) -> str:
 
 
 def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
-    """The distinct pairs, each as i < j, in ascending order: (p, 2)."""
+    """Return the distinct pairs (p, 2), each as i < j, in ascending order."""
     numbers = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return np.unique(np.sort(numbers, axis=1), axis=0)
 
 
 def of_rules(rules: Rules) -> str:
-    """The digest of rules on clusters: of b"rules" and the distinct digests of each that says
-    anything, in ascending order. A limit that all points together are within says nothing.
+    """Return the digest of rules on clusters.
+
+    It is that of b"rules" and the distinct digests of each that says anything, in ascending order.
+    A limit that all points together are within says nothing.
 
     That of a limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of
     alternatives of b"either" and their distinct digests, in ascending order.

@@ -34,7 +34,7 @@ _MOST_NODES = 2**31
 
 @dataclass(frozen=True)
 class Reader:
-    """Reads parts of a document on n points and k clusters."""
+    """Reader of parts of a document on n points and k clusters."""
 
     n: int
     k: int

@@ -1,4 +1,4 @@
-"""Pairs of blocks that share a cluster in no clustering that costs less than a given number.
+"""Pairs of blocks that share a cluster in no clustering cheaper than a given number.
 
 A clustering with matrix Z costs at least bound + <N, Z> (`evidence.semidefinite.DualBound`), and
 <N, Z> is the sum over the clusters C of the sum of N_pq over p, q in C, divided by |C| points: no
@@ -35,9 +35,11 @@ _LARGEST = 2.0**250
 def excluded_pairs(
     contracted: Contracted, k: int, adjacency: PairMask, evidence: Semidefinite, below: float
 ) -> PairMask:
-    """Return pairs of blocks, (m, m) symmetric and False on the diagonal, that share a cluster in
-    no clustering of the points into exactly k clusters that keeps the blocks together and adjacent
-    ones apart and costs less than `below`. Adjacent pairs are among them.
+    """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
+
+    They are (m, m), symmetric and False on the diagonal. The clusterings are those of the points
+    into exactly k clusters that keep the blocks together and adjacent ones apart. Adjacent pairs
+    are among the excluded ones.
 
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
     Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
@@ -58,8 +60,10 @@ def excluded_pairs(
 
 
 def far_pairs(contracted: Contracted, below: float) -> PairMask:
-    """Return pairs of blocks, (m, m) symmetric, that share a cluster in no clustering of the points
-    that keeps the blocks together and costs less than `below`, by their distance alone.
+    """Return pairs of blocks, (m, m) symmetric, that their distance alone excludes.
+
+    They share a cluster in no clustering of the points that keeps the blocks together and costs
+    less than `below`.
 
     A cluster that holds i and j costs at least what the two of them do, e_i e_j / (e_i + e_j)
     |c_i - c_j|^2 and the scatter inside of them; all other blocks cost theirs. Blocks of different

@@ -81,32 +81,35 @@ def shown(value: Any) -> str:
 
 
 class NumberKey(NamedTuple):
-    """A finite number of an object of a document: its key."""
+    """Finite number of an object of a document: its key."""
 
     name: str
 
 
 class ArrayKey(NamedTuple):
-    """An array of an object of a document: its key, the dtypes it may have, and its columns; None
-    if it has one dimension, a function where they depend on the number k of clusters."""
+    """Array of an object of a document: its key, its dtypes, and its columns.
+
+    The dtypes are those that it may have. The columns are None if it has one dimension, a function
+    where they depend on the number k of clusters.
+    """
 
     name: str
     dtypes: tuple[str, ...]
     columns: int | Callable[[int], int] | None = None
 
     def columns_for(self, k: int) -> int | None:
-        """The columns for k clusters."""
+        """Return the columns for k clusters."""
         return self.columns(k) if callable(self.columns) else self.columns
 
     def empty(self, k: int) -> NDArray[Any]:
-        """An array without entries, for k clusters."""
+        """Return an array without entries, for k clusters."""
         columns = self.columns_for(k)
         return np.empty(0 if columns is None else (0, columns), self.dtypes[0])
 
 
 @dataclass
 class References:
-    """The arrays of a file, and which of them were referred to."""
+    """Arrays of a file, and which of them were referred to."""
 
     arrays: Arrays
 
@@ -116,8 +119,9 @@ class References:
     def take(
         self, value: Any, what: str, dtypes: tuple[str, ...], columns: int | None = None
     ) -> StoredArray:
-        """Return the array that a reference is to: of one of the dtypes, and of one dimension or,
-        if columns are given, of two.
+        """Return the array that a reference is to.
+
+        It is of one of the dtypes, and of one dimension or, if columns are given, of two.
 
         Raises
         ------

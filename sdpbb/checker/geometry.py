@@ -56,26 +56,28 @@ class Contracted:
 
     @property
     def m(self) -> int:
-        """The number of blocks."""
+        """Number of blocks."""
         return len(self.sizes)
 
     @cached_property
     def components(self) -> list[NDArray[np.intp]]:
-        """The blocks of each component."""
+        """Blocks of each component."""
         if self.component_of is None:
             return [np.arange(self.m)]
         return _members(self.component_of, self.m)
 
     @cached_property
     def across(self) -> NDArray[np.bool_]:
-        """(m, m) pairs of blocks of different components."""
+        """Pairs of blocks of different components, (m, m)."""
         if self.component_of is None:
             return np.zeros((self.m, self.m), np.bool_)
         return np.asarray(self.component_of[:, None] != self.component_of)
 
     def for_points(self, bound: float) -> float:
-        """A bound for the points from a lower bound for x^: max(0, sqrt(bound) - error)^2, rounded
-        down."""
+        """Return a bound for the points from a lower bound for x^.
+
+        It is max(0, sqrt(bound) - error)^2, rounded down.
+        """
         if bound <= 0.0 or math.isnan(bound):
             return 0.0
         if self.error == 0.0 or math.isinf(bound):
@@ -84,8 +86,10 @@ class Contracted:
         return max(0.0, down(root * root)) if root > 0.0 else 0.0
 
     def cutoff(self, below: float) -> float:
-        """(sqrt(below) + error)^2, rounded up: what costs less than `below` for the points costs
-        less than that for x^."""
+        """Return (sqrt(below) + error)^2, rounded up.
+
+        What costs less than `below` for the points costs less than that for x^.
+        """
         if self.error == 0.0:
             return below
         root = up(up(math.sqrt(max(below, 0.0))) + self.error)
@@ -94,7 +98,7 @@ class Contracted:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The points of an instance.
+    """Points of an instance.
 
     points : (n, d) finite, no coordinate beyond 1e110
     """
@@ -103,7 +107,7 @@ class Geometry:
 
     @classmethod
     def of(cls, points: NDArray[np.float64]) -> Geometry:
-        """The geometry of points (n, d), n, d >= 1; `Rejected` if they are no such array."""
+        """Return the geometry of points (n, d), n, d >= 1; `Rejected` if they are no such array."""
         points = np.asarray(points)
         if points.ndim != 2 or 0 in points.shape or points.dtype != np.float64:
             raise Rejected(
@@ -116,8 +120,9 @@ class Geometry:
     def centred(
         self, component_of: NDArray[np.intp] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Points less a vector near the mean of their component, rounded, and what the rounding
-        took off, (n, d) each: their sum is exactly the difference.
+        """Return points less a vector near the mean of their component, and what rounding took off.
+
+        Both are (n, d): their sum is exactly the difference.
 
         component_of : (n,), or None for a single one
 
@@ -138,7 +143,7 @@ class Geometry:
     def contracted(
         self, block_of: NDArray[np.intp], component_of: NDArray[np.intp] | None = None
     ) -> Contracted:
-        """The blocks {i : block_of[i] = b}, numbered by their first points; block_of (n,).
+        """Return the blocks {i : block_of[i] = b}, numbered by their first points; block_of (n,).
 
         component_of : (m,) of blocks in this order: see `Contracted`
 
@@ -176,19 +181,21 @@ class Geometry:
         return Contracted(n, sizes, means, scatter, error, component_of)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
-        """An upper bound on the sum of squares of labels (n,), nearly equal to it; exactly 0 where
-        the points of each cluster coincide."""
+        """Return an upper bound on the sum of squares of labels (n,), nearly equal to it.
+
+        It is exactly 0 where the points of each cluster coincide.
+        """
         members = _members(labels, len(self.points))
         return sum_up(_squares_at_most(self.points[cluster]) for cluster in members)
 
     def total(self) -> float:
-        """About the sum of squares of all points around their mean."""
+        """Return about the sum of squares of all points around their mean."""
         centred = self.centred()[0]
         return float(np.square(centred - centred.mean(axis=0)).sum())
 
 
 def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
-    """The points of each label, in the order of their first points."""
+    """Return the points of each label, in the order of their first points."""
     labels = np.asarray(labels)
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
         raise Rejected(f"labels should be {n} integers, not {labels.dtype} of {labels.shape}")
@@ -199,7 +206,7 @@ def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
 
 
 def _squares_at_most(x: NDArray[np.float64]) -> float:
-    """An upper bound on the sum of squares of points x (s, d) around their mean.
+    """Return an upper bound on the sum of squares of points x (s, d) around their mean.
 
     With x_i - x_0 = y_i + r_i exactly, y_i the rounded difference, its root is at most that of y
     plus ||r||_F, and around the mean no sum of squares of y is larger than around another vector.

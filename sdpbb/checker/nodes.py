@@ -20,7 +20,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Bound:
-    """A lower bound on the cost of all clusterings of the present state."""
+    """Lower bound on the cost of all clusterings of the present state."""
 
     stated: float
     source: Source
@@ -28,8 +28,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Refuted:
-    """Two points linked as `link` says, as `node`, where they are linked the other way, is
-    refuted."""
+    """Link of two points, as `link` says, the opposite of which node `node` refutes."""
 
     i: int
     j: int
@@ -57,8 +56,10 @@ class Open:
 
 @dataclass(frozen=True)
 class Split:
-    """End of a node that is split: two points share a cluster in node `together`, and do not in
-    node `apart`."""
+    """End of a node that is split.
+
+    Two points share a cluster in node `together`, and do not in node `apart`.
+    """
 
     i: int
     j: int
@@ -68,8 +69,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Infeasible:
-    """End of a node without a clustering, because of the blocks of points, or of prices of all
-    blocks."""
+    """End of a node without a clustering: by its blocks of points, or by prices of all blocks."""
 
     kind: str
     points: tuple[int, ...] = ()
@@ -78,13 +78,13 @@ class Infeasible:
 
 @dataclass(frozen=True)
 class ProofTreeNode:
-    """A set of clusterings: the steps that are proven of it, and its end."""
+    """Node of a proof tree: its steps, and its end."""
 
     steps: tuple[Merge | Bound | Fix, ...]
     end: Open | Split | Infeasible
 
     @property
     def children(self) -> list[int]:
-        """The numbers of the nodes that it refers to."""
+        """Numbers of the nodes that it refers to."""
         found = [r.node for step in self.steps if isinstance(step, Fix) for r in step.refuted]
         return found + ([self.end.together, self.end.apart] if isinstance(self.end, Split) else [])

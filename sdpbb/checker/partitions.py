@@ -34,9 +34,11 @@ _BITS, _LARGEST = 50, 2.0**60
 
 
 def cluster_costs(contracted: Contracted, members: Marks) -> Reals:
-    """Lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`: the
-    scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs, divided by the
-    points."""
+    """Return lower bounds (t,) on the costs of clusters (t, m), for the points x^ of `Contracted`.
+
+    The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,
+    divided by the points.
+    """
     e, c, m = contracted.sizes, contracted.means, contracted.m
     squares = np.zeros((m, m))
     for x in c.T:
@@ -58,8 +60,10 @@ def require_no_partition(
     penalties: Reals,
     max_nodes: int,
 ) -> None:
-    """Raise `Rejected` where k of the clusters (t, m) hold each block once and cost less than
-    `below` > 0, or nearly so; or where that is not found out in so many nodes.
+    """Raise `Rejected` where a partition into k of the clusters (t, m) costs less than `below` > 0.
+
+    Or nearly so; or where that is not found out in so many nodes. A partition holds each block
+    once.
 
     prices, triples, penalties : (m,), (c, 3) blocks, (c,) >= 0, finite
     """
@@ -89,7 +93,7 @@ def require_no_partition(
 
 @dataclass(frozen=True, eq=False)
 class _PartitionNode:
-    """A node of the search: clusters chosen, their cost, and what they spend of the limit.
+    """Node of the search: clusters chosen, their cost, and what they spend of the limit.
 
     candidates : (c,) those that hold none of their blocks
     open : (m,) the blocks that they do not hold
@@ -156,7 +160,7 @@ class _PartitionSearch:
         ]
 
     def _left(self, node: _PartitionNode) -> Indices:
-        """The candidates that a partition below the limit can have; none if there is none."""
+        """Return the candidates of a partition below the limit; none if there is none."""
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
         least = n_open if node.missing == 1 else 1
         fits = (sizes >= least) & (sizes <= n_open - (node.missing - 1))

@@ -21,11 +21,11 @@ _MAX_DIGITS = 18
 
 
 class Unreadable(Exception):
-    """A file is not what it should be; one line says which, where and why."""
+    """A file is not as it should be; one line says which, where and why."""
 
 
 def read_bytes(path: str) -> bytes:
-    """The content of a file."""
+    """Return the content of a file."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -34,8 +34,10 @@ def read_bytes(path: str) -> bytes:
 
 
 def read_points(path: str) -> NDArray[np.float64]:
-    """The points (n, d) of a file: what numpy.save writes, if its name ends in .npy; otherwise a
-    point per line, its numbers separated by commas or blanks, text after # being a comment.
+    """Read the points (n, d) of a file.
+
+    It is what numpy.save writes, if its name ends in .npy; otherwise a point per line, its numbers
+    separated by commas or blanks, text after # being a comment.
 
     The first line may be a heading, without any number, or `n d` or `n d k`, where n lines of d
     numbers follow.
@@ -68,10 +70,11 @@ NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
 
 
 def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
-    """The constraints on points (n, d), numbered from 0, of a file of lines `ML i j` and `CL i j`,
-    or `i j 1` and `i j -1`; and on clusters (docs/how-to/cluster-constraints.md):
-    `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`, `DIFFERENCE l i ...`, `SOFTCL l i j ...`.
-    Text after # is a comment.
+    """Read the constraints of a file of lines on points (n, d), numbered from 0.
+
+    Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; and on clusters
+    (docs/how-to/cluster-constraints.md): `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`,
+    `DIFFERENCE l i ...`, `SOFTCL l i j ...`. Text after # is a comment.
 
     Raises
     ------
@@ -102,7 +105,7 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
 
 
 def _limit(keyword: str, fields: list[str], n: int) -> Limit:
-    """`ValueError` if a line says something else."""
+    """Return the limit that a line states; `ValueError` if it states something else."""
     (most,), numbers = _whole(fields[:1]), _indices(fields[1:], n)
     if bool(numbers) == (keyword == "MAXSIZE") or (keyword == "MAXSIZE" and most < 1):
         raise ValueError
@@ -134,8 +137,10 @@ def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _pairs_at(points: NDArray[np.float64], distance: float, near: bool) -> NDArray[np.int64]:
-    """The pairs of points (n, d) that are nearer than a distance, or farther, as it is computed
-    from differences: the same pairs for whoever computes it so."""
+    """Return the pairs of points (n, d) that are nearer than a distance, or farther.
+
+    Distances are computed from differences: the pairs are the same for whoever computes them so.
+    """
     found = [_pairs([])]
     for i in range(len(points) - 1):
         distances = np.sqrt(((points[i + 1 :] - points[i]) ** 2).sum(axis=1))
@@ -160,15 +165,17 @@ def _indices(fields: list[str], n: int) -> list[int]:
 
 
 def _whole(fields: list[str]) -> list[int]:
-    """Whole numbers: Python makes none of thousands of digits."""
+    """Return whole numbers: Python makes none of thousands of digits."""
     if not all(_is_index(field) for field in fields):
         raise ValueError
     return [int(field) for field in fields]
 
 
 def _is_index(field: str) -> bool:
-    """Whether a field may be the number of a point: Python makes no numbers of thousands of
-    digits."""
+    """Return whether a field may be the number of a point.
+
+    Python makes no numbers of thousands of digits.
+    """
     return field.isdecimal() and len(field) <= _MAX_DIGITS
 
 
@@ -205,7 +212,7 @@ def _table(path: str) -> NDArray[np.float64]:
 
 
 def _is_size(rows: list[list[float]]) -> bool:
-    """Whether the first row says of the others how many they are, and how long."""
+    """Return whether the first row says of the others how many they are, and how long."""
     if len(rows) < 2 or len(rows[0]) not in (2, 3):
         return False
     return rows[0][:2] == [len(rows) - 1, len(rows[1])]
@@ -219,7 +226,7 @@ def _number(field: str) -> float | None:
 
 
 def _lines(path: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers from 1."""
+    """Return the lines that are neither blank nor comments, with their numbers from 1."""
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -27,7 +27,9 @@ LARGEST_SUM = 2**52
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """sum of weights_i over i in C + (number of the pairs inside C) <= most, for each cluster C.
+    """Limit on the sum of weights and pairs in each cluster C:
+
+    sum of weights_i over i in C + (number of the pairs inside C) <= most.
 
     Attributes
     ----------
@@ -56,12 +58,12 @@ class Limit:
 
     @property
     def total(self) -> int:
-        """The sum over all points and pairs."""
+        """Sum over all points and pairs."""
         weight: int = sum(self.weights.tolist())
         return weight + len(self.pairs)
 
     def over(self, block_of: NDArray[np.intp]) -> BlockLimit:
-        """The limit on clusters of the blocks block_of (n,) 0..m-1 that the points are in."""
+        """Return the limit on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
         m = int(block_of.max()) + 1
         weights = self.weights.astype(np.float64)
         linear = np.asarray(np.bincount(block_of, weights=weights, minlength=m), np.float64)
@@ -77,8 +79,10 @@ class Limit:
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    """Each cluster keeps all rules of at least one of several lists: not necessarily that of other
-    clusters."""
+    """Alternative: each cluster keeps all rules of at least one of several lists.
+
+    Not all clusters need keep those of the same list.
+    """
 
     alternatives: tuple[Rules, ...]
 
@@ -94,7 +98,9 @@ Rules = tuple[Rule, ...]
 
 @dataclass(frozen=True, eq=False)
 class BlockLimit:
-    """A `Limit` over m blocks: of a set X of them
+    """Limit over m blocks.
+
+    For a set X of them
 
         sum of linear_i over i in X + sum of pairs_ij over i < j in X <= most.
 
@@ -107,26 +113,26 @@ class BlockLimit:
     most: float
 
     def select(self, blocks: NDArray[np.intp]) -> BlockLimit:
-        """The limit on some blocks only, in their order."""
+        """Return the limit on some blocks only, in their order."""
         pairs = None if self.pairs is None else self.pairs[np.ix_(blocks, blocks)]
         return BlockLimit(self.linear[blocks], pairs, self.most)
 
     def spent(self, chosen: Marks) -> Reals:
-        """(s,) the sums of sets (s, m)."""
+        """Return the sums of sets (s, m), as (s,)."""
         spent = chosen @ self.linear
         if self.pairs is not None:
             spent = spent + 0.5 * ((chosen @ self.pairs) * chosen).sum(axis=1)
         return np.asarray(spent)
 
     def added(self, chosen: Marks) -> Reals:
-        """(s, m) what each block adds to the sums of sets (s, m) that it is not in."""
+        """Return what each block adds to the sums of sets (s, m) that it is not in, (s, m)."""
         added = np.broadcast_to(self.linear, chosen.shape)
         return added if self.pairs is None else added + chosen @ self.pairs
 
 
 @dataclass(frozen=True, eq=False)
 class BlockEither:
-    """`Either` over blocks."""
+    """Alternative `Either` over blocks."""
 
     alternatives: tuple[BlockRules, ...]
 
@@ -135,7 +141,7 @@ BlockRules = tuple[BlockLimit | BlockEither, ...]
 
 
 def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
-    """Rules on clusters of points as ones on clusters of the blocks block_of (n,) 0..m-1."""
+    """Return rules on clusters of points as ones on clusters of the blocks block_of (n,) 0..m-1."""
     return tuple(
         rule.over(block_of)
         if isinstance(rule, Limit)
@@ -145,7 +151,7 @@ def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
 
 
 def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
-    """The rules on some blocks only, in their order."""
+    """Return the rules on some blocks only, in their order."""
     return tuple(
         rule.select(blocks)
         if isinstance(rule, BlockLimit)
@@ -155,13 +161,12 @@ def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
 
 
 def limits(rules: BlockRules) -> Iterator[BlockLimit]:
-    """The limits among rules: every cluster keeps these."""
+    """Return the limits among rules: every cluster keeps these."""
     return (rule for rule in rules if isinstance(rule, BlockLimit))
 
 
 def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any) -> Marks:
-    """Where the rules are broken: an array of a shape, from those of where each limit is
-    exceeded."""
+    """Combine where limits are exceeded into where rules are broken, an array of a shape."""
     marks = np.zeros(shape, np.bool_)
     for rule in rules:
         if isinstance(rule, BlockLimit):
@@ -175,13 +180,15 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
 
 
 def broken_by(rules: BlockRules, sets: Marks) -> Marks:
-    """(s,) whether sets (s, m) of blocks break the rules."""
+    """Return whether sets (s, m) of blocks break the rules, (s,)."""
     return broken(rules, lambda limit: limit.spent(sets) > limit.most, len(sets))
 
 
 def broken_with(rules: BlockRules, sets: Marks) -> Marks:
-    """(s, m) whether sets (s, m) and one more block break the rules together; what is said of a
-    block that is in the set is of no meaning."""
+    """Return whether sets (s, m) and one more block break the rules together, (s, m).
+
+    Entries of blocks that are in the set have no meaning.
+    """
 
     def exceeds(limit: BlockLimit) -> Marks:
         return np.asarray(limit.spent(sets)[:, None] + limit.added(sets) > limit.most)
@@ -190,13 +197,15 @@ def broken_with(rules: BlockRules, sets: Marks) -> Marks:
 
 
 def broken_alone(rules: BlockRules, m: int) -> Marks:
-    """(m,) whether a block breaks the rules by itself."""
+    """Return whether a block breaks the rules by itself, (m,)."""
     return broken(rules, lambda limit: limit.linear > limit.most, m)
 
 
 def broken_together(rules: BlockRules, m: int) -> Marks:
-    """(m, m) symmetric, False on the diagonal: whether two blocks break the rules together. Those
-    that break an `Either` are found among LARGEST_FOR_PAIRS blocks only."""
+    """Return whether two blocks break the rules together, (m, m) symmetric, False on the diagonal.
+
+    Those that break an `Either` are found among LARGEST_FOR_PAIRS blocks only.
+    """
 
     def exceeds(limit: BlockLimit) -> Marks:
         spent = limit.linear[:, None] + limit.linear
@@ -210,5 +219,5 @@ def broken_together(rules: BlockRules, m: int) -> Marks:
 
 
 def exceeded_by_all(rules: BlockRules, k: int) -> bool:
-    """Whether all blocks together exceed k times a limit, so that no k clusters are within it."""
+    """Return whether all blocks exceed k times a limit, so that no k clusters are within it."""
     return any(float(limit.linear.sum()) > k * limit.most for limit in limits(rules))

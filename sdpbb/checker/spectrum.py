@@ -1,4 +1,4 @@
-"""A rigorous lower bound on the sum of the smallest eigenvalues of a symmetric matrix."""
+"""Rigorous lower bound on the sum of the smallest eigenvalues of a symmetric matrix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .rejection import Rejected
 
 
 def sum_of_smallest(M: NDArray[np.float64], k: int) -> float:
-    """At most the sum of the k smallest eigenvalues of M (m, m), symmetric, 0 <= k <= m.
+    """Return at most the sum of the k smallest eigenvalues of M (m, m), symmetric, 0 <= k <= m.
 
     That sum is the minimum of <M, Y> over the orthogonal projectors Y of rank k. For any numbers
     theta, L_1 .. L_m and any vectors v_1 .. v_m, with

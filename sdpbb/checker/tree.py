@@ -1,4 +1,4 @@
-"""Proof of the tree of a certificate: every step, and the bound that follows from them."""
+"""Check of a proof tree: every step of every node, and the root bound that follows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _CompressedBlocks:
 
 @dataclass(frozen=True)
 class _ProofTask:
-    """A node to be checked; it begins with the blocks, and points i and j linked as link says."""
+    """Node to be checked. It begins with the blocks, and points i and j linked as link says."""
 
     node: int
     kept: _CompressedBlocks
@@ -72,8 +72,9 @@ class _ProofTask:
 
 
 def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> float:
-    """Return a number that no clustering of the root costs less than, after proving all that it
-    follows from; infinity if there is no clustering.
+    """Check a proof tree; return a number that no clustering of the root costs less than.
+
+    It is infinity if there is no clustering. All that it follows from is proven before.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> fl
 
 
 def _values(nodes: tuple[ProofTreeNode, ...]) -> list[float]:
-    """The value of each node; children have higher numbers."""
+    """Return the value of each node; children have higher numbers."""
     values = [0.0] * len(nodes)
     for number in reversed(range(len(nodes))):
         node = nodes[number]
@@ -120,7 +121,7 @@ def _require_refuted(step: Fix, values: list[float]) -> None:
 
 
 class _Walk:
-    """Checks nodes one by one; keeps nothing of them but some contractions."""
+    """Walk over the nodes of a proof, one by one; keeps nothing of them but some contractions."""
 
     def __init__(self, certificate: Certificate, geometry: Geometry) -> None:
         self._certificate = certificate
@@ -128,8 +129,10 @@ class _Walk:
         self._contractions: list[tuple[Blocks, Contracted]] = []
 
     def checked(self, task: _ProofTask) -> list[_ProofTask]:
-        """Prove the steps and the end of a node; return the tasks of the nodes that it refers
-        to."""
+        """Prove the steps and the end of a node.
+
+        Return the tasks of the nodes that it refers to.
+        """
         node, blocks = self._certificate.nodes[task.node], task.state()
         tasks: list[_ProofTask] = []
         for number, step in enumerate(node.steps):
@@ -179,7 +182,10 @@ class _Walk:
             raise Rejected("the prices of all blocks are not above what the clusters may hold")
 
     def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:
-        """The blocks in which all pairs of a step are linked; `_refuting` proves the refuted."""
+        """Return the blocks in which all pairs of a step are linked.
+
+        `_refuting` proves the refuted.
+        """
         together = [(r.i, r.j) for r in step.refuted if r.link == TOGETHER]
         apart = [_pairs([(r.i, r.j) for r in step.refuted if r.link == APART])]
         if step.excluded is not None:
@@ -209,7 +215,7 @@ class _Walk:
         return pairs
 
     def _points(self, stored: StoredArray) -> NDArray[np.int64]:
-        """An array of numbers of points."""
+        """Return an array of numbers of points."""
         points = stored.load().astype(np.int64)
         if points.size and not (points.min() >= 0 and points.max() < self._certificate.n):
             raise Rejected(f"a point beyond 0..{self._certificate.n - 1}")
@@ -243,7 +249,7 @@ def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
 
 
 def _refuting(step: Fix, blocks: Blocks) -> list[_ProofTask]:
-    """The tasks of the nodes that have to refute the opposite of what a step says of pairs."""
+    """Return the tasks of the nodes that have to refute the opposite of a step's pairs."""
     if not step.refuted:
         return []
     kept = _CompressedBlocks(blocks)

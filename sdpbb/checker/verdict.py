@@ -1,4 +1,4 @@
-"""The verdict on a certificate, and the comparison of costs and bounds behind it."""
+"""Verdict on a certificate, and the comparison of costs and bounds behind it."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ class CertificateVerdict:
     seconds: float
 
     def judged(self, tolerance: float) -> CertificateVerdict:
-        """With a tolerance of one's own: a clustering is "optimal" if its gap is at most that, and
-        else "feasible"."""
+        """Return the verdict with a tolerance of one's own.
+
+        A clustering is "optimal" if its gap is at most that, and else "feasible".
+        """
         if self.gap is None:
             return self
         status = OPTIMAL if self.gap <= tolerance else FEASIBLE
@@ -96,20 +98,22 @@ class CertificateVerdict:
                 return "every clustering costs at least the lower bound"
 
     def _within(self) -> str:
-        """The larger of the tolerance, in the digits it is written in, and the gap."""
+        """Return the larger of the tolerance, in the digits it is written in, and the gap."""
         return _percent_up(max(Decimal(repr(self.tolerance)), Decimal(self.gap or 0.0)))
 
 
 def _rounded(value: float, rounding: str) -> str:
-    """value at 12 significant digits, on the side where what is proven still holds."""
+    """Return a value at 12 significant digits, on the side where what is proven still holds."""
     if not math.isfinite(value):
         return str(value)
     return f"{Context(prec=12, rounding=rounding).plus(Decimal(value)).normalize():.12g}"
 
 
 def _percent_up(share: Decimal) -> str:
-    """A share of 1 in per cent, never below it, so that 0% is 0: at three significant digits, and
-    what is tiny as less than what is not."""
+    """Return a share of 1 in per cent, never below it, so that 0% is 0.
+
+    It has three significant digits, and what is tiny is shown as less than the least share shown.
+    """
     in_percent = _THREE_DIGITS.multiply(share, Decimal(100))
     if 0 < in_percent < _LEAST_PERCENT:
         return f"<{_LEAST_PERCENT:f}%"
@@ -123,13 +127,16 @@ def _count(number: int, name: str) -> str:
 
 
 def is_cost(stated: float, upper: float) -> bool:
-    """Whether a stated cost may stand for the computed one: within 1e-9 of it, relatively."""
+    """Return whether a stated cost may stand for the computed one: relatively within 1e-9."""
     return abs(stated - upper) <= COST_WITHIN * upper
 
 
 def is_optimal(upper: float, lower: float, tolerance: float) -> bool:
-    """Whether a clustering that costs at most `upper` may be called optimal, where none costs less
-    than `lower`: the gap is at most `tolerance`. A cost of 0 is: points coincide then."""
+    """Return whether a clustering that costs at most `upper` may be called optimal.
+
+    None costs less than `lower`, and the gap is at most `tolerance`. A cost of 0 is optimal: points
+    coincide then.
+    """
     return upper - lower <= (max(tolerance, PRECISION) + PRECISION) * upper
 
 

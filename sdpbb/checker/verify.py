@@ -109,7 +109,7 @@ def _check_instance(
 
 
 def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> float | None:
-    """What the labels cost, rounded up, after checking that they are a clustering of the root."""
+    """Return the cost of the labels, rounded up, after checking that they cluster the root."""
     if certificate.labels is None or certificate.cost is None:
         return None
     with at("labels"):

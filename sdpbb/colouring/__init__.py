@@ -1,1 +1,1 @@
-"""Whether a graph has a colouring with k colours: greedily, exactly, by a binary programme."""
+"""Colourings of a graph with k colours: greedy, exact, by a binary programme."""

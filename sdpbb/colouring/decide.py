@@ -24,7 +24,7 @@ ROWS_PER_SECOND = 20_000
 
 @dataclass(frozen=True)
 class ColouringLimits:
-    """Limits of a decision.
+    """Limits of the decision whether a graph has a colouring.
 
     nodes : vertices coloured by branching in each component, before an integer programme is solved
     time_left : seconds for integer programmes, asked before each; none is built that is too

@@ -25,8 +25,9 @@ class Colourability(Enum):
 def colour_exactly(
     graph: csr_array, k: int, budget: int, fits: Fits | None = None
 ) -> tuple[Colourability, NDArray[np.intp] | None]:
-    """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR) with
-    backtracking.
+    """Look for a colouring of m vertices with at most k colours, by saturation (DSATUR).
+
+    The search backtracks.
 
     Parameters
     ----------
@@ -126,8 +127,10 @@ class _ColourSearch:
 
 
 def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
-    """Return a clique of so many vertices; None if there is none or the budget of candidates looked
-    at is spent."""
+    """Return a clique of so many vertices.
+
+    None if there is none or the budget of candidates looked at is spent.
+    """
     adjacent = [set(neighbours(graph, v).tolist()) for v in range(graph.shape[0])]
     # Sparse vertices first: they have the fewest candidates, and are out of the way afterwards.
     by_degree = sorted(range(len(adjacent)), key=lambda v: (len(adjacent[v]), v))

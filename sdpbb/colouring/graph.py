@@ -36,9 +36,11 @@ def components(graph: csr_array) -> Iterator[NDArray[np.intp]]:
 
 
 def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
-    """Return the vertices of the k-core and the others, in an order in which each has fewer than k
-    neighbours among the core and those after it: any colouring of the core with k colours can be
-    extended to them, last ones first."""
+    """Return the vertices of the k-core, and the others in an order of elimination.
+
+    Each of these has fewer than k neighbours among the core and those after it: any colouring of
+    the core with k colours can be extended to them, last ones first.
+    """
     degree = np.diff(graph.indptr)
     remaining = np.ones(len(degree), dtype=bool)
     peeled = np.flatnonzero(degree < k).tolist()

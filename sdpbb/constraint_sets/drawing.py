@@ -63,7 +63,7 @@ class Drawing:
 
     @property
     def is_soft(self) -> bool:
-        """Whether soft constraints are drawn."""
+        """True if soft constraints are drawn."""
         return self.soft or self.confidence is not None
 
     def of(self, labels: ArrayLike) -> Constraints:

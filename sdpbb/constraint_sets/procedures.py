@@ -48,7 +48,7 @@ class LinkedPairs(NamedTuple):
 
     @property
     def soft(self) -> Constraints:
-        """The same pairs as soft constraints of weight 1."""
+        """The pairs as soft constraints of weight 1."""
         return Constraints(
             soft_must_link=SoftPairs(self.must_link, np.ones(len(self.must_link))),
             soft_cannot_link=SoftPairs(self.cannot_link, np.ones(len(self.cannot_link))),
@@ -129,8 +129,10 @@ def by_kinds(
 
 
 def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> LinkedPairs:
-    """Return the same pairs, a share of the must-links (rounded to a number of them) stated as
-    cannot-links, and as large a share of the cannot-links as must-links.
+    """Return the same pairs with noise: a share of each kind is stated as the other.
+
+    As many must-links (rounded to a number of them) are stated as cannot-links, and as large a
+    share of the cannot-links as must-links.
 
     Raises
     ------
@@ -152,8 +154,10 @@ def with_noise(pairs: LinkedPairs, noise: float, rng: np.random.Generator) -> Li
 
 
 def with_confidence(pairs: LinkedPairs, least: float, rng: np.random.Generator) -> Constraints:
-    """Return the same pairs as soft constraints: each is stated rightly with a probability o of its
-    own, uniform between least and 1, and has the weight w = 2 (o - 1/2).
+    """Return the same pairs as soft constraints.
+
+    Each is stated rightly with a probability o of its own, uniform between least and 1, and has the
+    weight w = 2 (o - 1/2).
 
     least : 0.5 to 1; with 1 all are right and have the weight 1
 
@@ -197,8 +201,11 @@ def _check_size(name: str, value: str, number: int) -> None:
 
 
 def _drawn(n: int, number: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Draw different pairs i < j of 0..n-1, (number, 2), sorted. Pairs are drawn until there are
-    enough different ones, of which the superfluous are dropped at random."""
+    """Draw different pairs i < j of 0..n-1, (number, 2), sorted.
+
+    Pairs are drawn until there are enough different ones, of which the superfluous are dropped at
+    random.
+    """
     total = n * (n - 1) // 2
     if 2 * number > total:  # what is left out is drawn instead
         i, j = np.triu_indices(n, 1)
@@ -238,8 +245,9 @@ def _drawn_of_kind(
 
 
 class _PairsOfKind(NamedTuple):
-    """All ordered pairs of points with the same label, or with different ones, by number, without
-    a list of them.
+    """Ordered pairs of points with the same label, or with different ones, by number.
+
+    There is no list of them.
 
     order : (n,) the points, class by class
     start, size : (n,) where the class of each of them begins in order, and how large it is

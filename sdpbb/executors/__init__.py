@@ -1,2 +1,4 @@
-"""Pool of tasks that loses none when a worker dies, over executors: this process, local processes,
-and a Dask cluster."""
+"""Pool of tasks that loses none when a worker dies, over executors.
+
+These are this process, local processes, and a Dask cluster.
+"""

@@ -143,7 +143,7 @@ class DaskCluster(TaskExecutor):
             raise BackendFailure(f"the Dask scheduler at {self._address} has gone")
 
     def _hand_over(self, inner: Future[bytes], outer: Future[Any]) -> None:
-        """Called by Dask's thread."""
+        """Hand a result over: called by Dask's thread."""
         from distributed import KilledWorker
 
         error = None if inner.cancelled() else inner.exception()
@@ -157,7 +157,10 @@ class DaskCluster(TaskExecutor):
             end_with_value(outer, inner.result())
 
     def _not_installed(self, error: BaseException) -> BackendFailure | None:
-        """Failure for a package that the scheduler or a worker lacks; None for any other error."""
+        """Return the failure for a package that a worker lacks; None for other errors.
+
+        The scheduler may lack it, too.
+        """
         missing = error.__cause__ if isinstance(error.__cause__, ImportError) else error
         if not isinstance(missing, ImportError):
             return None

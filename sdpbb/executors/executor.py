@@ -25,11 +25,11 @@ class TaskDropped(Exception):
 
 
 class TaskExecutor:
-    """Runs functions elsewhere, and replaces workers that have died."""
+    """Interface of executors: run functions elsewhere, and replace workers that have died."""
 
     @property
     def n_workers(self) -> int:
-        """How many tasks can run at the same time; may change where workers come and go."""
+        """Number of tasks that can run at the same time; may change where workers come and go."""
         raise NotImplementedError
 
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
@@ -51,7 +51,7 @@ class TaskExecutor:
         raise NotImplementedError
 
     def check(self) -> None:
-        """To be called now and then while waiting.
+        """Do what is due while waiting: called now and then.
 
         Raises
         ------

@@ -23,7 +23,7 @@ CONTROL_GROUPS = (
 
 
 def resident_mebibytes() -> float:
-    """Resident memory of this process and of all its descendants, in MiB.
+    """Return the resident memory of this process and of all its descendants, in MiB.
 
     The sum of resident set sizes, so pages shared by several processes count several times: the
     libraries that all have mapped, some tens of MiB each. Finding out the exact share takes the
@@ -45,8 +45,10 @@ def _resident_bytes(process: psutil.Process) -> int:
 
 
 def free_mebibytes() -> float:
-    """Free memory for this process and its children without swapping, in MiB: of the machine, and
-    of the control group that this process is confined to, if it is."""
+    """Return the memory free for this process and its children without swapping, in MiB.
+
+    It is that of the machine, and of the control group that this process is confined to, if it is.
+    """
     import psutil
 
     free = float(psutil.virtual_memory().available)
@@ -59,6 +61,6 @@ def free_mebibytes() -> float:
 
 
 def _statistic(path: Path, name: str) -> int:
-    """The value in the line "name value" of a file; 0 if there is none."""
+    """Return the value in the line "name value" of a file; 0 if there is none."""
     lines = (line.split() for line in path.read_text().splitlines())
     return next((int(value) for key, value in lines if key == name), 0)

@@ -29,7 +29,7 @@ CHECK_SECONDS = 1.0
 
 
 class Ending(Enum):
-    """How a task has ended."""
+    """End of a task."""
 
     DONE = "done"
     LOST = "lost"
@@ -57,12 +57,12 @@ class Completion:
 
     @property
     def lost(self) -> bool:
-        """Whether its workers died of it."""
+        """True if its workers died of it."""
         return self.ending is Ending.LOST
 
     @property
     def attempts(self) -> int:
-        """How many workers have begun with it."""
+        """Number of workers that have begun with it."""
         return len(self.reasons) + (not self.lost)
 
 
@@ -83,7 +83,9 @@ class _QueuedTask:
 
 
 class TaskPool:
-    """Keeps the workers of an executor busy; for one thread, which submits and waits in turns.
+    """Pool of tasks: keeps the workers of an executor busy.
+
+    It is for one thread, which submits and waits in turns.
 
     A task whose worker died is a suspect. It may have brought down the worker itself, or have been
     the victim: of a user, of the system running out of memory under all workers together. So it is
@@ -139,12 +141,12 @@ class TaskPool:
 
     @property
     def n_workers(self) -> int:
-        """How many tasks can run at the same time; may change on a cluster."""
+        """Number of tasks that can run at the same time; may change on a cluster."""
         return self._executor.n_workers
 
     @property
     def n_free(self) -> int:
-        """How many more tasks can be submitted now; 0 while suspects are evaluated."""
+        """Number of further tasks that can be submitted now; 0 while suspects are evaluated."""
         if self._runs_suspect or (self._suspects and not self._suspects_last):
             return 0
         # A cluster may have lost its workers for now; whoever submits one task and waits is told
@@ -153,7 +155,7 @@ class TaskPool:
 
     @property
     def n_running(self) -> int:
-        """How many workers are at work."""
+        """Number of workers that are at work."""
         return len(self._running)
 
     @property
@@ -163,7 +165,7 @@ class TaskPool:
 
     @property
     def keys(self) -> list[int]:
-        """Of the tasks under way."""
+        """Keys of the tasks under way."""
         tasks = [*self._running.values(), *self._dropped, *self._suspects]
         return [task.key for task in tasks] + [completion.key for completion in self._ready]
 
@@ -189,7 +191,7 @@ class TaskPool:
         self._start(_QueuedTask(key, partial(function, *args), seconds))
 
     def wait(self, timeout: float | None = None) -> list[Completion]:
-        """Tasks completed since the last call, in order of submission.
+        """Return the tasks completed since the last call, in order of submission.
 
         At least one; none only after `timeout` seconds, or if no task is under way but suspects
         that wait for those that the caller may submit now.
@@ -215,8 +217,11 @@ class TaskPool:
                 self._executor.check()
 
     def interrupt(self) -> None:
-        """Ask all tasks for an early end. From here on `wait` returns those that end with a value;
-        the others are forgotten, and nothing is started."""
+        """Ask all tasks for an early end.
+
+        From here on `wait` returns those that end with a value; the others are forgotten, and
+        nothing is started.
+        """
         self._is_interrupted = True
         self._dropped.clear()
         self._suspects.clear()

@@ -144,7 +144,7 @@ class LocalProcesses(TaskExecutor):
         self._workers.clear()
 
     def _least_busy(self) -> _Worker:
-        """An idle worker, or a new one, or that with the fewest tasks."""
+        """Return an idle worker, or a new one, or that with the fewest tasks."""
         for worker in [worker for worker in self._workers if not worker.takes_tasks]:
             if not worker.n_tasks:
                 worker.kill()
@@ -340,7 +340,7 @@ class _Worker:
         return TaskDropped(f"worker processes die while they start: {reason}")
 
     def _exit_reason(self) -> str:
-        """Why the process ended, in a few words; waits for its end."""
+        """Return why the process ended, in a few words; wait for its end."""
         status = self._process.wait()
         self._errors.seek(self._heard)
         lines = self._errors.read().decode(errors="replace").splitlines()
@@ -349,7 +349,7 @@ class _Worker:
 
 
 class _WorkerTraceback(Exception):
-    """The cause of an exception that a task has raised: the traceback in its worker."""
+    """Cause of an exception that a task has raised: the traceback in its worker."""
 
     def __str__(self) -> str:
         return f"\n\n{self.args[0]}"
@@ -380,8 +380,9 @@ def _started(errors: BinaryIO) -> subprocess.Popen[bytes]:
 
 @contextlib.contextmanager
 def _sigint_blocked() -> Iterator[None]:
-    """Have processes started within the block receive no SIGINT and SIGTERM until they have begun
-    to ignore them.
+    """Context manager: processes started within the block receive no signals at first.
+
+    SIGINT and SIGTERM are blocked until they have begun to ignore them.
 
     The mask is inherited; it holds for this thread only, so meanwhile signals go to another thread
     of this process, or are delivered at the end of the block.

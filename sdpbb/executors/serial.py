@@ -11,7 +11,7 @@ from sdpbb.executors.executor import TaskExecutor
 
 
 class SerialExecutor(TaskExecutor):
-    """Runs a task when it is submitted: no pickling, no processes, the same order every time."""
+    """Executor in this process: no pickling, no processes, the same order every time."""
 
     @property
     def n_workers(self) -> int:
@@ -30,4 +30,4 @@ class SerialExecutor(TaskExecutor):
         return future
 
     def kill(self) -> None:
-        """Nothing is ever under way."""
+        """Do nothing: no task is ever under way."""

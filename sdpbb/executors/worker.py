@@ -1,4 +1,4 @@
-"""The program of a worker process: it runs the tasks that its parent sends, one after the other.
+"""Program of a worker process: it runs the tasks that its parent sends, one after the other.
 
 Both directions carry frames: a byte for the kind, eight for the length, and so many bytes. The end
 of the parent's frames is the end of the parent, and of this process at once.
@@ -75,7 +75,7 @@ def pack(value: Any) -> bytes:
 
 
 def read_frame(stream: BinaryIO) -> tuple[Kind, bytes] | None:
-    """The next frame; None if the stream ends before it or within it."""
+    """Return the next frame; None if the stream ends before it or within it."""
     header = stream.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return None
@@ -140,7 +140,10 @@ def _listen(source: BinaryIO, payloads: queue.SimpleQueue[bytes]) -> NoReturn:
 
 
 def _take_frame(source: BinaryIO, payloads: queue.SimpleQueue[bytes]) -> bool:
-    """Whether there was another frame. A function, so that no large task is held meanwhile."""
+    """Return whether there was another frame.
+
+    It is a function, so that no large task is held meanwhile.
+    """
     frame = read_frame(source)
     if frame is None:
         return False

@@ -1,4 +1,4 @@
-"""`constraint_report`: feasibility of the constraints of an instance, implications, warnings."""
+"""Report on the constraints of an instance: feasibility, implications, warnings."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ LARGEST_FOR_CLIQUES = 5_000
 
 
 def constraint_report(instance: Instance, time_limit: float = 60.0) -> ConstraintReport:
-    """Decide whether constraints can hold together, why not, and what they imply, without a search
-    for good clusterings.
+    """Check whether constraints can hold together, why not, and what they imply.
+
+    There is no search for good clusterings.
 
     Parameters
     ----------

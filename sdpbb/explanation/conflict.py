@@ -55,6 +55,6 @@ class Conflict:
 
 
 def table(statements: tuple[Statement, ...], indent: str = "  ") -> list[str]:
-    """A line for each: where it is stated, and what it says."""
+    """Return a line for each constraint: where it is stated, and what it says."""
     width = max((len(statement.place) for statement in statements), default=0)
     return [f"{indent}{s.place:<{width}}  {s.text}" for s in statements]

@@ -71,8 +71,10 @@ def explain_infeasibility(instance: Instance, time_limit: float = 60.0) -> Confl
 
 
 def diagnose(instance: Instance, time_limit: float) -> Diagnosis:
-    """Decide whether the constraints can hold together, and if not, why:
-    `explain_infeasibility`."""
+    """Decide whether the constraints can hold together, and if not, why.
+
+    See `explain_infeasibility`.
+    """
     check_instance(instance)
     deadline = Deadline(_checked(time_limit))
     catalogue = Catalogue(instance)
@@ -128,8 +130,10 @@ def _walk(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
 
 
 def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candidate:
-    """Return the verdict on the pairs, of which no walk is a proof; if it is NO, those between and
-    within some blocks that are too many for k clusters."""
+    """Return the verdict on the pairs, of which no walk is a proof.
+
+    If it is NO, those between and within some blocks that are too many for k clusters.
+    """
     n, k = catalogue.instance.n_points, catalogue.instance.k
     block_of = connected_components(n, catalogue.must_link)
     edges = distinct_edges(block_of[catalogue.cannot_link])
@@ -150,7 +154,7 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
 
 
 def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:
-    """The cannot-links between some blocks, with the must-links that connect their ends."""
+    """Return the cannot-links between some blocks, with the must-links that connect their ends."""
     cannot = cannot_links_between(catalogue, block_of, blocks)
     ends: dict[int, set[int]] = {}
     for pair in catalogue.cannot_link[np.array(cannot) - len(catalogue.must_link)].tolist():

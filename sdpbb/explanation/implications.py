@@ -16,8 +16,9 @@ from sdpbb.problem.graph import connected_components, spanning_forest
 
 @dataclass(frozen=True)
 class ForcedPair:
-    """Two points that share a cluster in every clustering that keeps the constraints, though no
-    path of must-links connects them.
+    """Two points that share a cluster in every clustering that keeps the constraints.
+
+    No path of must-links connects them.
 
     Attributes
     ----------
@@ -37,8 +38,11 @@ class ForcedPair:
 
 
 def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int, int]]:
-    """The pairs (i, j) of points, each the first of its must-linked group, that propagation has
-    found to share a cluster: one for each group, with the first of those it is joined with."""
+    """Return the pairs (i, j) of points that propagation has found to share a cluster.
+
+    Each point is the first of its must-linked group. There is one pair for each group, with the
+    first of those it is joined with.
+    """
     n = instance.n_points
     group = connected_components(n, instance.must_link)
     first = np.unique(group, return_index=True)[1]
@@ -47,8 +51,10 @@ def forced_pairs(instance: Instance, contraction: Contraction) -> list[tuple[int
 
 
 def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> ForcedPair:
-    """Return a forced pair with its reasons: the constraints that cannot hold together with a
-    cannot-link between the two points."""
+    """Return a forced pair with its reasons.
+
+    These are the constraints that cannot hold together with a cannot-link between the two points.
+    """
     names = tuple(instance.origin.rows(pair))
     apart = np.concatenate([instance.cannot_link, np.array([pair])])
     conflict = diagnose(replace(instance, cannot_link=apart), seconds).conflict
@@ -60,8 +66,9 @@ def forced_pair(instance: Instance, pair: tuple[int, int], seconds: float) -> Fo
 
 
 def redundant(instance: Instance, deadline: Deadline) -> tuple[list[int], bool]:
-    """Must-links and cannot-links, stated one by one, that can be left out together, as the others
-    imply them; those stated last are left out.
+    """Return must-links and cannot-links that can be left out together, as the others imply them.
+
+    They are those stated one by one; those stated last are left out.
 
     Returns
     -------
@@ -83,8 +90,10 @@ def redundant(instance: Instance, deadline: Deadline) -> tuple[list[int], bool]:
 
 
 def is_implied(catalogue: Catalogue, number: int, left_out: Collection[int] = ()) -> bool:
-    """Whether propagation finds that the other constraints, without some that are left out, imply a
-    must-link or a cannot-link."""
+    """Return whether propagation finds that other constraints imply a must-link or a cannot-link.
+
+    The others are without some that are left out.
+    """
     others = [i for i in range(len(catalogue)) if i != number and i not in left_out]
     contraction = contract(catalogue.restricted(others))
     if isinstance(contraction, Infeasibility):
@@ -98,8 +107,11 @@ def is_implied(catalogue: Catalogue, number: int, left_out: Collection[int] = ()
 
 
 def _closed(catalogue: Catalogue) -> Iterator[int]:
-    """The numbers of must-links whose ends earlier ones connect, and of cannot-links between groups
-    of must-linked points that an earlier one, or a maximum diameter, keeps apart."""
+    """Return the numbers of the pairs that earlier pairs imply.
+
+    They are must-links whose ends earlier ones connect, and cannot-links between groups of
+    must-linked points that an earlier one, or a maximum diameter, keeps apart.
+    """
     n, p = catalogue.instance.n_points, len(catalogue.must_link)
     yield from sorted(set(range(p)) - set(spanning_forest(n, catalogue.must_link)))
     group = connected_components(n, catalogue.must_link)

@@ -28,7 +28,7 @@ FINAL_NODES = 200_000
 
 @dataclass(frozen=True)
 class Deadline:
-    """A number of seconds from the moment that it is made."""
+    """Deadline: a number of seconds from the moment that it is made."""
 
     seconds: float
     started: float = field(default_factory=time.monotonic)
@@ -45,8 +45,9 @@ class Deadline:
 def quotient(
     n: int, k: int, must_link: NDArray[np.intp], cannot_link: NDArray[np.intp]
 ) -> csr_array | None:
-    """The cannot-link graph over the blocks of the points that must-links (p, 2) and cannot-links
-    (q, 2) name, of n points in all.
+    """Return the cannot-link graph over the blocks of the points that pairs name.
+
+    The pairs are must-links (p, 2) and cannot-links (q, 2) of n points in all.
 
     None if a cannot-link is inside a block, or if there are fewer than k blocks, those of points
     that are not named included: there is no clustering then.
@@ -62,8 +63,9 @@ def quotient(
 
 
 class Oracle:
-    """Decides whether a subset of the constraints of a catalogue, given by numbers, is satisfiable:
-    NO means that no clustering into exactly k clusters keeps them.
+    """Oracle that decides whether a subset of the constraints of a catalogue is satisfiable.
+
+    The subset is given by numbers. NO means that no clustering into exactly k clusters keeps them.
 
     Attributes
     ----------
@@ -86,15 +88,18 @@ class Oracle:
         return colour_exactly(graph, self._catalogue.instance.k, NODES_ON_CLUSTERS, fits)[0]
 
     def colour(self, graph: csr_array) -> Colouring:
-        """Decide whether the vertices of a graph can be put into k clusters: by branching, where
-        that ends soon; else an integer programming solver is asked."""
+        """Decide whether the vertices of a graph can be put into k clusters.
+
+        It is decided by branching, where that ends soon; else an integer programming solver is
+        asked.
+        """
         limits = ColouringLimits(NODES, lambda: self._deadline.left)
         found = decide(graph, self._catalogue.instance.k, limits)
         self.relied_on_solver |= not found.is_exact
         return found
 
     def confirm(self, numbers: Sequence[int]) -> bool:
-        """Whether it is exact that these constraints, which were refuted, cannot hold together.
+        """Return whether it is exact that constraints which were refuted cannot hold together.
 
         Raises
         ------
@@ -117,8 +122,11 @@ class Oracle:
         return verdict is Colourability.NO
 
     def _over_blocks(self, numbers: Sequence[int]) -> tuple[csr_array | None, Fits | None]:
-        """The cannot-link graph over the blocks that these constraints make, None if that refutes
-        them; and which blocks may share a cluster, None where the graph says all."""
+        """Return the cannot-link graph over the blocks that these constraints make.
+
+        None if that refutes them. Also return which blocks may share a cluster, None where the
+        graph says all.
+        """
         must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
         instance = self._catalogue.instance
         if not on_clusters:
@@ -139,7 +147,7 @@ class Oracle:
 def minimal_subset(
     items: Sequence[int], verdict: Callable[[list[int]], Colourability], deadline: Deadline
 ) -> tuple[list[int], bool]:
-    """A subset of items, for which the verdict is NO, with none to spare; whether that is proven.
+    """Return a minimal subset of items for which the verdict is NO, and whether that is proven.
 
     Halves are left out first, then quarters, then single items. One pass of the last kind is
     enough, as what can hold without an item still can when more is left out.

@@ -52,7 +52,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class ConstraintReport:
-    """Feasibility, conflict, implications and warnings of the constraints of an instance.
+    """Report on the constraints of an instance: feasibility, conflict, implications, warnings.
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class ConstraintReport:
 
 
 def _summary(report: ConstraintReport) -> list[str]:
-    """A line for each fact."""
+    """Return a line for each fact."""
     instance = report.instance
     constraints = [
         counted(len(instance.must_link), "must-link"),
@@ -166,7 +166,7 @@ def _components(groups: Groups) -> str:
 
 
 def _sections(report: ConstraintReport) -> list[str]:
-    """The lists of the report, each under a heading."""
+    """Return the lists of the report, each under a heading."""
     sections = []
     if report.conflict is not None:
         sections.append(str(report.conflict))

@@ -1,4 +1,4 @@
-"""The constraints of an instance one by one, as the user stated them."""
+"""Constraints of an instance one by one, as the user stated them."""
 
 from __future__ import annotations
 
@@ -79,24 +79,27 @@ class Statement:
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """The constraints of an instance, numbered: must-links, cannot-links, the pairs of
-    `MaximumDiameter` constraints, then the other constraints on clusters."""
+    """Numbered constraints of an instance.
+
+    First come must-links, then cannot-links, the pairs of `MaximumDiameter` constraints, then the
+    other constraints on clusters.
+    """
 
     instance: Instance
 
     @property
     def must_link(self) -> NDArray[np.intp]:
-        """The must-links (p, 2)."""
+        """Must-links (p, 2)."""
         return self.instance.must_link
 
     @cached_property
     def cannot_link(self) -> NDArray[np.intp]:
-        """The cannot-links (q, 2): those stated, then those that follow from maximum diameters."""
+        """Cannot-links (q, 2): those stated, then those that follow from maximum diameters."""
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
     def on_clusters(self) -> tuple[ClusterConstraint, ...]:
-        """The constraints on clusters but maximum diameters."""
+        """Constraints on clusters but maximum diameters."""
         return tuple(self.instance.cluster_constraints[at] for at in self._others)
 
     def __len__(self) -> int:
@@ -104,7 +107,7 @@ class Catalogue:
 
     @cached_property
     def _far(self) -> list[tuple[int, NDArray[np.intp]]]:
-        """The pairs of each maximum diameter, with its position."""
+        """Pairs of each maximum diameter, with its position."""
         return [
             (at, constraint.forbidden_pairs(self.instance.points))
             for at, constraint in enumerate(self.instance.cluster_constraints)
@@ -121,14 +124,16 @@ class Catalogue:
 
     @property
     def stated_pairs(self) -> list[int]:
-        """The numbers of the must-links and cannot-links that were stated one by one, and not by a
-        distance (GAMMA, DELTA)."""
+        """Numbers of the must-links and cannot-links that were stated one by one.
+
+        Those of a distance (GAMMA, DELTA) are not among them.
+        """
         stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
         return np.flatnonzero(stated).tolist()
 
     @cached_property
     def stated_and_implied(self) -> frozenset[int]:
-        """The numbers of those of them that a distance stands for as well."""
+        """Numbers of those of them that a distance stands for as well."""
         stated = np.concatenate([self._stated["must_link"], self._stated["cannot_link"]])
         derived = np.concatenate(
             [of_distance(self.instance, name) for name in ("must_link", "cannot_link")]
@@ -137,7 +142,7 @@ class Catalogue:
 
     @cached_property
     def _stated(self) -> dict[str, NDArray[np.bool_]]:
-        """For each pair of the instance's own lists, whether it was stated one by one."""
+        """Marks of the pairs of the instance's own lists that were stated one by one."""
         return {
             name: stated_one_by_one(self.instance, name) for name in ("must_link", "cannot_link")
         }
@@ -145,7 +150,7 @@ class Catalogue:
     def split(
         self, numbers: Sequence[int]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[ClusterConstraint]]:
-        """The must-links, the cannot-links and the constraints on clusters among these numbers."""
+        """Return the must-links, cannot-links and constraints on clusters among these numbers."""
         chosen = np.asarray(numbers, np.intp)
         p, q = len(self.must_link), len(self.cannot_link)
         must = chosen[chosen < p]
@@ -154,7 +159,7 @@ class Catalogue:
         return self.must_link[must], self.cannot_link[cannot], [self.on_clusters[i] for i in others]
 
     def restricted(self, numbers: Sequence[int]) -> Instance:
-        """The same points with these constraints only."""
+        """Return the same points with these constraints only."""
         must_link, cannot_link, on_clusters = self.split(numbers)
         return replace(
             self.instance,
@@ -172,7 +177,7 @@ class Catalogue:
         return len(self.must_link) + _first(self.cannot_link, i, j)
 
     def statement(self, number: int) -> Statement:
-        """The constraint of this number, in the user's words."""
+        """Return the constraint of this number, in the user's words."""
         p, q = len(self.must_link), len(self.instance.cannot_link)
         if number < p:
             return self._pair("must_link", number, self.must_link[number])
@@ -250,8 +255,10 @@ def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:
 
 
 def place_of_pair(instance: Instance, argument: str, position: int) -> str:
-    """Return where the pair at a position of "must_link" or "cannot_link" is stated: its place in a
-    file, or that position."""
+    """Return where the pair at a position of "must_link" or "cannot_link" is stated.
+
+    It is its place in a file, or that position.
+    """
     origin = instance.origin
     pair = getattr(instance, argument)[position]
     stated = getattr(origin, argument)

@@ -17,8 +17,11 @@ LISTED = 100
 
 
 def suspicions(instance: Instance) -> Iterator[str]:
-    """Yield a line for each: pairs stated twice or both ways, cannot-links between equal points,
-    equal points, constant features."""
+    """Yield a warning for each suspicious fact, on one line.
+
+    Suspicious are pairs stated twice or both ways, cannot-links between equal points, equal points,
+    constant features.
+    """
     yield from _stated_both_ways(instance)
     for argument in ("must_link", "cannot_link"):
         yield from _repeated(instance, argument)

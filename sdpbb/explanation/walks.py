@@ -23,8 +23,10 @@ WALKING = 0.5
 
 
 def cannot_link_in_block(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
-    """A shortest path of must-links between two points that cannot link, and that cannot-link;
-    None if there is none. When the time is over, one that may be longer."""
+    """Return a cannot-link, and a shortest path of must-links between its two points.
+
+    None if there is none. When the time is over, one that may be longer.
+    """
     must_link, cannot_link = catalogue.must_link, catalogue.cannot_link
     n = catalogue.instance.n_points
     block_of = connected_components(n, must_link)
@@ -39,8 +41,10 @@ def cannot_link_in_block(catalogue: Catalogue, deadline: Deadline) -> list[int] 
 
 
 def odd_cycle(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
-    """A shortest cycle of must-links and cannot-links with an odd number of the latter, which two
-    clusters cannot keep; None if there is none. When the time is over, one that may be longer.
+    """Return a shortest cycle with an odd number of cannot-links, which two clusters cannot keep.
+
+    It is of must-links and cannot-links. None if there is none. When the time is over, one that may
+    be longer.
 
     A shortest path from (i, 0) to (i, 1), for any point i, in the double cover of the graph, where
     must-links keep the side and cannot-links change it.
@@ -73,8 +77,10 @@ def odd_cycle(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
 
 
 def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
-    """Return n - k + 1 must-links, each of which joins two groups of points, so that fewer than k
-    groups are left; None if there are not so many. All of them are needed."""
+    """Return n - k + 1 must-links, each of which joins two groups; None if there are not so many.
+
+    Fewer than k groups are left by them. All of them are needed.
+    """
     instance = catalogue.instance
     wanted = instance.n_points - instance.k + 1
     found = list(islice(spanning_forest(instance.n_points, catalogue.must_link), wanted))
@@ -84,7 +90,7 @@ def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
 def connecting_must_links(
     catalogue: Catalogue, graph: list[set[int]], points: Iterable[int]
 ) -> list[int]:
-    """Must-links that connect some points of one block.
+    """Return must-links that connect some points of one block.
 
     graph : the neighbours of each point by must-links
     """
@@ -100,8 +106,9 @@ def connecting_must_links(
 def cannot_links_between(
     catalogue: Catalogue, block_of: NDArray[np.intp], blocks: Iterable[int]
 ) -> list[int]:
-    """A cannot-link between each two of these blocks that cannot link, rather through points that
-    others of them go through already.
+    """Return a cannot-link between each two of these blocks that cannot link.
+
+    It goes through points that others of them go through already, where there is a choice.
 
     block_of : (n,)
     """
@@ -123,7 +130,7 @@ def cannot_links_between(
 
 
 def _states_both(must_link: NDArray[np.intp], cannot_link: NDArray[np.intp]) -> bool:
-    """Whether a pair of points is in both lists."""
+    """Return whether a pair of points is in both lists."""
     both = [distinct_edges(must_link), distinct_edges(cannot_link)]
     return len(distinct_edges(np.concatenate(both))) < len(both[0]) + len(both[1])
 
@@ -135,7 +142,7 @@ def _must_links(catalogue: Catalogue, path: list[int]) -> list[int]:
 def _shortest(
     graph: list[set[int]], ends: list[tuple[int, int]], least: int, deadline: Deadline
 ) -> list[int]:
-    """The shortest walk from the first to the second of any of these, of which all have one.
+    """Return the shortest walk from the first to the second of any of these, of which all have one.
 
     least : no walk has fewer steps
     """
@@ -150,7 +157,7 @@ def _shortest(
 
 
 def _walk(graph: list[set[int]], start: int, goal: int, most: int) -> list[int] | None:
-    """A shortest walk; None if it has more steps than `most`."""
+    """Return a shortest walk; None if it has more steps than `most`."""
     before, steps = {start: start}, {start: 0}
     queue = deque([start])
     while queue and goal not in before:

@@ -114,7 +114,7 @@ def optimality_gap(
 
 
 def _instance(points: Any, labels: Any, given: dict[str, Any]) -> tuple[Instance, NDArray[np.intp]]:
-    """The instance, and the labels (n,) as integers."""
+    """Return the instance, and the labels (n,) as integers."""
     if is_frame(points):
         _check_series(points, labels)
     else:
@@ -127,8 +127,10 @@ def _instance(points: Any, labels: Any, given: dict[str, Any]) -> tuple[Instance
 
 
 def _check_series(frame: Any, labels: Any) -> None:
-    """Refuse labels that have an index in another order, as labels go by position, and those that
-    would be taken for a feature."""
+    """Refuse labels that have an index in another order, or would be taken for a feature.
+
+    Labels go by position.
+    """
     if type(labels).__name__ != "Series":
         return
     both_indexed = hasattr(frame, "index") and hasattr(labels, "index")
@@ -144,7 +146,7 @@ def _check_series(frame: Any, labels: Any) -> None:
 
 
 def _shares(instance: Instance, cost: float, result: Result) -> tuple[float, float]:
-    """The gap and the saving of labels that keep the constraints, at this cost."""
+    """Return the gap and the saving of labels that keep the constraints, at this cost."""
     assert result.lower_bound is not None
     assert result.objective is not None
     # Bound and objective are at most the cost, but for the rounding of other orders of summation.

@@ -19,7 +19,7 @@ _EXPECTED = "expected one integer, number or text per point"
 
 
 def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
-    """Labels of any kind as integers (n,): 0, 1, ... by the first point of each.
+    """Return labels of any kind as integers (n,): 0, 1, ... by the first point of each.
 
     labels : a list, an array or a series, of n numbers or texts. Equal values are the same cluster,
         and nothing more is read into them: -1, say, is a cluster like all others
@@ -51,7 +51,7 @@ def label_numbers(labels: Any, n_points: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Violation:
-    """A constraint that labels do not keep.
+    """Constraint that labels do not keep.
 
     Attributes
     ----------
@@ -84,8 +84,10 @@ class Violation:
 
 
 def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...]:
-    """The constraints that a clustering of the points violates: must-links, cannot-links, those on
-    clusters, each in the order of the instance's list."""
+    """Return the constraints that a clustering of the points violates.
+
+    They are must-links, cannot-links, those on clusters, each in the order of the instance's list.
+    """
     must_link, cannot_link = partition.violations(instance)
     return (
         *_violated_pairs(instance, "must_link", must_link),

@@ -46,7 +46,9 @@ class LabelVerdict(Enum):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GapReport:
-    """The gap between labels and the best clustering into k clusters that keeps the constraints.
+    """Report on the gap between labels and the best clustering into k clusters.
+
+    The best one keeps the constraints.
 
     Attributes
     ----------
@@ -71,29 +73,34 @@ class GapReport:
 
     @property
     def n_clusters(self) -> int:
-        """The number of clusters of the labels."""
+        """Number of clusters of the labels."""
         return self.partition.n_clusters
 
     @property
     def is_comparable(self) -> bool:
-        """Whether the labels have k clusters and keep every constraint, so that their sum of
-        squares is an upper bound on the least."""
+        """True if the labels have k clusters and keep every constraint.
+
+        Their sum of squares is an upper bound on the least then.
+        """
         return self.n_clusters == self.k and not self.violations
 
     @property
     def lower_bound(self) -> float | None:
-        """Proven for all clusterings that keep the constraints; None if there is none."""
+        """Bound proven for all clusterings that keep the constraints; None if there is none."""
         return self.result.lower_bound
 
     @property
     def difference(self) -> float | None:
-        """sum_of_squares - lower_bound, in squared units of the points: negative for labels that
-        are cheap because they violate constraints or have more clusters. None without a bound."""
+        """Difference sum_of_squares - lower_bound, in squared units of the points.
+
+        It is negative for labels that are cheap because they violate constraints or have more
+        clusters. None without a bound.
+        """
         return None if self.lower_bound is None else self.sum_of_squares - self.lower_bound
 
     @property
     def proven_optimal(self) -> bool:
-        """Whether the labels are an optimum, within the gap that was asked for."""
+        """True if the labels are an optimum, within the gap that was asked for."""
         within = max(self.result.gap_asked, PRECISION)
         closed = self.result.status is SolutionStatus.OPTIMAL
         return closed and self.gap is not None and self.gap <= within

@@ -17,8 +17,10 @@ from sdpbb.traces.trace import Trace
 def html_report(
     instance: Instance, result: Result, trace: Trace | None = None, command: str = ""
 ) -> str:
-    """Return a page on a run: question, proof, clustering, course of the run, and what it takes to
-    repeat it. It refers to no other file and has no script.
+    """Return a page on a run.
+
+    It has question, proof, clustering, course of the run, and what it takes to repeat it. It refers
+    to no other file and has no script.
 
     Parameters
     ----------

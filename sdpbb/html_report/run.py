@@ -1,4 +1,4 @@
-"""The run that a page reports on, and what is proven, in sentences."""
+"""Verdict of a run in sentences, for the page."""
 
 from __future__ import annotations
 

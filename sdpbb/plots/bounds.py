@@ -22,8 +22,9 @@ LOW, HIGH = 0.5, 1.5
 
 
 def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
-    """The incumbent's cost and the proven lower bound as steps over the seconds of the run, with
-    the gap between them shaded; a dot marks each new incumbent. What holds at the end of the run
+    """Plot the incumbent's cost and the proven lower bound as steps over the seconds of the run.
+
+    The gap between them is shaded; a dot marks each new incumbent. What holds at the end of the run
     is drawn on a little.
 
     Bounds far below the best cost, and costs far above, which the beginning of a run may have, are

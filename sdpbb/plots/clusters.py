@@ -59,8 +59,10 @@ def plot_clusters(
     ax: Axes | None = None,
     conflicting: Iterable[tuple[int, int]] = (),
 ) -> Axes:
-    """The points in their first two principal components, or in their own plane if they have two
-    features, with the constraints: must-links full, cannot-links dashed, violated ones in red.
+    """Plot the points of a clustering, with the constraints.
+
+    The points are in their first two principal components, or in their own plane if they have two
+    features. Must-links are full, cannot-links dashed, violated ones in red.
 
     A cross is the mean of a cluster. Of more than `MOST_PAIRS` constraints of a kind, a sample is
     drawn, violated ones first, and the legend says so.
@@ -114,8 +116,10 @@ def _partition(instance: Instance, labels: ArrayLike | Partition | None) -> Part
 def _kinds(
     instance: Instance, partition: Partition | None, conflicting: frozenset[tuple[int, int]]
 ) -> list[DrawnPairs]:
-    """The constraints; wrong are those that the partition violates, or without one, the conflicting
-    ones."""
+    """Return the constraints by kind.
+
+    Wrong are those that the partition violates, or without one, the conflicting ones.
+    """
     given = (
         ("must-link", instance.must_link, True),
         ("cannot-link", instance.cannot_link, False),
@@ -188,8 +192,10 @@ def _draw_clusters(places: NDArray[np.float64], partition: Partition, ax: Axes) 
 
 
 def look_of(cluster: int, n_clusters: int) -> tuple[str, str]:
-    """The colour and the marker of a cluster: of few clusters each tells them apart, of more both
-    together do."""
+    """Return the colour and the marker of a cluster.
+
+    Of few clusters each tells them apart, of more both together do.
+    """
     turn = cluster if n_clusters <= len(COLOURS) else cluster // len(COLOURS)
     return COLOURS[cluster % len(COLOURS)], MARKERS[turn % len(MARKERS)]
 
@@ -228,9 +234,11 @@ class Plane:
 
 
 def plane_of(instance: Instance, labels: NDArray[np.intp]) -> Plane:
-    """The two features of the points, if they have two; otherwise their first two principal
-    components, with the share of the variance that these explain. Points with one feature stand
-    above each other by their labels (n,)."""
+    """Return the points in a plane: their two features, or their first two principal components.
+
+    The latter come with the share of the variance that these explain. Points with one feature stand
+    above each other by their labels (n,).
+    """
     if instance.n_features == 2:
         return Plane(instance.points, ("First feature", "Second feature"))
     if instance.n_features == 1:
@@ -246,8 +254,9 @@ def plane_of(instance: Instance, labels: NDArray[np.intp]) -> Plane:
 
 
 def principal_components(instance: Instance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The first two principal components of the points, (n, 2), and the shares (2,) of the variance
-    that they explain; 0 where all points coincide.
+    """Return the first two principal components of the points, (n, 2), and their shares (2,).
+
+    The shares are of the variance that they explain; 0 where all points coincide.
 
     The points are turned so that the coordinate of largest magnitude is positive in both.
     """

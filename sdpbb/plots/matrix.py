@@ -18,8 +18,9 @@ SIZE = (6.2, 5.2)
 
 
 def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) -> Axes:
-    """The matrix Z of the relaxation, its rows and columns sorted by cluster and, inside of a
-    cluster, by their affinity to it.
+    """Plot the matrix Z of the relaxation.
+
+    Its rows and columns are sorted by cluster and, inside of a cluster, by their affinity to it.
 
     An entry is shown as Z_ij / sqrt(Z_ii Z_jj), so that large clusters are as dark as small ones.
     Where the relaxation is tight, Z is the matrix of the clustering, with 1 inside of the clusters
@@ -59,8 +60,11 @@ def plot_matrix(affinity: ArrayLike, labels: ArrayLike, ax: Axes | None = None) 
 
 
 def sorted_order(Z: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """A permutation (m,): clusters by their first block, and inside of each the blocks with the
-    most affinity to it first."""
+    """Return a permutation (m,) of the blocks for the plot.
+
+    Clusters come by their first block, and inside of each the blocks with the most affinity to it
+    first.
+    """
     _, first, number = np.unique(labels, return_index=True, return_inverse=True)
     together = labels[:, None] == labels
     inside = (Z * together).sum(axis=1)

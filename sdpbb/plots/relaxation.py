@@ -1,4 +1,4 @@
-"""The solution of the relaxation that `plot_matrix` shows."""
+"""Affinity of the root relaxation, for `plot_matrix`."""
 
 from __future__ import annotations
 

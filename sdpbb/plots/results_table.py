@@ -22,9 +22,10 @@ SECONDS = ("wall_seconds", "seconds")
 
 
 def read_solved_runs(paths: Sequence[FilePath], by: str | None = None) -> list[SolvedRuns]:
-    """The runs in tables of results, as `sdpbb batch` writes them: CSV with a heading, or one JSON
-    object per line in files whose names end in `.jsonl`, where the last row of a name takes the
-    place of those before.
+    """Read the runs in tables of results, as `sdpbb batch` writes them.
+
+    They are CSV with a heading, or one JSON object per line in files whose names end in `.jsonl`,
+    where the last row of a name takes the place of those before.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def _names(paths: Sequence[FilePath]) -> list[str]:
 
 
 def _rows(path: FilePath) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The rows with their lines; at least one."""
+    """Yield the rows with their lines; at least one."""
     n_rows = 0
     is_json = Path(path).suffix.lower() == ".jsonl"
     with open_text(path) as file:
@@ -95,7 +96,7 @@ def _of_json(file: Iterator[str], path: FilePath) -> Iterator[tuple[int, Mapping
 def _last_of_names(
     rows: Iterator[tuple[int, Mapping[str, Any]]],
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The last row of each name, and those without one."""
+    """Return the last row of each name, and those without one."""
     last: dict[str | int, tuple[int, Mapping[str, Any]]] = {}
     for number, row in rows:
         name = row.get("name")

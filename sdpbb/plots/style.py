@@ -53,7 +53,7 @@ def require_matplotlib() -> None:
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
-    """ax, or the axes of a new figure of this size in inches.
+    """Return ax, or the axes of a new figure of this size in inches.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def axes_or_new(ax: Axes | None, size: tuple[float, float] = SIZE) -> Axes:
 
 
 def finish(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
-    """The frame, the ticks and the colour of the text.
+    """Style the frame, the ticks and the colour of the text.
 
     grid : "x", "y" or "both" for lines behind the picture
     """
@@ -87,7 +87,7 @@ def finish(ax: Axes, grid: Literal["x", "y", "both"] | None = None) -> None:
 
 
 def add_legend(ax: Axes, outside: bool = False, **options: Any) -> None:
-    """A legend without a frame around it, beside the axes if outside."""
+    """Add a legend without a frame around it, beside the axes if outside."""
     if outside:
         options |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, **options)
@@ -100,7 +100,7 @@ def as_label(text: str) -> str:
 
 
 def set_title(ax: Axes, title: str) -> None:
-    """A title, whatever characters are in it."""
+    """Set a title, whatever characters are in it."""
     ax.set_title(shown_path(title), loc="left", fontsize=11, color=INK, parse_math=False)
 
 
@@ -131,7 +131,9 @@ def save(ax: Axes, path: FilePath) -> None:
 
 
 def rendered(ax: Axes, kind: str, **settings: Any) -> bytes:
-    """The figure of the axes as the bytes of a "png" or "svg" file, the same for the same figure.
+    """Return the figure of the axes as the bytes of a "png" or "svg" file.
+
+    They are the same for the same figure.
 
     settings : of matplotlib (rcParams), with "_" for "."
     """

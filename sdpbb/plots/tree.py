@@ -1,4 +1,4 @@
-"""The branch-and-bound tree."""
+"""Plot of the branch-and-bound tree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_LABELLED_LEAVES = 12
 
 
 def plot_tree(trace: Trace, ax: Axes | None = None) -> Axes:
-    """The tree of a run, one layer for each depth, coloured by how its nodes were left.
+    """Plot the tree of a run, one layer for each depth, coloured by how its nodes were left.
 
     A full line leads to the child in which two points share a cluster, a dashed one to that in
     which they do not. A small tree has the two rows beside each branched node, and the lower bounds
@@ -111,7 +111,7 @@ def _draw_edges(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
 
 
 def _label(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
-    """The rows of a branched node's decision, the bounds of the others."""
+    """Return the rows of a branched node's decision, the bounds of the others."""
     decided = {node.parent: node.rows for node in trace.nodes if node.rows is not None}
     for position, (node, (x, y)) in enumerate(zip(trace.nodes, places, strict=True)):
         if position in decided:
@@ -133,7 +133,7 @@ def _label(trace: Trace, places: NDArray[np.float64], ax: Axes) -> None:
 
 
 def _pair(rows: tuple[str, str]) -> str:
-    """Two rows, of whose names there is room for the beginning."""
+    """Return two rows, of whose names there is room for the beginning."""
     return shown_path(", ".join(name if len(name) <= 12 else f"{name[:11]}…" for name in rows))
 
 
@@ -153,8 +153,10 @@ def _set_axes(ax: Axes, places: NDArray[np.float64]) -> None:
 
 
 def layered(parents: Sequence[int | None]) -> NDArray[np.float64]:
-    """Coordinates (n, 2) of the nodes of a forest: the number of the place from the left, in which
-    leaves stand one beside the other and parents in the middle above their children; and the depth.
+    """Return the coordinates (n, 2) of the nodes of a forest.
+
+    The first is the number of the place from the left, in which leaves stand one beside the other
+    and parents in the middle above their children; the second is the depth.
 
     parents : the position of each node's parent, which is before the node's own; None for a root
     """

@@ -37,8 +37,10 @@ ALONE = 2.0
 
 
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
-    """The must-links and the cannot-links of an instance, in the user's words; not those that
-    distances (GAMMA, DELTA) stand for."""
+    """Return the must-links and the cannot-links of an instance, in the user's words.
+
+    Those that distances (GAMMA, DELTA) stand for are not among them.
+    """
     catalogue = Catalogue(instance)
     return tuple(catalogue.statement(number) for number in catalogue.stated_pairs)
 
@@ -140,7 +142,7 @@ class _PriceClock:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether what is still under way is to be left behind."""
+        """True if what is still under way is to be left behind."""
         return self.seconds >= self._limit + GRACE
 
     @property
@@ -152,7 +154,7 @@ class _PriceClock:
 
 
 class _PriceRun:
-    """Computation of prices, one after the other or several at a time."""
+    """Computation of constraint prices, one after the other or several at a time."""
 
     def __init__(
         self,
@@ -181,8 +183,10 @@ class _PriceRun:
         self._is_here = True  # whether tasks are done by this process
 
     def price(self, numbers: Sequence[int]) -> None:
-        """Find the prices of the constraints of these numbers: first those of which a short look
-        shows that they cost nothing, then the others."""
+        """Find the prices of the constraints of these numbers.
+
+        First those of which a short look shows that they cost nothing, then the others.
+        """
         self._left = list(numbers)
         end_alone = self._clock.seconds + ALONE
         later = list(numbers)
@@ -211,8 +215,11 @@ class _PriceRun:
         return PriceReport(best, tuple(prices), unpriced, interrupted, self._clock.seconds)
 
     def _promising_first(self) -> list[int]:
-        """Return the constraints left, those first whose points are farthest beyond the nearest
-        centre: what holds them in their clusters may be this constraint."""
+        """Return the constraints left, farthest points first.
+
+        The points are far beyond the nearest centre: what holds them in their clusters may be the
+        constraint.
+        """
         points, labels = self._catalogue.instance.points, self._partition.labels
         k = self._partition.n_clusters
         centres = np.array([points[labels == cluster].mean(axis=0) for cluster in range(k)])
@@ -258,7 +265,7 @@ class _PriceRun:
         return waiting[::-1]
 
     def _for_next(self, end: float) -> float:
-        """Seconds for the next task, <= 0 if there is to be none."""
+        """Return the seconds for the next task, <= 0 if there is to be none."""
         return self._clock.for_next if self._clock.seconds <= end else 0.0
 
     def _probe(self, pool: TaskPool, number: int, seconds: float) -> None:
@@ -278,8 +285,11 @@ class _PriceRun:
             self._done(number)
 
     def _take_solved(self, number: int, solved: SolvedWithout) -> None:
-        """Learn from the run without a constraint. What is valid for that is a bound for the
-        instance; what keeps the constraint all the same is a clustering of it."""
+        """Learn from the run without a constraint.
+
+        What is valid for that is a bound for the instance; what keeps the constraint all the same
+        is a clustering of it.
+        """
         if solved.was_interrupted:
             return
         self._solved[number] = solved

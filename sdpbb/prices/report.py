@@ -74,7 +74,7 @@ class Price:
     seconds: float
 
     def to_row(self) -> dict[str, Any]:
-        """A row of a table, by `COLUMNS`; rows of points are named as the user does."""
+        """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
         statement = self.statement
         values = (
             statement.place,
@@ -100,7 +100,7 @@ class Price:
 
 @dataclass(frozen=True)
 class PriceReport:
-    """Prices of constraints.
+    """Report on the prices of constraints.
 
     Attributes
     ----------
@@ -121,12 +121,12 @@ class PriceReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every price is known to the gap asked for."""
+        """True if every price is known to the gap asked for."""
         is_solved = self.result.status is SolutionStatus.OPTIMAL
         return is_solved and not self.unpriced and all(price.proven for price in self.prices)
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A flat row for each price."""
+        """Return a flat row for each price."""
         return [price.to_row() for price in self.prices]
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class PriceReport:
         return json_text(self.to_dict())
 
     def to_csv(self) -> str:
-        """The rows with a heading, separated by commas."""
+        """Return the rows with a heading, separated by commas."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -162,7 +162,7 @@ class PriceReport:
         return text.getvalue()
 
     def table(self, top: int = SHOWN) -> str:
-        """A summary, and the dearest so many of those that may cost something."""
+        """Return a summary, and the dearest so many of the prices that may not be zero."""
         dear = [price for price in self.prices if price.upper > 0]
         return "\n".join([*_summary(self), *_table(dear[:top], len(dear))])
 

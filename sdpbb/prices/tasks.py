@@ -1,4 +1,4 @@
-"""Worker tasks: re-solve without one constraint, or prove that it costs nothing."""
+"""Tasks of workers: solve without one constraint, or prove by a bound that it costs nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PROBE_STEPS = 5
 
 @dataclass(frozen=True)
 class PriceProbe:
-    """Proof from a short look that a constraint costs nothing; None if there is none."""
+    """Outcome of a short look: the proof that a constraint costs nothing; None if there is none."""
 
     proof: PriceProof | None
     seconds: float
@@ -44,8 +44,10 @@ class SolvedWithout:
 
 
 def without(instance: Instance, statement: Statement) -> Instance:
-    """Return the instance without a must-link or a cannot-link; the pair stays if it is stated
-    twice, or if a distance (GAMMA, DELTA) stands for it as well."""
+    """Return the instance without a must-link or a cannot-link.
+
+    The pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
+    """
     argument, catalogue = statement.argument, Catalogue(instance)
     offset = 0 if argument == "must_link" else len(instance.must_link)
     if offset + statement.position in catalogue.stated_and_implied:
@@ -80,7 +82,7 @@ def probe(instance: Instance, statement: Statement, upper: float, seconds: float
 
 
 def _costs_at_least(contraction: Contraction, upper: float, deadline: float) -> bool:
-    """Whether a few iterations prove that all clusterings of the blocks cost at least upper."""
+    """Return whether a few iterations prove that all clusterings cost at least upper."""
     if contraction.n_blocks <= contraction.k:  # too small for the bound; the engine counts
         return False
     # Above upper by more than its own rounding.

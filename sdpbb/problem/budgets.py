@@ -28,13 +28,15 @@ class PointBudget:
 
     @property
     def can_be_exceeded(self) -> bool:
-        """Whether the set of all points exceeds it."""
+        """True if the set of all points exceeds it."""
         return bool(self.weights.sum() + len(self.pairs) > self.limit)
 
 
 @dataclass(frozen=True, eq=False)
 class Budgets:
-    """Budgets over m blocks: a set X of blocks is within budget b if
+    """Budgets over m blocks.
+
+    A set X of blocks is within budget b if
 
         sum_{i in X} linear_bi + sum_{i < j in X} pairs_bij <= limits_b.
 
@@ -70,12 +72,14 @@ class Budgets:
         return cls(linear, pairs, limits)
 
     def __len__(self) -> int:
-        """The number p of budgets."""
+        """Return the number p of budgets."""
         return len(self.limits)
 
     def without_idle(self, cannot_link: NDArray[np.intp]) -> Budgets:
-        """Return the budgets that some set of blocks without cannot-links (q, 2) may exceed; not
-        all that no such set exceeds are found."""
+        """Drop budgets that no set of blocks without cannot-links (q, 2) can exceed.
+
+        Not all of these are found.
+        """
         most = self.linear.sum(axis=1)
         if len(self.pairs):
             i, j = cannot_link.T
@@ -89,19 +93,21 @@ class Budgets:
         return Budgets(self.linear[kept], pairs, self.limits[kept])
 
     def allow(self, blocks: NDArray[np.intp]) -> bool:
-        """Whether a set of blocks, (s,) different numbers, is within all budgets."""
+        """Return whether a set of blocks, (s,) different numbers, is within all budgets."""
         spent = self.linear[:, blocks].sum(axis=1)
         if len(self.pairs):
             spent += self.pairs[:, blocks[:, None], blocks].sum(axis=(1, 2)) / 2.0
         return bool((spent <= self.limits).all())
 
     def exceeded_alone(self) -> NDArray[np.bool_]:
-        """Return (m,) whether a block by itself exceeds a budget."""
+        """Return whether a block by itself exceeds a budget, (m,)."""
         return np.asarray((self.linear > self.limits[:, None]).any(axis=0))
 
     def exceeded_together(self) -> NDArray[np.bool_]:
-        """Return (m, m) whether two different blocks together exceed a budget; False on the
-        diagonal."""
+        """Return whether two different blocks together exceed a budget, (m, m).
+
+        It is False on the diagonal.
+        """
         m = self.linear.shape[1]
         exceeded = np.zeros((m, m), dtype=bool)
         for b, (linear, limit) in enumerate(zip(self.linear, self.limits, strict=True)):
@@ -113,6 +119,8 @@ class Budgets:
         return exceeded
 
     def exceeded_by_all(self, k: int) -> NDArray[np.intp]:
-        """Return the budgets that no k clusters are within: their blocks alone spend more than k
-        limits allow, so that no clustering exists."""
+        """Return the budgets that no k clusters are within.
+
+        Their blocks alone spend more than k limits allow, so that no clustering exists.
+        """
         return np.flatnonzero(self.linear.sum(axis=1) > k * self.limits)

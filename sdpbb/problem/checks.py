@@ -94,8 +94,10 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
-    """Return values as an array of numbers, or of objects that may be numbers, or raise an
-    InstanceError."""
+    """Return values as an array of numbers, or of objects that may be numbers.
+
+    Raises InstanceError for values that are neither.
+    """
     try:
         if np.ma.is_masked(values):
             raise InstanceError(f"{argument}: entries are masked; {expected}")
@@ -147,7 +149,7 @@ def check_exact(values: Any, argument: str) -> None:
 
 
 def _objects(values: Any) -> NDArray[Any]:
-    """The entries of a table as they are."""
+    """Return the entries of a table as they are."""
     if is_frame(values):
         # Of pandas and polars; NumPy would ask either for numbers of one type.
         by_rows = values.rows() if hasattr(values, "rows") else values.to_numpy(dtype=object)

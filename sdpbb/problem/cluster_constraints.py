@@ -1,4 +1,4 @@
-"""Constraints on single clusters that every subset of an allowed cluster keeps as well.
+"""Anti-monotone constraints on single clusters: subsets of an allowed set are allowed.
 
 Source: Babaki, Guns, Nijssen, Constrained clustering using column generation (2014), section 2,
 which calls such constraints anti-monotone.
@@ -24,7 +24,7 @@ from sdpbb.problem.coordinates import pairs_farther_than
 
 
 class ClusterConstraint(ABC):
-    """A condition that each cluster has to keep; subclasses define it by `allows`.
+    """Condition that each cluster has to keep; subclasses define it by `allows`.
 
     It must be anti-monotone: if a set of points is allowed, so is each of its non-empty subsets.
     The engine prunes by that, so a condition without this property (a least size, say) makes its
@@ -61,7 +61,7 @@ def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np
 
 
 class BuiltInConstraint(ClusterConstraint):
-    """A constraint of this package, which has a budget or forbidden pairs besides `allows`."""
+    """Constraint of this package, which has a budget or forbidden pairs besides `allows`."""
 
     def rows(self) -> Iterable[int]:
         """Return the row numbers that the constraint names."""
@@ -72,8 +72,10 @@ class BuiltInConstraint(ClusterConstraint):
         return None
 
     def forbidden_pairs(self, points: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the pairs (q, 2) of points (n, d) that no cluster may hold: with the budget, if
-        there is one, they are equivalent to `allows`."""
+        """Return the pairs (q, 2) of points (n, d) that no cluster may hold.
+
+        With the budget, if there is one, they are equivalent to `allows`.
+        """
         return np.empty((0, 2), np.intp)
 
 
@@ -100,8 +102,9 @@ class MaximumSize(BuiltInConstraint):
 @stored
 @dataclass(frozen=True)
 class MaximumDiameter(BuiltInConstraint):
-    """No two points of a cluster are more than `distance` apart; the engine makes cannot-links of
-    that.
+    """No two points of a cluster are more than `distance` apart.
+
+    The engine makes cannot-links of that.
 
     distance : finite, >= 0, in the units of the points, or an InstanceError is raised
     """

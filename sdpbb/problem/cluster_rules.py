@@ -1,4 +1,4 @@
-"""Constraints of an instance in the form of the checker of certificates."""
+"""Conversion of the constraints of an instance to the rules of the checker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdpbb.problem.instance import Instance
 
 @dataclass(frozen=True, eq=False)
 class CheckedConstraints:
-    """The constraints that every clustering of an instance keeps.
+    """Constraints that every clustering of an instance keeps, in the form of the checker.
 
     must_link, cannot_link : (p, 2) distinct pairs i < j of points; diameters are among the latter
     rules : that each cluster keeps besides
@@ -49,8 +49,10 @@ def cluster_rules(instance: Instance) -> Rules:
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:
-    """Return the names of constraints whose code does not come with this package: the checker
-    cannot check them."""
+    """Return the names of constraints whose code does not come with this package.
+
+    The checker cannot check them.
+    """
     names: list[str] = []
     for constraint in constraints:
         if type(constraint) not in BUILT_IN:

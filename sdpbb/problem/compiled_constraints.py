@@ -56,8 +56,10 @@ class CompiledConstraints:
 
 
 def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:
-    """Raise an InstanceError, naming the argument, if a constraint names a row that is not
-    there."""
+    """Raise an InstanceError if a constraint names a row that is not there.
+
+    The message names the argument.
+    """
     for leaf in leaves(constraint):
         rows = leaf.rows() if isinstance(leaf, BuiltInConstraint) else ()
         outside = max(rows, default=-1)
@@ -77,7 +79,7 @@ def leaves(constraint: ClusterConstraint) -> Iterator[ClusterConstraint]:
 
 
 def is_built_in(constraint: ClusterConstraint) -> bool:
-    """Whether a constraint, and all that it is composed of, comes with this package."""
+    """Return whether a constraint, and all that it is composed of, comes with this package."""
     if type(constraint) not in BUILT_IN:
         return False
     parts = constraint.constraints if isinstance(constraint, AllOf | AnyOf) else ()

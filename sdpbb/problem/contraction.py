@@ -23,7 +23,7 @@ PairIterable = Iterable[tuple[int, int]]
 
 @dataclass(frozen=True, eq=False)
 class Contraction:
-    """An instance over its m blocks.
+    """Contraction of an instance: the instance over its m blocks.
 
     A block is a set of points that share a cluster in every clustering that keeps the
     constraints. With e_i its size, c_i its mean and w_i its own scatter, a clustering of the
@@ -65,18 +65,20 @@ class Contraction:
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
-        """The first point of each block, (m,)."""
+        """First point of each block, (m,)."""
         return np.unique(self.block_of, return_index=True)[1]
 
     @cached_property
     def total(self) -> float:
-        """The sum of squares of all points around the origin, which is the overall mean, or that
-        of each component."""
+        """Sum of squares of all points around the origin.
+
+        The origin is the overall mean, or that of each component.
+        """
         return float((self.scatter + self.sizes * (self.means**2).sum(axis=1)).sum())
 
     @cached_property
     def adjacency(self) -> NDArray[np.bool_]:
-        """Whether two blocks are cannot-linked, (m, m), symmetric."""
+        """Cannot-links between blocks, (m, m), symmetric."""
         adjacent = np.zeros((self.n_blocks, self.n_blocks), dtype=bool)
         i, j = self.cannot_link.T
         adjacent[i, j] = adjacent[j, i] = True
@@ -90,18 +92,20 @@ class Contraction:
 
     @property
     def other_constraints(self) -> tuple[ClusterConstraint, ...]:
-        """The constraints on clusters that are neither cannot-links nor budgets."""
+        """Constraints on clusters that are neither cannot-links nor budgets."""
         return () if self.instance is None else self.instance.compiled_constraints.others
 
     def allows(self, blocks: NDArray[np.intp]) -> bool:
-        """Whether a set of blocks, (s,) different numbers, s >= 1, may be a cluster."""
+        """Return whether a set of blocks, (s,) different numbers, s >= 1, may be a cluster."""
         if self.adjacency[blocks[:, None], blocks].any():
             return False
         return self.instance is None or self._keeps_constraints(self.instance, blocks)
 
     def keeps(self, labels: NDArray[np.intp]) -> bool:
-        """Whether every cluster of labels (m,) of the blocks is allowed; how many there are is not
-        looked at."""
+        """Return whether every cluster of labels (m,) of the blocks is allowed.
+
+        The number of clusters is not looked at.
+        """
         labels = np.asarray(labels)
         i, j = self.cannot_link.T
         if (labels[i] == labels[j]).any():
@@ -209,8 +213,10 @@ def contract(
 def _pairs_not_allowed(
     instance: Instance, block_of: NDArray[np.intp], cannot_link: NDArray[np.intp]
 ) -> NDArray[np.intp] | Infeasibility:
-    """Return the pairs of blocks (p, 2) that no cluster may hold because of constraints on
-    clusters, cannot-linked (q, 2) or not; or why there is no clustering."""
+    """Return the pairs of blocks (p, 2) that constraints on clusters keep apart.
+
+    No cluster may hold them, cannot-linked (q, 2) or not. Or return why there is no clustering.
+    """
     compiled = instance.compiled_constraints
     budgets = Budgets.over_blocks(compiled.budgets, block_of)
     exceeded = budgets.exceeded_by_all(instance.k)
@@ -249,8 +255,10 @@ def _aggregate(
 
 
 def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return pairs (p, 2) of points that keep blocks of different components apart, and that no
-    clustering keeps where points of a block are of different ones."""
+    """Return pairs (p, 2) of points that keep blocks of different components apart.
+
+    No clustering keeps them where points of a block are of different components.
+    """
     first = np.unique(block_of, return_index=True)[1]
     across = np.flatnonzero(components != components[first[block_of]])
     inside = np.column_stack([first[block_of[across]], across])

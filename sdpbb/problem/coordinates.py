@@ -26,8 +26,10 @@ MAX_PAIRS = 20_000_000
 
 
 def centred(points: Reals, component_of: Indices | None = None) -> Reals:
-    """Return the points with each component around its own mean, (n, r): an isometric copy of each
-    in r = min(n, d) coordinates. Exactly 0 where all points of a component coincide.
+    """Return the points with each component around its own mean, (n, r).
+
+    It is an isometric copy of each in r = min(n, d) coordinates. Exactly 0 where all points of a
+    component coincide.
 
     component_of : (n,) numbers of components, or None for a single one
 
@@ -58,9 +60,10 @@ def central(points: Reals) -> Reals:
 
 
 def sum_of_squares(points: Reals) -> float:
-    """Return the sum of squares of points (s, d) around their mean: 0 if, and only if, they
-    coincide, and elsewhere with a relative error of a few units in the last place times the
-    logarithm of s d.
+    """Return the sum of squares of points (s, d) around their mean.
+
+    It is 0 if, and only if, they coincide, and elsewhere with a relative error of a few units in
+    the last place times the logarithm of s d.
 
     The mean is at most as far from its nearest point as from the others on average, so that the sum
     of the squared differences to that is at most twice this one.
@@ -73,8 +76,10 @@ def sum_of_squares(points: Reals) -> float:
 
 
 def offsets(points: Reals, block_of: Indices) -> tuple[Reals, Reals]:
-    """Return the differences (n, d) of points to the first of their block, and their means (m,
-    d)."""
+    """Return the differences (n, d) of points to the first of their block, and their means.
+
+    The means are (m, d).
+    """
     first = np.unique(block_of, return_index=True)[1]
     away = points - points[first[block_of]]
     sizes = np.bincount(block_of).astype(np.float64)
@@ -106,8 +111,11 @@ def block_scatter(points: Reals, block_of: Indices) -> Reals:
 
 
 def held_apart(means: Reals, component_of: Indices, distance: float) -> Reals:
-    """Return block means (m, r) with one more coordinate, (m, r + 1), by which components are at
-    least this distance apart: for methods that look at distances only."""
+    """Return block means with one more coordinate, by which components are far apart.
+
+    The means are (m, r), the result (m, r + 1), and components are at least this distance apart in
+    it: for methods that look at distances only.
+    """
     position = component_of - 0.5 * component_of.max()
     return np.column_stack([means, distance * position])
 
@@ -130,16 +138,21 @@ def members_of(component_of: Indices) -> list[Indices]:
 
 
 def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA") -> Indices:
-    """Return the pairs (i, j), i < j, with ||p_i - p_j|| > distance: the cannot-links that a
-    maximum cluster diameter amounts to. InstanceError, naming the constraint, if more than
-    MAX_PAIRS."""
+    """Return the pairs (i, j), i < j, with ||p_i - p_j|| > distance.
+
+    They are the cannot-links that a maximum cluster diameter amounts to. InstanceError, naming the
+    constraint, if more than MAX_PAIRS.
+    """
     name = f"{constraint} {distance:g}"
     return _pairs_where(points, lambda d: d > distance, name, "cannot-links")
 
 
 def pairs_closer_than(points: Reals, distance: float) -> Indices:
-    """Return the pairs (i, j), i < j, with ||p_i - p_j|| < distance: the must-links that a minimum
-    separation between clusters (DELTA) amounts to. InstanceError if more than MAX_PAIRS."""
+    """Return the pairs (i, j), i < j, with ||p_i - p_j|| < distance.
+
+    They are the must-links that a minimum separation between clusters (DELTA) amounts to.
+    InstanceError if more than MAX_PAIRS.
+    """
     return _pairs_where(points, lambda d: d < distance, f"DELTA {distance:g}", "must-links")
 
 

@@ -52,8 +52,11 @@ def table_of_frame(
 
 
 def finite_table(frame: Any, index_column: str | None, drop: Sequence[str]) -> PointTable:
-    """Return the points of a data frame, or raise the InstanceError for the first value that is no
-    finite number; parameters as for `table_of_frame`."""
+    """Return the points of a data frame, all of them finite.
+
+    Raises InstanceError for the first value that is no finite number; parameters as for
+    `table_of_frame`.
+    """
     table = table_of_frame(frame, index_column, drop)
     bad = np.argwhere(~np.isfinite(table.points))
     if len(bad):
@@ -67,7 +70,10 @@ def finite_table(frame: Any, index_column: str | None, drop: Sequence[str]) -> P
 
 
 def is_frame(values: object) -> bool:
-    """Whether values are a data frame of pandas or polars, neither of which is imported for it."""
+    """Return whether values are a data frame of pandas or polars.
+
+    Neither of these is imported for it.
+    """
     kind = type(values)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] in ("pandas", "polars")
 

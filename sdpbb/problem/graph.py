@@ -43,8 +43,10 @@ def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
 
 
 def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:
-    """Return a shortest path from i to j, both included, through undirected edges (p, 2); there
-    must be one."""
+    """Return a shortest path from i to j, both included, through undirected edges (p, 2).
+
+    There must be one.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -57,8 +59,10 @@ def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int,
 
 
 def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
-    """Return the same grouping as labels (n,), numbered 0, 1, ... by the first member of each
-    group."""
+    """Return the same grouping as labels (n,) in canonical form.
+
+    Groups are numbered 0, 1, ... by their first members.
+    """
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.intp)
     rank[np.argsort(first)] = np.arange(len(first))
@@ -67,8 +71,10 @@ def by_first_occurrence(labels: NDArray[np.integer]) -> NDArray[np.intp]:
 
 
 def spanning_forest(n: int, edges: NDArray[np.intp]) -> Iterator[int]:
-    """Yield the positions of the edges (p, 2) of n vertices that form a spanning forest: in their
-    order, each joins two trees of those before it."""
+    """Yield the positions of the edges (p, 2) of n vertices that form a spanning forest.
+
+    In their order, each joins two trees of those before it.
+    """
     parent = list(range(n))
     for position, (i, j) in enumerate(edges.tolist()):
         first, second = _root(parent, i), _root(parent, j)

@@ -11,7 +11,7 @@ from sdpbb.values import counted
 
 @stored
 class InfeasibilityKind(Enum):
-    """The argument that proves an instance (or a node of the tree) infeasible."""
+    """Argument that proves an instance (or a node of the tree) infeasible."""
 
     CANNOT_LINK_IN_BLOCK = "a cannot-link between points that must be together"
     ODD_CYCLE = "an odd cycle of cannot-links with k = 2"
@@ -28,7 +28,7 @@ class InfeasibilityKind(Enum):
 @stored
 @dataclass(frozen=True)
 class Infeasibility:
-    """A proof that no clustering exists.
+    """Proof that no clustering exists.
 
     Cannot-links are also those that follow from constraints on clusters.
 

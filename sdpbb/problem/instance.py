@@ -1,4 +1,4 @@
-"""The instance: points, a number of clusters, constraints on pairs and on clusters."""
+"""Instance: points, a number of clusters, constraints on pairs and on clusters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from sdpbb.values import counted
 @stored
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A constrained minimum sum-of-squares clustering instance.
+    """Instance of constrained minimum sum-of-squares clustering.
 
     minimise    sum_{i=1}^n || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
     subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
@@ -175,8 +175,10 @@ class Instance:
         drop: Sequence[str] = (),
         name: str = "",
     ) -> Instance:
-        """Take the points from memory, an array (n, d) or a data frame of pandas or polars, and
-        read the constraints from a file; parameters and errors as for `from_files`.
+        """Take the points from memory, and read the constraints from a file.
+
+        Points are an array (n, d) or a data frame of pandas or polars; parameters and errors as for
+        `from_files`.
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
@@ -257,7 +259,7 @@ class Instance:
 
     @cached_property
     def centred(self) -> NDArray[np.float64]:
-        """The points minus their mean, (n, r): see `sdpbb.problem.coordinates`."""
+        """Points minus their mean, (n, r): see `sdpbb.problem.coordinates`."""
         return frozen(centred(self.points))
 
     @property
@@ -266,18 +268,19 @@ class Instance:
 
     @cached_property
     def compiled_constraints(self) -> CompiledConstraints:
-        """The constraints on clusters in the forms that the engine works with."""
+        """Constraints on clusters in the forms that the engine works with."""
         return CompiledConstraints.of(self.cluster_constraints, self.points)
 
     @property
     def has_constraints_beyond_pairs(self) -> bool:
-        """Whether constraints on clusters say more than cannot-links could."""
+        """True if constraints on clusters say more than cannot-links could."""
         compiled = self.compiled_constraints
         return bool(compiled.budgets or compiled.others)
 
     def in_pairs(self) -> Instance:
-        """The same instance with cannot-links in the place of constraints on clusters, for methods
-        that know of no others.
+        """Return the instance with cannot-links in the place of constraints on clusters.
+
+        It is for methods that know of no others.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Integers that no double holds: coordinates that would be changed without a word."""
+"""Refusal of integer coordinates that float64 cannot represent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGE = re.compile(r"\s*([+-]?)0*([1-9]\d{15,309})\s*", re.ASCII)
 
 
 def is_inexact(value: int) -> bool:
-    """Whether an integer, of a size that floats have, is none itself."""
+    """Return whether an integer, of a size that floats have, is none itself."""
     if abs(value) <= EXACT:
         return False
     try:
@@ -29,8 +29,11 @@ def is_inexact(value: int) -> bool:
 
 
 def inexact_integer(field: str) -> int | None:
-    """Return the integer in a field of a file if no float is that integer. What is written with a
-    point or an exponent is a decimal, which is rounded like all of them."""
+    """Return the integer in a field of a file if no float is that integer.
+
+    A number that is written with a point or an exponent is a decimal, which is rounded like all of
+    them.
+    """
     found = _LARGE.fullmatch(field)
     if found is None:
         return None
@@ -39,7 +42,7 @@ def inexact_integer(field: str) -> int | None:
 
 
 def may_be_inexact(rounded: NDArray[np.float64]) -> bool:
-    """Whether floats are so large that integers they come from may have been others."""
+    """Return whether floats are so large that integers they come from may have been others."""
     return bool(rounded.size) and bool((np.abs(rounded) >= EXACT).any())
 
 

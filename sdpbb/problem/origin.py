@@ -25,8 +25,8 @@ class PairLines:
     pairs : (p, 2) row numbers i < j from 0; where several places state a pair, the first one is
         meant
     lines : (p,) of their file, from 1; with a key, positions in its list, from 0
-    n_stated : so many of the pairs, the first ones, are stated one by one; a distance (GAMMA,
-        DELTA) amounts to the others, which have its line
+    n_stated : so many of the pairs, the first ones, are stated one by one; a distance
+        (GAMMA, DELTA) amounts to the others, which have its line
     key : of a file that is no list of lines, what holds the pairs, such as "ml"; "" for lines
 
     Raises
@@ -58,8 +58,10 @@ class PairLines:
             )
 
     def place_of(self, i: int, j: int) -> str:
-        """Return the place in the file that states the pair, ":17" or ": ml[3]"; "" if none
-        does."""
+        """Return the place in the file that states the pair; "" if none does.
+
+        Examples: ":17", ": ml[3]".
+        """
         position = self._position_of(i, j)
         if position is None:
             return ""
@@ -75,9 +77,10 @@ class PairLines:
 
     @cached_property
     def _sorted(self) -> tuple[int, NDArray[np.int64], NDArray[np.intp]]:
-        """A base above all rows, the pairs as sorted numbers i * base + j, and their positions.
+        """Base above all rows, the pairs as sorted numbers i * base + j, and their positions.
 
-        A distance may stand for millions of pairs, and labels may violate most of them."""
+        A distance may stand for millions of pairs, and labels may violate most of them.
+        """
         pairs = self.pairs.astype(np.int64)
         base = int(pairs.max(initial=0)) + 1
         keys = pairs[:, 0] * base + pairs[:, 1]
@@ -121,8 +124,9 @@ class Origin:
         return [self.row(i) for i in numbers]
 
     def place(self, kind: str, i: int, j: int) -> str:
-        """Return the place that states the pair, as in "constraints.txt:17" or
-        "constraints.json: ml[3]"; "" if none does.
+        """Return the place that states the pair; "" if none does.
+
+        Examples: "constraints.txt:17", "constraints.json: ml[3]".
 
         kind : "must_link" or "cannot_link"
         """

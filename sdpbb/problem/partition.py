@@ -46,15 +46,19 @@ class Partition:
         return int(self.labels.max()) + 1 if len(self.labels) else 0
 
     def sum_of_squares(self, points: ArrayLike) -> float:
-        """The within-cluster sum of squared Euclidean distances to the cluster means, from the
-        points themselves: 0 if, and only if, the points of each cluster coincide, and elsewhere
-        with an error relative to the sum itself, wherever the clusters are."""
+        """Return the sum of squared Euclidean distances to the cluster means.
+
+        It is computed from the points themselves: 0 if, and only if, the points of each cluster
+        coincide, and elsewhere with an error relative to the sum itself, wherever the clusters are.
+        """
         points = np.asarray(points, dtype=np.float64)
         return math.fsum(sum_of_squares(points[members]) for members in members_of(self.labels))
 
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions, in the instance's own lists, of the must-links and the cannot-links that do
-        not hold."""
+        """Return the positions of the must-links and the cannot-links that do not hold.
+
+        Positions are those in the instance's own lists.
+        """
         ml, cl = instance.must_link, instance.cannot_link
         label = self.labels
         return (
@@ -63,7 +67,7 @@ class Partition:
         )
 
     def cluster_violations(self, instance: Instance) -> NDArray[np.intp]:
-        """Positions, in `instance.cluster_constraints`, of those that some cluster violates."""
+        """Return the positions of `instance.cluster_constraints` that some cluster violates."""
         clusters = [np.flatnonzero(self.labels == c) for c in range(self.n_clusters)]
         violated = [
             position
@@ -73,7 +77,7 @@ class Partition:
         return np.array(violated, np.intp)
 
     def is_feasible(self, instance: Instance) -> bool:
-        """Whether the partition has exactly k clusters and keeps every constraint."""
+        """Return whether the partition has exactly k clusters and keeps every constraint."""
         if len(self.labels) != instance.n_points or self.n_clusters != instance.k:
             return False
         if any(len(violated) for violated in self.violations(instance)):

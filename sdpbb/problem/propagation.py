@@ -19,7 +19,7 @@ CLIQUE_BUDGET = 100_000
 def forced_merges(
     n_blocks: int, cannot_link: NDArray[np.intp], k: int
 ) -> NDArray[np.intp] | Infeasibility:
-    """Pairs of blocks (p, 2) that share a cluster in every clustering with k clusters.
+    """Return pairs of blocks (p, 2) that share a cluster in every clustering with k clusters.
 
     Two blocks that are both cannot-linked to each member of a cannot-link clique of k - 1 blocks
     are both in the one cluster which the clique leaves over. If they are cannot-linked themselves,
@@ -55,8 +55,11 @@ def _merge_all(n_blocks: int, cannot_link: NDArray[np.intp]) -> NDArray[np.intp]
 def _two_colouring(
     n_blocks: int, cannot_link: NDArray[np.intp]
 ) -> NDArray[np.intp] | Infeasibility:
-    """Components of the bipartite double cover: (v, side), where a cannot-link joins opposite
-    sides. A block that meets both of its own copies lies on an odd cycle."""
+    """Return the components of the bipartite double cover.
+
+    Its vertices are (v, side), and a cannot-link joins opposite sides. A block that meets both of
+    its own copies lies on an odd cycle.
+    """
     side = np.array([0, n_blocks])
     cover = np.concatenate([cannot_link + side, cannot_link + side[::-1]])
     component = connected_components(2 * n_blocks, cover)
@@ -73,7 +76,7 @@ def _two_colouring(
 
 
 def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple[int, ...]:
-    """An odd cycle, in its order, in the component of root, which has one.
+    """Return an odd cycle, in its order, in the component of root, which has one.
 
     A breadth-first tree and the first edge that joins two of its vertices at the same depth.
     """
@@ -98,8 +101,10 @@ def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple
 def shared_cliques(
     neighbours: list[set[int]], order: int
 ) -> Iterator[tuple[tuple[int, ...], set[int]]]:
-    """The cliques of the given order whose members have at least two common neighbours, each with
-    these, until CLIQUE_BUDGET is spent."""
+    """Yield the cliques of the given order that share at least two neighbours, each with these.
+
+    The members have these neighbours in common. It ends when CLIQUE_BUDGET is spent.
+    """
     budget = CLIQUE_BUDGET
     everything = set(range(len(neighbours)))
     # A clique with the common neighbours of all but the last of its members: those of all are

@@ -1,4 +1,4 @@
-"""Points with the names of their rows and columns: what every reader returns."""
+"""Points with the names of their rows and columns, as every reader returns them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def left_out_columns(
     drop: Sequence[str],
     argument: str = "index_column",
 ) -> set[Hashable]:
-    """Return the columns that are no features, or raise an InstanceError if one of them is not
-    there.
+    """Return the columns that are no features.
+
+    Raises InstanceError if one of them is not there.
 
     argument : what messages call index_column
     """
@@ -83,7 +84,7 @@ def checked_names(names: Sequence[Hashable], where: str) -> tuple[Hashable, ...]
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value of a data frame stands for none: None, nan, NA, NaT."""
+    """Return whether a value of a data frame stands for none: None, nan, NA, NaT."""
     return (
         value is None
         or type(value).__name__ in ("NAType", "NaTType")
@@ -99,12 +100,12 @@ def did_you_mean(name: object, names: Iterable[Hashable]) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as messages show it."""
+    """Return a value as messages show it."""
     return shown(value) if isinstance(value, str) else repr(value)
 
 
 def without_columns(path: FilePath, index_column: str | None) -> InstanceError:
-    """The error for columns that are chosen of a file that has none."""
+    """Return the error for columns that are chosen of a file that has none."""
     argument = "drop" if index_column is None else "index_column"
     return InstanceError(
         f"{argument}: the columns of {shown_path(path)} have no names; expected a CSV or Parquet "

@@ -1,4 +1,4 @@
-"""Files to read, with every way in which that can fail told in one line."""
+"""Opening of text files, with one-line errors."""
 
 from __future__ import annotations
 
@@ -98,19 +98,21 @@ def naming_file(path: FilePath) -> Iterator[None]:
 
 
 def _encoding(file: Path) -> str:
-    """Return the encoding to open the file with: utf-8-sig takes off the byte order mark that
-    spreadsheets write, but is slow."""
+    """Return the encoding to open the file with.
+
+    utf-8-sig takes off the byte order mark that spreadsheets write, but is slow.
+    """
     with open(file, "rb") as stream:
         return "utf-8-sig" if stream.read(3) == codecs.BOM_UTF8 else "utf-8"
 
 
 def is_number(field: str) -> bool:
-    """Whether a field is a number as NumPy reads them; nan and inf are."""
+    """Return whether a field is a number as NumPy reads them; nan and inf are."""
     return _NUMBER.fullmatch(field) is not None
 
 
 def is_integer(field: str) -> bool:
-    """Whether a field is an integer of a size that can be a row number or a count."""
+    """Return whether a field is an integer of a size that can be a row number or a count."""
     return _INTEGER.fullmatch(field) is not None
 
 

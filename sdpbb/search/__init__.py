@@ -1,1 +1,5 @@
-"""Branch and bound, on interfaces: no bounding method, no heuristic and no files."""
+"""Branch and bound: tree, evaluation of nodes, scheduling.
+
+It depends on interfaces of bounds and heuristics only: on no bounding method, no heuristic and no
+files.
+"""

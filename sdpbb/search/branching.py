@@ -1,4 +1,4 @@
-"""The choice of the pair of points to branch on."""
+"""Choice of the pair of points to branch on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from sdpbb.search.node import Pair
 
 
 def most_undecided_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pair | None:
-    """Return the points that represent the two blocks with the largest min(Z_ij, ||Z_i - Z_j||^2),
-    the first of equals; None if all blocks are cannot-linked.
+    """Return the pair to branch on: two points, or None if all blocks are cannot-linked.
+
+    They represent the two blocks with the largest min(Z_ij, ||Z_i - Z_j||^2), the first of equals.
 
     In a clustering matrix one of the two is zero for every pair. The norm is that of the rows over
     points, so block h counts size_h times. Where the relaxation's solution is a clustering up to

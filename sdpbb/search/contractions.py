@@ -1,4 +1,4 @@
-"""The instance as a node of the search tree sees it: contracted by decisions and fixings."""
+"""Contractions of a node: by its decisions for heuristics, and by its fixings for the bound."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ APART = 4.0
 
 
 def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contraction] | None:
-    """Return the instance contracted by the node's decisions, in which clusterings are looked for,
-    and by its fixings too, which is bounded; None if there is no clustering.
+    """Return the contraction by a node's decisions, and that by its fixings too, or None.
+
+    Clusterings are looked for in the first; the second is bounded. None if there is no clustering.
 
     The first does without fixings: these make so many cannot-links that finding clusterings becomes
     hard, and there may be none that keeps them. Components that are fixed are held apart by one
@@ -38,9 +39,11 @@ def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contra
 def _in_components(
     decided: Contraction, instance: Instance, components: NDArray[np.intp], length: float
 ) -> Contraction:
-    """Return the contraction with each of the components (n,) around its own mean, and these so far
-    apart that a clustering which joins two costs more than length^2. Unchanged where a block is
-    across two."""
+    """Return the contraction with each of the components (n,) around its own mean.
+
+    They are so far apart that a clustering which joins two costs more than length^2. Unchanged
+    where a block is across two.
+    """
     of_blocks = components[decided.representatives]
     if not np.array_equal(decided.lift(of_blocks), components):
         return decided
@@ -60,8 +63,10 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
 
 
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
-    """Return the labels that the node knows as those of the blocks; None if they are none that keep
-    the cannot-links."""
+    """Return the labels that the node knows as those of the blocks.
+
+    None if they are none that keep the cannot-links.
+    """
     if node.feasible is None:
         return None
     labels = labels_of_blocks(node.feasible, contraction)
@@ -78,9 +83,11 @@ def labels_of_blocks(labels: NDArray[np.intp], contraction: Contraction) -> NDAr
 def only_clustering(
     contraction: Contraction, feasible: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return labels of the blocks where all clusterings cost the same: one block per cluster (k = 1
-    included), or blocks that all have the same mean, for which labels must be known. None if costs
-    may differ, or no labels are known."""
+    """Return labels of the blocks where all clusterings cost the same.
+
+    There is one block per cluster (k = 1 included), or the blocks all have the same mean, for which
+    labels must be known. None if costs may differ, or no labels are known.
+    """
     if contraction.n_blocks == contraction.k:
         return np.arange(contraction.k)
     return None if contraction.means.any() else feasible

@@ -1,4 +1,4 @@
-"""The evaluation of one node: picklable values in, picklable values out, no other state."""
+"""Evaluation of one node (`evaluate`): a pure function of picklable values."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ NO_CLUSTERING, NOTHING = ProvenBound(math.inf), ProvenBound(0.0)
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The best clustering that an evaluation knows: its cost, and its labels if they are new."""
+    """Incumbent of one evaluation: its cost, and its labels if they were found here."""
 
     cost: float
     labels: NDArray[np.intp] | None = None
@@ -73,8 +73,7 @@ class Incumbent:
 def evaluate(
     node: Node, upper: float, context: EvaluationContext, budget: TimeBudget = ENDLESS
 ) -> NodeResult:
-    """Bound a node and look for clusterings; fix pairs, or choose the pair to branch on, if that
-    does not close it.
+    """Bound a node and look for clusterings; if that does not close it, fix pairs or branch.
 
     Parameters
     ----------
@@ -108,7 +107,7 @@ def evaluate(
 
 
 class _Evaluation:
-    """The evaluation of one node: its bound and its incumbent only ever improve."""
+    """Evaluation of one node: its bound and its incumbent only ever improve."""
 
     def __init__(
         self,
@@ -191,8 +190,11 @@ class _Evaluation:
         return self._result(NodeStatus.UNFINISHED)
 
     def _take_provisional(self, run: BoundRun[Any]) -> None:
-        """Take the provisional bound of a run that has not closed the node, if this evaluation has
-        done a good part of its iterations: that takes some time as well."""
+        """Take the provisional bound of a run that has not closed the node.
+
+        That takes some time as well, so it is done only if this evaluation has done a good part of
+        the run's iterations.
+        """
         enough = run.n_iterations >= PROVISIONAL_GROWTH * self._iterations_before
         is_last = self._progress.is_cut or self._budget.is_urgent()
         if enough or is_last:
@@ -210,8 +212,10 @@ class _Evaluation:
         return self._run
 
     def _known(self) -> NDArray[np.intp] | None:
-        """Return labels of the blocks that are bounded which keep all constraints: the incumbent's,
-        or those that showed the node to be feasible."""
+        """Return labels of the blocks that are bounded which keep all constraints.
+
+        They are the incumbent's, or those that showed the node to be feasible.
+        """
         for labels in (self._incumbent.labels, self._decided.lift(self._feasible)):
             of_blocks = None if labels is None else labels_of_blocks(labels, self._bounded)
             if of_blocks is not None and self._bounded.keeps(of_blocks):
@@ -243,8 +247,10 @@ class _Evaluation:
         return self._result(NodeStatus.FIXED, fixings=fixings, fixing_evidence=evidence)
 
     def _are_worth_moving(self, fixings: Fixings) -> bool:
-        """Return whether there are more components than before, and moving them makes sums
-        smaller."""
+        """Return whether moving components is worth it.
+
+        There are more components than before, and moving them makes sums smaller.
+        """
         components = fixings.components
         if components is None or fixings.n_components <= self._node.fixings.n_components:
             return False
@@ -252,8 +258,11 @@ class _Evaluation:
         return WORTH_MOVING * moved <= self._bounded.total
 
     def _offer(self, contraction: Contraction, labels: NDArray[np.intp], source: str) -> None:
-        """Take labels of the blocks with k clusters that keep the must-links and cannot-links, if
-        they keep the constraints on clusters too and are better than the incumbent."""
+        """Take labels of the blocks if they are a better incumbent.
+
+        They have k clusters and keep the must-links and cannot-links; they have to keep the
+        constraints on clusters, too.
+        """
         lifted = contraction.lift(labels)
         # As it will be reported: sums over blocks may be of other coordinates.
         cost = Partition(lifted).sum_of_squares(self._context.instance.points)
@@ -272,8 +281,10 @@ class _Evaluation:
             self._offer(self._bounded, labels, "bounding")
 
     def _run_heuristic(self, run: BoundRun[Any] | None) -> bool:
-        """Look for a better clustering, from the affinity of the bounding if there is one; whether
-        one was found."""
+        """Look for a better clustering, from the affinity of the bounding if there is one.
+
+        Return whether one was found.
+        """
         known = self._incumbent.cost
         affinity = None if run is None else self._affinity(run)
         # Seeded by the node and the step, not by the order of evaluation: the same on any executor.
@@ -321,8 +332,10 @@ class _Evaluation:
         return Fixings(first[pairs.apart], self._cutoff), pairs.evidence
 
     def _changes_blocks(self, fixings: Fixings) -> bool:
-        """Return whether fixed pairs merge blocks or leave no clustering: then the bound is worth
-        another try."""
+        """Return whether fixed pairs merge blocks or leave no clustering.
+
+        Then the bound is worth another try.
+        """
         node = with_fixings(self._node, fixings)
         bounded = bounded_contraction(node, self._context.instance)
         return bounded is None or bounded.n_blocks < self._bounded.n_blocks

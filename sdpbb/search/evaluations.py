@@ -1,4 +1,4 @@
-"""Evaluations of nodes under way: in slices, by a workforce, within the limits of a run."""
+"""Scheduler of node evaluations: hands out time slices, and enforces the limits of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRACE = 0.5
 
 
 class Evaluations:
-    """Evaluations that are under way.
+    """Scheduler of node evaluations.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Evaluations:
 
     @property
     def may_begin(self) -> bool:
-        """Whether a worker is free, and no limit has been reached."""
+        """True if a worker is free, and no limit has been reached."""
         return self.limit is None and self._workforce.pool.n_free > 0
 
     def begin(self, node: Node, search: Search) -> None:
@@ -108,7 +108,7 @@ class Evaluations:
 
     @property
     def have_ended(self) -> bool:
-        """Whether nothing is under way and nothing will be, or what is must be abandoned."""
+        """True if nothing is under way and nothing will be, or what is must be abandoned."""
         if not self._numbers and (self.limit is not None or not self._workforce.is_starting):
             return True
         if self.limit is Termination.MEMORY_LIMIT:
@@ -117,8 +117,10 @@ class Evaluations:
         return since is not None and self._limits.seconds >= since + GRACE
 
     def completed(self) -> Iterator[tuple[int, NodeResult | None]]:
-        """Wait a moment for results; yield them with the numbers of their nodes, and None for a
-        node that two workers have died of."""
+        """Wait a moment for results; yield them with the numbers of their nodes.
+
+        The result is None for a node that two workers have died of.
+        """
         try:
             completions = self._workforce.wait(LOOK)
         except MemoryError:

@@ -26,8 +26,10 @@ class Resumed:
 
 @dataclass(frozen=True)
 class Started:
-    """The instance has been contracted; resumed is None for a run from the beginning, and origin
-    says what its rows are called."""
+    """The instance has been contracted.
+
+    `resumed` is None for a run from the beginning, and `origin` says what its rows are called.
+    """
 
     name: str
     n_points: int
@@ -49,8 +51,11 @@ class Compiling:
 
 @dataclass(frozen=True)
 class MemoryShort:
-    """Bounding a node as asked for takes more memory than there is, in MiB; this is done instead:
-    the bounding used, None for none at all, and the number of worker processes."""
+    """Bounding a node as asked for takes more memory than there is, in MiB.
+
+    This is done instead: the bounding used, None for none at all, and the number of worker
+    processes.
+    """
 
     n_blocks: int
     needed: float
@@ -96,8 +101,10 @@ class NodeEnd(Enum):
 
 @dataclass(frozen=True)
 class NodeLeft:
-    """A node is done with, for the reason given; lower is proven for its clusterings, inf if it has
-    none. The root is node 0."""
+    """A node is done with, for the reason given.
+
+    `lower` is proven for its clusterings, inf if it has none. The root is node 0.
+    """
 
     node: int
     lower: float
@@ -106,8 +113,10 @@ class NodeLeft:
 
 @dataclass(frozen=True)
 class Branched:
-    """A node with this bound was replaced by two, of these numbers: the points of the pair share a
-    cluster in one, and do not in the other."""
+    """A node with this bound was replaced by two, of these numbers.
+
+    The points of the pair share a cluster in one, and do not in the other.
+    """
 
     node: int
     lower: float
@@ -125,8 +134,10 @@ class WorkerLost:
 
 @dataclass(frozen=True)
 class CheckpointFailed:
-    """The state of the run could not be written; the run goes on and tries again. Told once, until
-    a checkpoint has been written again, and at the end if there is none of the end.
+    """The state of the run could not be written; the run goes on and tries again.
+
+    Told once, until a checkpoint has been written again, and at the end if there is none of the
+    end.
 
     path, reason : where, and why not
     finished : whether the run has ended, so that nothing is tried again
@@ -170,7 +181,7 @@ Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Observer that does nothing."""
+    """Do nothing: the observer of a quiet run."""
 
 
 def all_of(*observers: Observer) -> Observer:

@@ -15,8 +15,10 @@ from sdpbb.result import Termination
 
 
 class Sampled:
-    """A measurement that takes a while itself: repeated after `seconds` at the earliest, and the
-    last value until then."""
+    """Measurement that is repeated at most every `seconds`.
+
+    It takes a while itself; until it is repeated the last value stands.
+    """
 
     def __init__(self, measure: Callable[[], float], seconds: float = 1.0) -> None:
         self._measure = measure
@@ -62,8 +64,10 @@ class Limits:
         return max(0.01, self.time_limit - self.seconds)
 
     def urgent(self) -> Termination | None:
-        """Return the reason to leave even a node that is being evaluated: at the end of its present
-        step in this process, and at once in another one."""
+        """Return the reason to leave even a node that is being evaluated.
+
+        It is left at the end of its present step in this process, and at once in another one.
+        """
         if self.interrupt.is_set():
             return Termination.INTERRUPTED
         if self.seconds >= self.time_limit:

@@ -24,7 +24,9 @@ def _no_pairs() -> NDArray[np.intp]:
 @stored
 @dataclass(frozen=True, eq=False)
 class Fixings:
-    """Facts about every clustering of a node that costs less than `below`.
+    """Fixed cannot-links and components of a node.
+
+    They hold in every clustering of the node that costs less than `below`.
 
     cannot_link : (p, 2) pairs of points that do not share a cluster
     components : (n,) the component of each point, where every cluster is inside of one; None for a
@@ -63,8 +65,9 @@ def _refined(
 @stored
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A node of the search tree: the clusterings of the instance that keep further must-links and
-    cannot-links.
+    """Node of the search tree.
+
+    It holds the clusterings of the instance that keep further must-links and cannot-links.
 
     number : in order of creation, 0 for the root
     must_link, cannot_link : the decisions on the way here, as pairs of points
@@ -90,15 +93,17 @@ class Node:
     state: EvaluationState | None = None
 
     def proven(self, bound: ProvenBound) -> ProvenBound:
-        """Return the bound of the node that follows from one of the clusterings that keep its
-        decisions and fixings."""
+        """Return the bound of the node that follows from a bound with its decisions and fixings.
+
+        The bound given is one of the clusterings that keep them.
+        """
         return max(self.lower, min(bound.bare(), ProvenBound(self.fixings.below)))
 
 
 @stored
 @dataclass(frozen=True, eq=False)
 class EvaluationState:
-    """The state of a node's evaluation, from which it goes on as if it had not been left.
+    """State of a node's evaluation, from which it goes on as if it had not been left.
 
     bounding : the bounding method's own state, or None before its first iteration
     n_heuristics : heuristics run so far, the one before the bounding included
@@ -109,7 +114,7 @@ class EvaluationState:
 
 
 class NodeStatus(Enum):
-    """The status of a node after an evaluation."""
+    """Status of a node after an evaluation."""
 
     INFEASIBLE = "no clustering keeps its decisions"
     CLOSED = "its bound meets the incumbent"
@@ -120,7 +125,7 @@ class NodeStatus(Enum):
 
 @dataclass(frozen=True, eq=False)
 class NodeResult:
-    """The result of evaluating a node for a while.
+    """Result of evaluating a node for a while.
 
     bound : proven for all clusterings that keep the node's decisions and fixings, with its evidence
         if that is kept

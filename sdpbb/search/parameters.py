@@ -11,7 +11,7 @@ from sdpbb.declaration import Parameters, parameter
 @stored
 @dataclass(frozen=True)
 class SearchParameters(Parameters):
-    """The search besides bounding."""
+    """Parameters of the search besides bounding."""
 
     heuristic_iterations: tuple[int, ...] = parameter(
         (60, 160, 320),

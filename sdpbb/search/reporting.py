@@ -1,4 +1,4 @@
-"""Watches over a search, and the one that tells an observer of its progress."""
+"""Callbacks of a search (`Watch`), and the one that reports progress to the observer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SILENCE, FIRST_REPORT, BETWEEN_CLUSTERINGS = 5.0, 0.5, 0.5
 
 
 class Watch:
-    """Follows a search, and changes nothing in it; this one does nothing."""
+    """Base class of search callbacks; each does nothing."""
 
     def began(self, search: Search) -> None:
         """The search begins, or goes on from where it was left."""
@@ -23,9 +23,11 @@ class Watch:
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
-        """A result of a node's evaluation has been taken into the search, and the node been split
-        if there are children: the one in which the points of `result.pair` share a cluster, and the
-        one in which they do not."""
+        """A result of a node's evaluation has been taken into the search.
+
+        If there are children, the node has been split: into the one in which the points of
+        `result.pair` share a cluster, and the one in which they do not.
+        """
 
     def lost(self, search: Search, number: int) -> None:
         """A node has been given up, because two workers died of it."""
@@ -67,8 +69,11 @@ class Watches(Watch):
 
 
 class Reporter(Watch):
-    """Tells an observer of a search: `Progress` after each result, and now and then where there is
-    none; `NodeLeft`, `Branched` and `WorkerLost`."""
+    """Watch that tells an observer of a search.
+
+    It sends `Progress` after each result, and now and then where there is none; `NodeLeft`,
+    `Branched` and `WorkerLost`.
+    """
 
     def __init__(self, observer: Observer, limits: Limits) -> None:
         self._observer = observer
@@ -85,14 +90,13 @@ class Reporter(Watch):
         self._upper = search.tree.upper
 
     def stepped(self, search: Search) -> None:
-        """An evaluation in this process goes on: report that, where nothing else has been reported
-        for a while."""
+        """Report progress of an evaluation in this process, after a while without a report."""
         is_first = self._reported_at is None
         if self._seconds_of_silence >= (FIRST_REPORT if is_first else SILENCE):
             self._report(search)
 
     def found(self, search: Search) -> None:
-        """An evaluation in this process has found a clustering, and goes on."""
+        """Report a clustering that an evaluation in this process has found; it goes on."""
         is_new = search.tree.upper < self._upper
         if is_new and self._seconds_of_silence >= BETWEEN_CLUSTERINGS:
             self._report(search)

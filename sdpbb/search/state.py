@@ -1,4 +1,4 @@
-"""The state of a search: its tree, and its counters."""
+"""State of a search: its tree, and its counters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SearchStatistics:
 @stored
 @dataclass
 class Search:
-    """The state of a search, as a checkpoint holds it."""
+    """State of a search, as a checkpoint holds it."""
 
     tree: Tree
     statistics: SearchStatistics = field(default_factory=SearchStatistics)

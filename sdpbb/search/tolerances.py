@@ -1,4 +1,4 @@
-"""The one owner of comparisons between bounds."""
+"""Tolerance of the search: when a bound closes a node, when a clustering improves the incumbent."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from sdpbb.result import PRECISION
 @stored
 @dataclass(frozen=True)
 class Tolerances:
-    """Comparisons between bounds and costs, relative to the cost, and to nothing else. Coordinates
-    are exact numbers, so that a cost is 0 where points coincide, and only there.
+    """Comparisons between bounds and costs, relative to the cost, and to nothing else.
+
+    Coordinates are exact numbers, so that a cost is 0 where points coincide, and only there.
 
     gap : relative, as (upper - lower) / upper; below PRECISION it counts as PRECISION
     """
@@ -31,8 +32,10 @@ class Tolerances:
         return upper - relative * upper
 
     def closes(self, bound: ProvenBound, upper: float) -> bool:
-        """Return whether no clustering of a node with this bound beats the incumbent by more than
-        the tolerance."""
+        """Return whether a bound closes a node.
+
+        Then none of its clusterings beats the incumbent by more than the tolerance.
+        """
         return bound.value >= self.cutoff(upper)
 
     def improves(self, cost: float, upper: float) -> bool:

@@ -1,4 +1,4 @@
-"""The search tree: its open nodes, the incumbent and the global lower bound."""
+"""Search tree: its open nodes, the incumbent and the global lower bound."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdpbb.search.tolerances import Tolerances
 @stored
 @dataclass(init=False, eq=False)
 class Tree:
-    """The search tree, and the bound that it proves for the whole instance.
+    """Search tree, and the bound that it proves for the whole instance.
 
     Every clustering is in a node that is open, running, closed or abandoned; so the least of these
     nodes' bounds is a bound for all. Closed and abandoned nodes count with the bounds that they
@@ -96,7 +96,7 @@ class Tree:
 
     @property
     def lower(self) -> float:
-        """Proven for every clustering of the instance."""
+        """Bound proven for every clustering of the instance."""
         bounds = [self._closed, self.upper, *self._abandoned]
         if self._open:
             bounds.append(self._open[0][0])
@@ -105,17 +105,17 @@ class Tree:
 
     @property
     def gap(self) -> float:
-        """Between the global bound and the incumbent, relative to the incumbent; inf without."""
+        """Gap between the global bound and the incumbent, relative to it; inf without one."""
         return relative_gap(self.lower, self.upper)
 
     @property
     def is_closed(self) -> bool:
-        """Whether the incumbent is proven to be optimal, to the tolerance."""
+        """True if the incumbent is proven to be optimal, to the tolerance."""
         return self.labels is not None and self.lower >= self.tolerances.cutoff(self.upper)
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether it is proven that there is no clustering."""
+        """True if it is proven that there is no clustering."""
         return self.labels is None and self.lower == math.inf
 
     def take_news(self) -> list[NodeEvent]:
@@ -134,8 +134,10 @@ class Tree:
         return (*self._running.values(), *(node for _, _, node in self._open))
 
     def select(self) -> Node | None:
-        """Take a running node whose evaluation is to go on, or else the open node with the least
-        bound; None if there is neither."""
+        """Take a running node whose evaluation is to go on, or else the open node of least bound.
+
+        None if there is neither.
+        """
         if self._due:
             return self._running[self._due.popleft()]
         if not self._open:
@@ -193,8 +195,10 @@ class Tree:
         self._news.append(NodeLeft(number, lower, end))
 
     def split(self, number: int, pair: Pair) -> tuple[int, int]:
-        """Replace a running node by two: the points of the pair share a cluster in the first, and
-        do not in the second. Return their numbers."""
+        """Replace a running node by two; return their numbers.
+
+        The points of the pair share a cluster in the first, and do not in the second.
+        """
         node = self._running.pop(number)
         together = self._add_child(child(node, pair, together=True))
         apart = self._add_child(child(node, pair, together=False))
@@ -229,8 +233,10 @@ class Tree:
 
 
 def _finished(number: int, lower: float) -> NodeLeft:
-    """Return the event of a node that is finished, with its bound: inf if it holds no clustering,
-    whatever it costs."""
+    """Return the event of a node that is finished, with its bound.
+
+    The bound is inf if it holds no clustering, whatever it costs.
+    """
     return NodeLeft(number, lower, NodeEnd.INFEASIBLE if lower == math.inf else NodeEnd.CLOSED)
 
 
@@ -249,9 +255,11 @@ def advanced(node: Node, result: NodeResult) -> Node:
 
 
 def _warm_start(node: Node, result: NodeResult) -> Any:
-    """Return the warm start of the next bound: the result's, or else the node's, unless components
-    have been moved since. Dual values in other coordinates, which may be far larger, are of no
-    use."""
+    """Return the warm start of the next bound.
+
+    It is the result's, or else the node's, unless components have been moved since: dual values in
+    other coordinates, which may be far larger, are of no use.
+    """
     if result.warm_start is None and result.fixings.components is None:
         return node.warm_start
     return result.warm_start

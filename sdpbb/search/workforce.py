@@ -1,4 +1,4 @@
-"""The processes that evaluate nodes, and when work goes over from this one to others."""
+"""Worker processes of a run: this process first, others when they pay off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_STEP = 1.0
 
 
 class Workforce:
-    """The processes of a run: this one, and others that take over for good once they have begun:
+    """Worker processes of a run, and the switch to them from this process.
 
     - several, when the tree has work for two;
     - at least one, when a step takes so long that the limits of the run could not be kept here.
@@ -56,18 +56,19 @@ class Workforce:
 
     @property
     def leaves_steps_to_others(self) -> bool:
-        """Whether tasks are done by this process and none of their steps may take long, as another
-        process takes over next."""
+        """True while tasks are done by this process and none of their steps may take long.
+
+        Another process takes over next.
+        """
         return self.is_here and self._has_long_steps
 
     @property
     def is_starting(self) -> bool:
-        """Whether tasks go to processes some of which have not begun yet."""
+        """True while tasks go to processes some of which have not begun yet."""
         return not self.is_here and any(key < 0 for key in self.pool.keys)
 
     def record_step_time(self, seconds: float) -> None:
-        """Take note of the longest time between two looks at the limits of a task that this process
-        has done."""
+        """Record the longest time between two looks at the limits in a task of this process."""
         self._has_long_steps = self._has_long_steps or (self.is_here and seconds > LONGEST_STEP)
 
     def choose_pool(self, n_due: int, n_nodes: int, seconds: float) -> None:

@@ -43,7 +43,7 @@ class ProgressPoint:
 
 @dataclass(frozen=True)
 class TracedNode:
-    """A node of the tree.
+    """Node of the tree, as a trace keeps it.
 
     parent : its position in `Trace.nodes`; None for the root, and for nodes made before a run that
         was resumed
@@ -183,8 +183,10 @@ class Trace:
         return json_text(self.to_dict())
 
     def write(self, path: FilePath) -> None:
-        """Write the trace, wholly or not at all; see `sdpbb.files.replacement` for what may be
-        raised."""
+        """Write the trace, wholly or not at all.
+
+        See `sdpbb.files.replacement` for what may be raised.
+        """
         write_atomically(path, self.to_json())
 
 

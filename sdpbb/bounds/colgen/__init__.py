@@ -1,2 +1,4 @@
-"""Bounds by column generation: a master programme over clusters that steers, and exact pricing
-that proves."""
+"""Bounds by column generation.
+
+A master programme over clusters steers, and exact pricing proves.
+"""

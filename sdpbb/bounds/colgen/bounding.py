@@ -1,4 +1,4 @@
-"""The bound of a node by column generation, and by enumeration where few clusters are left."""
+"""Bounding method: column generation, and enumeration where few clusters are left."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sdpbb.time_left import TimeLeft, no_limit
 @stored
 @dataclass(eq=False)
 class ColgenState:
-    """State of the bounding of a node: that of the parts that have begun.
+    """State of a `ColgenRun`: that of the parts that have begun.
 
     pricer : of generation and enumeration
     centre : of the semidefinite bound that the first prices are taken from
@@ -56,7 +56,7 @@ PRICING_MATRICES = 4
 
 
 class ColgenBounding(BoundingMethod[GenerationWarmStart]):
-    """Bounds nodes by column generation.
+    """Bounding method that generates columns.
 
     Source: Babaki, Guns and Nijssen (2014), with pricing, stabilisation and bounds of this project.
     Must-links and cannot-links are decisions of the tree: Ryan and Foster's branching (1981).
@@ -86,8 +86,10 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
         cheapest_partition(contraction, Columns.of(contraction, members), contraction.total)
 
     def mebibytes(self, contraction: Contraction) -> float:
-        """Memory that bounding a node takes at its peak, in MiB, about: pricing's, or that of the
-        semidefinite bound that the first prices are from."""
+        """Return the memory that bounding a node takes at its peak, in MiB, about.
+
+        It is that of pricing, or that of the semidefinite bound that the first prices are from.
+        """
         pricing = matrices_mebibytes(
             PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
         )
@@ -101,8 +103,11 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
         warm_start: GenerationWarmStart | None,
         known: NDArray[np.intp] | None = None,
     ) -> ColgenRun:
-        """Begin to bound a node. The first prices are the parent's if it has any; or those of a few
-        iterations of the semidefinite bound, unless pricing is easy (`CentreParameters`)."""
+        """Return a new `ColgenRun` on a node.
+
+        The first prices are the parent's if it has any; or those of a few iterations of the
+        semidefinite bound, unless pricing is easy (`CentreParameters`).
+        """
         run = ColgenRun(contraction, self.parameters)
         if warm_start is not None:
             run.inherit(warm_start, known)
@@ -113,14 +118,16 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
         return run
 
     def resume(self, contraction: Contraction, state: ColgenState) -> ColgenRun:
-        """Go on where the bounding of the same contraction was left."""
+        """Return a `ColgenRun` that goes on from its state on the same contraction."""
         centre = None if state.centre is None else self.sdp.resume(contraction, state.centre)
         return ColgenRun(contraction, self.parameters, state, centre)
 
 
 class ColgenRun:
-    """The bounding of one node: generate columns until the master programme is solved, then
-    enumerate those of a better clustering if they are few.
+    """Bounding of one node by column generation.
+
+    It generates columns until the master programme is solved, then enumerates those of a better
+    clustering if they are few.
 
     Without a state it is begun by one of `generate`, `inherit` and `begin_with`.
     """
@@ -178,12 +185,14 @@ class ColgenRun:
 
     @property
     def is_enumerating(self) -> bool:
-        """Whether generation has ended, and all clusters are being enumerated."""
+        """True once generation has ended, and all clusters are being enumerated."""
         return self._enumeration is not None
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Solve a master programme and price, or work for a slice on the first prices or the
-        enumeration."""
+        """Take a step of generation, or a slice of the first prices or the enumeration.
+
+        A step of generation solves a master programme and prices.
+        """
         if self._generation is None:
             self._find_centre(cutoff)
             return self._progress(stalled=False)
@@ -232,24 +241,24 @@ class ColgenRun:
         return bound if self._enumeration is None else max(bound, self._enumeration.bound)
 
     def affinity(self) -> NDArray[np.float64]:
-        """sum_X x_X 1_X 1_X' / |X| for the solution x of the last master programme."""
+        """Return sum_X x_X 1_X 1_X' / |X| for the solution x of the last master programme."""
         if self._generation is None:
             assert self._centre is not None
             return self._centre.affinity()
         return self._generation.affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """The cheapest clustering found."""
+        """Return the cheapest clustering found."""
         if self._enumeration is not None and self._enumeration.labels is not None:
             return self._enumeration.labels
         return None if self._generation is None else self._generation.clustering()
 
     def fixings(self, cutoff: float) -> PairFixings:
-        """None: reduced costs exclude clusters, seldom pairs."""
+        """Return None: reduced costs exclude clusters, seldom pairs."""
         return PairFixings(np.empty((0, 2), np.intp))
 
     def warm_start(self) -> GenerationWarmStart:
-        """The best columns of the pool, and the dual values."""
+        """Return the best columns of the pool, and the dual values."""
         assert self._generation is not None
         return self._generation.warm_start()
 
@@ -260,7 +269,7 @@ class ColgenRun:
 
 
 def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:
-    """Whether pricing needs no good prices to begin with (see `CentreParameters`)."""
+    """Return whether pricing needs no good prices to begin with (see `CentreParameters`)."""
     per_cluster = contraction.n_blocks / contraction.k
     if not parameters.small < per_cluster <= parameters.large:
         return per_cluster <= parameters.small
@@ -268,13 +277,13 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
 
 
 def semidefinite_duals(contraction: Contraction, run: RelaxationRun) -> DualValues:
-    """Dual values of the master programme from those of a semidefinite bound."""
+    """Return dual values of the master programme from those of a semidefinite bound."""
     dual = master_dual(contraction, run.relaxation, run.dual_point())
     return DualValues(dual.prices, dual.sigma)
 
 
 def known_columns(contraction: Contraction, labels: NDArray[np.intp] | None) -> Columns:
-    """Columns of the allowed clusters of labels (m,); no columns for None."""
+    """Return columns of the allowed clusters of labels (m,); no columns for None."""
     m = contraction.n_blocks
     if labels is None:
         return Columns.of(contraction, np.zeros((0, m), bool))

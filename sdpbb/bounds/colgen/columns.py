@@ -35,11 +35,11 @@ class PackedColumns:
         return len(self.bits)
 
     def __add__(self, other: PackedColumns) -> PackedColumns:
-        """These sets, then the others."""
+        """Return these sets, then the others."""
         return PackedColumns(np.concatenate([self.bits, other.bits]), self.n_blocks)
 
     def members(self) -> Membership:
-        """(t, m)"""
+        """Return the blocks of each cluster, (t, m)."""
         return np.unpackbits(self.bits, axis=1, count=self.n_blocks).astype(bool)
 
 
@@ -59,8 +59,10 @@ class Columns:
 
     @classmethod
     def of(cls, contraction: Contraction, members: Membership) -> Columns:
-        """The clusters among the rows of members (t, m), each once, in order of appearance; empty
-        sets are left out. The cost of one does not depend on the others, to the last bit."""
+        """Return the clusters among the rows of members (t, m), each once, in order of appearance.
+
+        Empty sets are left out. The cost of one does not depend on the others, to the last bit.
+        """
         members = np.asarray(members, bool).reshape(-1, contraction.n_blocks)
         members = members[members.any(axis=1)]
         if len(members) > 1:
@@ -70,20 +72,20 @@ class Columns:
 
     @classmethod
     def singletons(cls, contraction: Contraction) -> Columns:
-        """One cluster for each block alone."""
+        """Return one cluster for each block alone."""
         return cls.of(contraction, np.eye(contraction.n_blocks, dtype=bool))
 
     @cached_property
     def keys(self) -> tuple[bytes, ...]:
-        """(t,) a different key for each cluster."""
+        """Keys (t,), a different one for each cluster."""
         return tuple(row.tobytes() for row in np.packbits(self.members, axis=1))
 
     def select(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Columns:
-        """Some of the columns, by mark or position."""
+        """Return some of the columns, by mark or position."""
         return Columns(self.members[which], self.costs[which])
 
     def __add__(self, other: Columns) -> Columns:
-        """Union with other columns; duplicates are dropped."""
+        """Return the union with other columns; duplicates are dropped."""
         known = set(self.keys)
         new = np.array([key not in known for key in other.keys], bool)
         return Columns(
@@ -96,8 +98,11 @@ class Columns:
 
 
 def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.float64]:
-    """(t,) c(X) of clusters (t, m): deviations from the mean are squared, and nothing large is
-    subtracted. The cost of a single block is its own scatter."""
+    """Return the costs c(X) of clusters (t, m), as (t,).
+
+    Deviations from the mean are squared, and nothing large is subtracted. The cost of a single
+    block is its own scatter.
+    """
     row, block = np.nonzero(members)
     e, count = contraction.sizes[block], len(members)
     points = np.bincount(row, e, count)
@@ -115,7 +120,7 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
 
 
 def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
-    """(t,) which of the clusters (t, m) hold no cannot-linked pair and keep all constraints."""
+    """Return which clusters (t, m) hold no cannot-linked pair and keep all constraints, (t,)."""
     sets, budgets = members.astype(np.float64), contraction.budgets
     adjacent = csr_array(contraction.adjacency.astype(np.float64))
     keep = np.asarray(~((sets @ adjacent > 0.0) & members).any(axis=1))
@@ -131,7 +136,7 @@ def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
 
 
 def merged(packed: PackedColumns, block_of: NDArray[np.intp], child: Contraction) -> Columns:
-    """Clusters of a parent as columns of a child, each of whose blocks is a union of the parent's.
+    """Return clusters of a parent as columns of a child, whose blocks are unions of the parent's.
 
     Those that split a block of the child, or that its constraints do not allow, are left out.
 

@@ -50,7 +50,7 @@ class EnumerationState:
 
 
 class Enumeration:
-    """Enumerates clusters at dual values, and partitions the blocks into them, in slices.
+    """Enumeration of clusters at dual values, and partitioning of the blocks into them, in slices.
 
     With v the least c(X) - prices(X) over all clusters, a clustering that costs less than the
     cutoff has k clusters of c(X) - prices(X) - v >= 0 which add up to less than
@@ -101,7 +101,7 @@ class Enumeration:
 
     @property
     def bound(self) -> ProvenBound:
-        """Proven for all clusterings of the blocks, with its evidence."""
+        """Bound proven for all clusterings of the blocks, with its evidence."""
         return self.state.bound
 
     @property
@@ -110,12 +110,12 @@ class Enumeration:
 
     @property
     def is_out_of_reach(self) -> bool:
-        """Whether not even exact pricing has ended."""
+        """True while not even exact pricing has ended."""
         return self.is_finished and self.state.least is None
 
     @property
     def labels(self) -> NDArray[np.intp] | None:
-        """(m,) of the cheapest clustering found, if it is cheaper than the cutoff."""
+        """Labels (m,) of the cheapest clustering found, if it is cheaper than the cutoff."""
         return self.state.labels
 
     def advance(self) -> None:
@@ -130,7 +130,7 @@ class Enumeration:
             self._partition(self.state.least)
 
     def _price(self) -> None:
-        """A slice of exact pricing."""
+        """Work for a slice on exact pricing."""
         state = self.state
         state.n_slices += 1
         least = self._pricer.exact(state.at.prices, -state.at.sigma).least
@@ -150,7 +150,7 @@ class Enumeration:
             state.is_finished = True
 
     def _enumerate(self) -> None:
-        """A slice of the search for all clusters."""
+        """Work for a slice on the search for all clusters."""
         state = self.state
         if self._search is None:
             self._search = self._search_from_prices()
@@ -164,7 +164,7 @@ class Enumeration:
         )
 
     def _search_from_prices(self, resumed: ClusterSearchState | None = None) -> ClusterSearch:
-        """The search for all clusters of a better clustering; at its root for None."""
+        """Return the search for all clusters of a better clustering; at its root for None."""
         state, problem = self.state, self._pricer.problem()
         assert state.least is not None
         prices = state.at.prices

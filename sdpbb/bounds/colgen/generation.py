@@ -92,8 +92,10 @@ class ExactPricing:
 @stored
 @dataclass(frozen=True, eq=False)
 class FarkasPricing:
-    """Unfinished exact pricing in the phase FEASIBILITY: whole prices, and only larger values than
-    the target are of interest."""
+    """Unfinished exact pricing in the phase FEASIBILITY.
+
+    Prices are whole numbers, and only larger values than the target are of interest.
+    """
 
     prices: NDArray[np.int64]
     target: int
@@ -144,9 +146,11 @@ class GenerationWarmStart:
     duals: DualValues | None
 
     def for_child(self, child: Contraction) -> tuple[Columns, DualValues | None]:
-        """The clusters that the child allows, and dual values, in the blocks of a contraction each
-        of whose blocks is a union of the parent's. Prices of merged blocks add up: what they prove
-        for the parent they prove for the child."""
+        """Return the clusters that the child allows, and dual values, in the blocks of the child.
+
+        Each block of its contraction is a union of the parent's. Prices of merged blocks add up:
+        what they prove for the parent they prove for the child.
+        """
         columns = merged(self.columns, self.block_of, child)
         if self.duals is None:
             return columns, None
@@ -219,13 +223,15 @@ class Generation:
 
     @property
     def duals(self) -> DualValues | None:
-        """Dual values of the last master programme, None while it has no cover."""
+        """Dual values of the last master programme; None while it has no cover."""
         return self.state.own if self._master.phase is Phase.COST else None
 
     @property
     def least(self) -> float | None:
-        """Proven: c(X) - prices(X) >= least at the prices of `duals` for every cluster X; None
-        before the master programme is solved."""
+        """Proven lower bound on the reduced costs at the prices of `duals`.
+
+        c(X) - prices(X) >= least for every cluster X. None before the master programme is solved.
+        """
         return self.state.least
 
     @property
@@ -242,16 +248,19 @@ class Generation:
         return GenerationWarmStart(self._contraction.block_of, columns.packed(), own)
 
     def affinity(self) -> NDArray[np.float64]:
-        """(m, m) sum_X x_X 1_X 1_X' / (points of X) for the last x; Z @ sizes is how often each
-        block is covered. Zero before the first step."""
+        """Return the affinity (m, m) of the last x: sum_X x_X 1_X 1_X' / (points of X).
+
+        Z @ sizes is how often each block is covered. Zero before the first step.
+        """
         return self._primal.affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
-        """Labels (m,) of the cheapest clustering met, of exactly k clusters, if any."""
+        """Return the cheapest clustering met: labels (m,) of exactly k clusters, if any."""
         return self._primal.labels
 
     def step(self, cutoff: float) -> Step:
-        """Solve the restricted master programme and price, or go on with exact pricing by a slice;
+        """Solve the restricted master programme and price, or go on with exact pricing by a slice.
+
         `cutoff` is the bound that would close the node.
 
         Raises
@@ -282,8 +291,10 @@ class Generation:
         return self._price(own, solution, cutoff)
 
     def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> StepEvent:
-        """Price heuristically at the points of the stabilisation; where nothing is found, begin
-        exact pricing."""
+        """Price heuristically at the points of the stabilisation.
+
+        Where nothing is found, begin exact pricing.
+        """
         k = self._contraction.k
         for position, at in enumerate(self._stabilisation.points(own)):
             # Which clusters of smoothed prices are of use, the master's own prices say.
@@ -305,7 +316,7 @@ class Generation:
         return StepEvent.PRICING
 
     def _price_exactly(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
-        """A slice of exact pricing."""
+        """Work for a slice on exact pricing."""
         outcome = self._pricer.exact(pricing.at.prices, pricing.target)
         own, found = self.state.own, Columns.of(self._contraction, outcome.members)
         assert own is not None
@@ -339,7 +350,7 @@ class Generation:
             self.state.bound = ProvenBound(proven.value, Lagrangian(prices, least))
 
     def _with_rung(self, pricing: ExactPricing) -> ExactPricing:
-        """The same pricing by way of lower targets, unless that has been tried or is not worth it.
+        """Return the same pricing with a lower target first, if that is new and worth it.
 
         A search that ends without a value below a target t proves the bound sum prices + k t, and
         the lower t, the sooner it ends: where the target itself takes long, something is proven.
@@ -353,7 +364,7 @@ class Generation:
         return replace(pricing, rung=rung, has_climbed=True)
 
     def _price_to_rung(self, pricing: ExactPricing, rung: float) -> StepEvent:
-        """A slice towards a lower target; the next one, if it has ended there."""
+        """Work for a slice towards a lower target; move to the next one if it has ended there."""
         outcome = self._pricer.exact(pricing.at.prices, rung)
         if outcome.least is not None:
             self._prove(pricing.at.prices, outcome.least)
@@ -383,7 +394,7 @@ class Generation:
         return StepEvent.PRICING
 
     def _farkas_price_exactly(self, pricing: FarkasPricing) -> StepEvent:
-        """A slice of exact Farkas pricing."""
+        """Work for a slice on exact Farkas pricing."""
         outcome = self._pricer.farkas_exact(pricing.prices, pricing.target)
         assert self.state.own is not None
         grown = self._add_covering(Columns.of(self._contraction, outcome.members), self.state.own)
@@ -403,7 +414,10 @@ class Generation:
     def _observed(
         self, at: DualValues, found: Columns, first: bool = False, least: float | None = None
     ) -> Observation:
-        """Result of pricing at dual values that found some clusters; `least` if it is proven."""
+        """Return the outcome of pricing at dual values that found some clusters.
+
+        `least` is given if it is proven.
+        """
         values = found.costs - found.members @ at.prices
         cluster = found.members[np.argmin(values)] if len(found) else None
         met = float(values.min(initial=-at.sigma))
@@ -411,8 +425,10 @@ class Generation:
         return Observation(shown, cluster, first, least is not None)
 
     def _needed(self, at: DualValues, cutoff: float) -> float:
-        """The least value with which these prices close the node, with room for rounding; 0 where
-        that is positive."""
+        """Return the least value with which these prices close the node, with room for rounding.
+
+        It is 0 where that is positive.
+        """
         total = math.fsum(at.prices)
         room = _ROOM * (abs(total) + abs(cutoff)) if math.isfinite(cutoff) else 0.0
         return min((cutoff + room - total) / self._contraction.k, 0.0)
@@ -427,7 +443,7 @@ class Generation:
         return self._add_best(found, reduced, -self._tolerance(own))
 
     def _add_covering(self, found: Columns, own: DualValues) -> bool:
-        """The same as `_add` in the phase FEASIBILITY."""
+        """Add the columns of `_add` in the phase FEASIBILITY."""
         return self._add_best(found, own.sigma - found.members @ own.prices, -_FARKAS_TOLERANCE)
 
     def _add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:

@@ -42,7 +42,7 @@ class Phase(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """A penalty on prices far from a centre, which is subtracted from the dual objective:
+    """Penalty on prices far from a centre, which is subtracted from the dual objective:
 
         slope * sum_i max(0, |lambda_i - centre_i| - width),
 
@@ -154,8 +154,9 @@ class Master:
         return len(new)
 
     def solve(self, penalty: Penalty | None = None) -> MasterSolution:
-        """Minimise over the pool. A penalty is left out in the phase FEASIBILITY, which ends once
-        the pool covers all blocks.
+        """Minimise over the pool.
+
+        A penalty is left out in the phase FEASIBILITY, which ends once the pool covers all blocks.
 
         Raises
         ------
@@ -181,7 +182,7 @@ class Master:
         return solution
 
     def _of_least_cost(self, penalty: Penalty | None) -> MasterSolution | None:
-        """The cheapest cover; None if the pool has none."""
+        """Return the cheapest cover; None if the pool has none."""
         state, solution = self.state, None
         for _ in range(_RESCALINGS):
             solution = self._priced(penalty)

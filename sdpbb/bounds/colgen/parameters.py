@@ -15,7 +15,7 @@ Scheme = Literal["auto", "none", "perturbation", "smoothing", "box"]
 @stored
 @dataclass(frozen=True)
 class MasterParameters(Parameters):
-    """The restricted master programme."""
+    """Parameters of the restricted master programme."""
 
     simplex: Literal["dual", "primal"] = parameter(
         "primal",
@@ -46,7 +46,7 @@ class MasterParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class StabilisationParameters(Parameters):
-    """Stabilisation of the prices: it keeps them from jumping.
+    """Parameters of stabilisation, which keeps prices from oscillating between iterations.
 
     Schemes: "perturbation" as Babaki, Guns and Nijssen (2014, section 5.3); "smoothing" as Wentges
     (1997) with the coefficient of Pessoa, Sadykov, Uchoa and Vanderbeck (2018); "box" as du Merle,
@@ -107,7 +107,7 @@ class StabilisationParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class GenerationParameters(Parameters):
-    """The loop of column generation."""
+    """Parameters of the loop of column generation."""
 
     tolerance: float = parameter(
         1e-10,
@@ -140,7 +140,7 @@ class GenerationParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class PricingParameters(Parameters):
-    """Pricing: the search for clusters of negative reduced cost."""
+    """Parameters of pricing, the search for clusters of negative reduced cost."""
 
     nodes_per_slice: int = parameter(
         4000,
@@ -161,7 +161,7 @@ class PricingParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class CentreParameters(Parameters):
-    """First prices: from the semidefinite bound, unless pricing is easy.
+    """Parameters of the first prices: from the semidefinite bound, unless pricing is easy.
 
     Pricing is easy with at most `small` blocks per cluster, or with at most `large` ones in at most
     `high` effective dimensions. With the semidefinite prices Iris with k = 3 and two constraints
@@ -187,7 +187,7 @@ class CentreParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class PartitioningParameters(Parameters):
-    """Proof from enumerated clusters. No number here affects what is proven."""
+    """Parameters of the proof from enumerated clusters. No number here affects what is proven."""
 
     batch: int = parameter(
         3, "Columns added to the linear programme between two solves, per block.", ge=1
@@ -226,7 +226,7 @@ class PartitioningParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class EnumerationParameters(Parameters):
-    """Enumeration of the clusters that a better clustering can have, and their partitioning."""
+    """Parameters of the enumeration of the clusters of a better clustering."""
 
     is_wanted: bool = parameter(
         True,
@@ -258,7 +258,7 @@ class EnumerationParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class ColgenParameters(Parameters):
-    """Bounding by column generation."""
+    """Parameters of bounding by column generation."""
 
     master: MasterParameters = parameter(MasterParameters, "The restricted master programme.")
     stabilisation: StabilisationParameters = parameter(

@@ -48,11 +48,11 @@ class Primal:
 
     @property
     def labels(self) -> Labels | None:
-        """(m,) of the cheapest clustering found."""
+        """Labels (m,) of the cheapest clustering found."""
         return self.state.labels
 
     def meet(self, columns: Columns, solution: MasterSolution) -> None:
-        """Keep the columns that a solution uses, and round it to a clustering if it is a cover."""
+        """Record a master solution, and round it to a clustering if it is a cover."""
         used = solution.x > 0.0
         members, x = columns.members[used], solution.x[used]
         self.state.support, self.state.x = PackedColumns.of(members), x
@@ -60,7 +60,7 @@ class Primal:
             self._offer(rounded(self._contraction, members, x))
 
     def affinity(self) -> NDArray[np.float64]:
-        """(m, m) sum_X x_X 1_X 1_X' / (points of X)."""
+        """Return the affinity (m, m): sum_X x_X 1_X 1_X' / (points of X)."""
         members = self.state.support.members().astype(np.float64)
         weights = self.state.x / (members @ self._contraction.sizes)
         return members.T @ (weights[:, None] * members)
@@ -68,8 +68,10 @@ class Primal:
     def search(
         self, columns: Columns, duals: DualValues, cutoff: float, limits: GenerationParameters
     ) -> None:
-        """Look for a cheaper clustering among the columns that one below the cutoff can use: those
-        whose reduced cost is at most what lies between the value of the dual and the cutoff."""
+        """Look for a cheaper clustering among the columns that one below the cutoff can use.
+
+        Their reduced cost is at most the difference between the value of the dual and the cutoff.
+        """
         if np.all(np.abs(self.state.x - 1.0) < _WHOLE):
             return
         upper = min(cutoff, self.state.cost)

@@ -17,8 +17,10 @@ Labels = NDArray[np.intp]
 
 
 def rounded(contraction: Contraction, members: Membership, x: NDArray[np.float64]) -> Labels | None:
-    """Labels (m,) of exactly k clusters that keep the constraints, from clusters (t, m) used x
-    (t,) > 0 times each; None where the last blocks fit nowhere.
+    """Round a solution of the master programme: return labels (m,), or None.
+
+    They have exactly k clusters and keep the constraints. The solution uses clusters (t, m) x (t,)
+    > 0 times each. None where the last blocks fit nowhere.
 
     Up to k times the cluster with the largest x times the number of its points that are not yet
     covered is taken, without the others. Blocks that remain go, one by one, where they add least.
@@ -41,8 +43,10 @@ def rounded(contraction: Contraction, members: Membership, x: NDArray[np.float64
 
 
 def split(contraction: Contraction, labels: Labels) -> Labels:
-    """Exactly k clusters from at most k: blocks far from the mean of their cluster leave it.
-    That costs nothing, and any subset of a cluster is allowed."""
+    """Split clusters until there are k: the block farthest from its mean leaves its cluster.
+
+    That costs nothing, and any subset of a cluster is allowed.
+    """
     labels = labels.copy()
     e, c = contraction.sizes, contraction.means
     for new in range(int(labels.max()) + 1, contraction.k):
@@ -57,8 +61,9 @@ def split(contraction: Contraction, labels: Labels) -> Labels:
 def labels_of_cheapest_cover(
     contraction: Contraction, columns: Columns, time_limit: float
 ) -> Labels | None:
-    """Labels (m,) of a clustering from the cheapest cover by at most k of the columns, or from a
-    good one when the time limit (seconds) is reached; None if none is met.
+    """Return labels (m,) of the cheapest cover by at most k of the columns.
+
+    It is a good cover when the time limit (seconds) is reached; None if none is met.
 
     Raises
     ------
@@ -85,8 +90,10 @@ def labels_of_cheapest_cover(
 
 
 def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:
-    """The cluster whose cost the block increases least, among those that it may join and, if there
-    are fewer than k, a new one."""
+    """Return the cluster whose cost the block increases least.
+
+    It is one of those that the block may join and, if there are fewer than k, a new one.
+    """
     n_clusters = int(labels.max()) + 1
     if n_clusters < contraction.k:
         return n_clusters

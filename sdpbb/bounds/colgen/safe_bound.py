@@ -19,7 +19,7 @@ _LARGEST_PRICE, _LARGEST_SUM = 2.0**40, 2.0**52
 def lagrangian_bound(
     contraction: Contraction, prices: NDArray[np.float64], least: float
 ) -> ProvenBound:
-    """sum_i prices_i + k least, less a margin for rounding.
+    """Return the Lagrangian bound sum_i prices_i + k least, less a margin for rounding.
 
     Of a clustering each block is in exactly one of its k clusters X, so that it costs
 
@@ -46,14 +46,14 @@ def lagrangian_bound(
 
 
 def scatter_bound(contraction: Contraction) -> ProvenBound:
-    """The scatter inside the blocks, which every clustering has, less the rounding of its sums."""
+    """Return the scatter inside the blocks, which every clustering has, rounded down."""
     own = math.fsum(contraction.scatter)
     rounding = _EPS * (contraction.n_points + contraction.means.shape[1] + 8)
     return ProvenBound(max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS))
 
 
 def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(m,) whole numbers >= 0 in about the ratio of prices >= 0, rounded down.
+    """Return whole numbers >= 0 (m,) in about the ratio of prices >= 0, rounded down.
 
     They lose at most 1 each where the largest is about 2^40, less for more than 4,096 blocks, as
     their sum is below 2^53.
@@ -66,7 +66,7 @@ def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> bool:
-    """Whether sum_i prices_i > k most, in whole numbers.
+    """Return whether sum_i prices_i > k most, in whole numbers.
 
     With most >= prices(X) for every cluster X, no k clusters hold every block then (Farkas): each
     block would be in one of them, and their prices would add up to k most at the most.

@@ -16,7 +16,7 @@ from sdpbb.problem import Contraction
 
 @dataclass(frozen=True, eq=False)
 class MasterDual:
-    """A dual point of the master programme, in squared units of the data.
+    """Dual point of the master programme, in squared units of the data.
 
     prices : (m,) >= 0, of the blocks
     sigma : >= 0, of the number of clusters
@@ -31,8 +31,10 @@ class MasterDual:
 
 
 def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoint) -> MasterDual:
-    """Prices and sigma such that no cluster has a negative reduced cost, up to rounding, and whose
-    dual objective is what these dual values prove for the relaxation.
+    """Return a dual point of the master programme from dual values of the relaxation.
+
+    At its prices and sigma no cluster has a negative reduced cost, up to rounding, and its dual
+    objective is what these dual values prove for the relaxation.
 
     Notation: as in `Relaxation`, with M = K + N + sum_c t_c B_c for N >= 0 (free on cannot-links),
     t >= 0; P = I - u u'. A cluster X of s points, indicator z, has a unit vector a = D^1/2 z /
@@ -92,8 +94,9 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
 
 
 def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
-    """Which cuts <B, Z> >= b of a `CutSet` hold with b = 0 for the matrix z z' / s of each single
-    cluster: (number of cuts,).
+    """Return which cuts of a `CutSet` hold with b = 0 for each single cluster: (number of cuts,).
+
+    The cuts are <B, Z> >= b, the matrix of a single cluster is z z' / s.
 
     Stars, and so pairs and triangles: z_i = 1 with a leaves gives (1 - a)(2 - a) / 2 >= 0, z_i = 0
     gives a (a - 1) / 2 >= 0; merging blocks only equates entries of z. Not cliques and pentagons,
@@ -111,7 +114,7 @@ def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
 
 
 def _matrix(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
-    """(m, m) M = K + N + sum_c t_c B_c, in the coordinates of Y."""
+    """Return M = K + N + sum_c t_c B_c (m, m), in the coordinates of Y."""
     m, r, cuts = relaxation.m, relaxation.inverse_roots, dual.cuts
     weight = np.maximum(dual.multipliers, 0.0) * single_cluster_cuts(cuts)
     half = np.bincount(
@@ -126,8 +129,10 @@ def _matrix(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
 def _above(
     M: NDArray[np.float64], u: NDArray[np.float64], Mu: NDArray[np.float64], mu: float, count: int
 ) -> tuple[float, NDArray[np.float64]]:
-    """The `count`-th largest eigenvalue of PMP on the complement of u as theta, at least 0, and the
-    diagonal (m,) of the part of PMP above it."""
+    """Return the `count`-th largest eigenvalue of PMP and the diagonal (m,) of the part above it.
+
+    The eigenvalue theta is one of PMP on the complement of u, and at least 0.
+    """
     if count == 0:
         return 0.0, np.zeros(len(u))
     # P M P with an eigenvalue for u that is below all others.

@@ -1,4 +1,4 @@
-"""Stabilisation of column generation: schemes that keep the prices from jumping.
+"""Stabilisation of column generation: schemes that damp the oscillation of prices.
 
 Whatever a scheme does, the loop ends at an optimum of the master programme itself: penalties vanish
 after finitely many of their programmes are solved, and smoothed prices come down to the master's
@@ -32,20 +32,22 @@ class DualValues:
         return cls(solution.prices, solution.sigma)
 
     def towards(self, other: DualValues, weight: float) -> DualValues:
-        """(1 - weight) times these plus weight times the others."""
+        """Return (1 - weight) times these plus weight times the others."""
         rest = 1.0 - weight
         prices = rest * self.prices + weight * other.prices
         return DualValues(prices, rest * self.sigma + weight * other.sigma)
 
     def value(self, k: int) -> float:
-        """sum_i prices_i - k sigma: the Lagrangian bound if no cluster has a negative reduced
-        cost."""
+        """Return the Lagrangian value sum_i prices_i - k sigma.
+
+        It is a bound if no cluster has a negative reduced cost.
+        """
         return float(self.prices.sum()) - k * self.sigma
 
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """Result of pricing at some dual values, for the stabilisation to learn from.
+    """Outcome of pricing at given dual values, from which a scheme updates itself.
 
     at : the prices, and minus the least c(X) - prices(X) met as sigma
     cluster : (m,) the cluster of that value, None where none was met
@@ -82,18 +84,24 @@ class Stabilisation(Protocol):
     state: StabilisationState
 
     def penalty(self) -> Penalty | None:
-        """The penalty that the next master programme is solved with."""
+        """Return the penalty that the next master programme is solved with."""
 
     def points(self, own: DualValues) -> Iterator[DualValues]:
-        """Where to price in turn while that finds no column with a negative reduced cost at the
-        master's own dual values, which come last."""
+        """Return the points to price at in turn.
+
+        They are tried while pricing finds no column with a negative reduced cost at the master's
+        own dual values, which come last.
+        """
 
     def observe(self, own: DualValues, observation: Observation, k: int) -> None:
-        """Learn what pricing has shown, when the master's own dual values were these."""
+        """Update the scheme from an outcome of pricing at the master's own dual values."""
 
     def solved(self, solution: MasterSolution) -> bool:
-        """Learn that the programme with the penalty is solved, as far as heuristics can see;
-        whether the programme without it is solved thereby."""
+        """Update the scheme when the programme with the penalty is solved.
+
+        It is solved as far as heuristics can see. Return whether the programme without the penalty
+        is solved thereby.
+        """
 
 
 class NoStabilisation:
@@ -106,7 +114,7 @@ class NoStabilisation:
 
     @staticmethod
     def first_strength(parameters: StabilisationParameters) -> float:
-        """The strength to begin with."""
+        """Return the strength to begin with."""
         return 0.0
 
     def penalty(self) -> Penalty | None:
@@ -161,7 +169,7 @@ class Perturbation(NoStabilisation):
 
 
 class Box(Perturbation):
-    """A box around a centre, outside of which prices cost something.
+    """Box around a centre, outside of which prices cost something.
 
     O. du Merle, D. Villeneuve, J. Desrosiers, P. Hansen: Stabilized column generation. Discrete
     Mathematics 194 (1999). The centre is given, or the prices of the first programme without a
@@ -257,7 +265,7 @@ def stabilisation(
     centre: DualValues | None = None,
     state: StabilisationState | None = None,
 ) -> Stabilisation:
-    """The scheme that the parameters name, or that a state belongs to.
+    """Return the scheme that the parameters name, or that a state belongs to.
 
     centre : dual values from elsewhere to begin from, such as those of another bound or of the
         parent of a node

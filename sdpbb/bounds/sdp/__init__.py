@@ -1,2 +1,5 @@
-"""Semidefinite bounds: the contracted Peng-Wei relaxation, its cuts, a first-order method that
-steers, and the dual evaluation that proves."""
+"""Semidefinite bounds.
+
+The contracted Peng-Wei relaxation, its cuts, a first-order method that steers, and the dual
+evaluation that proves.
+"""

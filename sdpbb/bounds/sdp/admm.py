@@ -1,4 +1,4 @@
-"""The first-order method: alternating projections with a dual memory (ADMM)."""
+"""First-order method: alternating projections with a dual memory (ADMM)."""
 
 from __future__ import annotations
 
@@ -42,8 +42,10 @@ class AdmmState:
 
     @classmethod
     def centre(cls, relaxation: Relaxation, rho: float) -> AdmmState:
-        """Return the state at the spectral set's centre u u' + (k-1)/(m-1) (I - u u'), without
-        cuts and with zero dual values."""
+        """Return the state at the spectral set's centre, without cuts and with zero dual values.
+
+        The centre is u u' + (k-1)/(m-1) (I - u u').
+        """
         m, k, u = relaxation.m, relaxation.k, relaxation.u
         share = (k - 1.0) / max(m - 1, 1)
         W = (1.0 - share) * np.outer(u, u) + share * np.eye(m)
@@ -67,7 +69,9 @@ class AdmmState:
 
 
 class Admm:
-    """Iterates for the relaxation with cuts, min -<K, Y> over Y = W with
+    """Iterates of the first-order method for the relaxation with cuts.
+
+    It solves min -<K, Y> over Y = W with
 
         Y in the spectral set   { u u' + R : 0 <= R <= cap I, R u = 0, tr R = k - 1 },
         W in the polyhedral set { W >= 0, W = 0 on cannot-links, <B_c, W> >= b_c },

@@ -36,7 +36,7 @@ class AdmmRunState(RelaxationState):
 
 
 class AdmmRun(RelaxationRun):
-    """The bounding of one node by the first-order method."""
+    """Bounding of one node by the first-order method."""
 
     state: AdmmRunState
 
@@ -110,8 +110,10 @@ class AdmmRun(RelaxationRun):
         return best
 
     def _is_late(self, seconds_left: float) -> bool:
-        """Return whether the bound is to be evaluated now, before the next iteration. Both need a
-        full eigendecomposition at the worst, so one of them tells of the other."""
+        """Return whether the bound is to be evaluated now, before the next iteration.
+
+        Both need a full eigendecomposition at the worst, so one of them tells of the other.
+        """
         iteration, bound = self._iteration_seconds, self._bound_seconds
         return seconds_left < LATE * (iteration + max(bound, iteration))
 

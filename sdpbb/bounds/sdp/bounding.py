@@ -33,7 +33,7 @@ MOST_CONIC = 30
 
 
 class SdpBounding(BoundingMethod[SdpWarmStart]):
-    """Bounds nodes by the contracted Peng-Wei relaxation with cuts.
+    """Bounding method that solves the contracted Peng-Wei relaxation with cuts.
 
     Source: PC-SOS-SDP, sections 3.1-3.2, with a first-order method and a bound of this project; or
     with a conic solver in the method's place (`SdpParameters.solver`).
@@ -66,8 +66,10 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         return run.affinity()
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
-        """Yield dual values in single precision, then in double precision; other evidence as it
-        is."""
+        """Yield dual values in single precision, then in double precision.
+
+        Other evidence is yielded as it is.
+        """
         if not isinstance(evidence, DualPoint):
             yield evidence
             return
@@ -84,9 +86,9 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         warm_start: SdpWarmStart | None,
         known: NDArray[np.intp] | None = None,
     ) -> RelaxationRun:
-        """Begin to bound a node; a known clustering is of no use here."""
+        """Return a new run on a node; a known clustering is of no use here."""
         return self._run(contraction, self.parameters, warm_start=warm_start)
 
     def resume(self, contraction: Contraction, state: RelaxationState) -> RelaxationRun:
-        """Go on with the bounding of the same contraction, by the same solver."""
+        """Return a run that goes on from its state on the same contraction, by the same solver."""
         return self._run(contraction, self.parameters, state)  # type: ignore[arg-type]

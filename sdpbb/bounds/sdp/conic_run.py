@@ -46,7 +46,7 @@ class ConicRunState(RelaxationState):
 
 
 class ConicRun(RelaxationRun):
-    """The bounding of one node by an established conic solver.
+    """Bounding of one node by an established conic solver.
 
     A round solves the relaxation with the present cuts by Clarabel or SCS (`solve_peng_wei`),
     evaluates `safe_bound` at the dual values that come back, whatever the solver says of them,
@@ -119,8 +119,10 @@ class ConicRun(RelaxationRun):
         return is_last or self._patience.has_run_out(self.state.history, cutoff)
 
     def affinity(self) -> NDArray[np.float64]:
-        """Return Z of the last relaxation, nonnegative, zero on cannot-links; where no solver has
-        returned any, as if all blocks were in all clusters."""
+        """Return Z of the last relaxation, nonnegative, zero on cannot-links.
+
+        Where no solver has returned any, it is as if all blocks were in all clusters.
+        """
         if self.state.Z is None:
             return np.where(self.relaxation.forbidden, 0.0, 1.0 / self.relaxation.n)
         return self.state.Z
@@ -135,7 +137,7 @@ class ConicRun(RelaxationRun):
         return self.parameters.admm.penalty
 
     def _take(self, dual: DualPoint) -> None:
-        """Keep the best bound, and what it is proven by."""
+        """Keep the best bound, and its evidence."""
         bound = safe_bound(self.relaxation, dual)
         if bound > self.state.best or self.state.dual is None:
             self.state.best, self.state.dual = max(self.state.best, bound), dual

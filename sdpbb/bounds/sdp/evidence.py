@@ -23,8 +23,10 @@ NEGLIGIBLE = 1e-12
 def semidefinite_evidence(
     relaxation: Relaxation, dual: DualPoint, precision: DTypeLike = np.float32
 ) -> Semidefinite:
-    """Return a dual point as evidence, in the precision asked for: any N >= 0 and multipliers >= 0
-    prove something, and where the bound has converged their rounding moves it to second order only.
+    """Return a dual point as evidence, in the precision asked for.
+
+    Any N >= 0 and multipliers >= 0 prove something, and where the bound has converged their
+    rounding moves it to second order only.
 
     The checker writes pentagons for the cannot-links of the node. Where those are more than there
     were when a cut was found, its chords are estimated by less, and the difference goes to N.
@@ -52,8 +54,11 @@ def semidefinite_evidence(
 def _estimated_less(
     relaxation: Relaxation, dual: DualPoint, cuts: Cuts
 ) -> NDArray[np.float64] | float:
-    """The excess (m, m) of the pentagons of a dual point, with their multipliers, over those of a
-    certificate: >= 0 off the cannot-links, as upper estimates are sums of entries of Z."""
+    """Return the excess (m, m) of the pentagons of a dual point over those of a certificate.
+
+    It is taken with their multipliers, and is >= 0 off the cannot-links, as upper estimates are
+    sums of entries of Z.
+    """
     place = checker_cuts.FAMILIES.index(Pentagons)
     pentagons = cuts.families[place]
     if not len(pentagons):
@@ -68,7 +73,7 @@ def _estimated_less(
 
 
 def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
-    """The cuts with these members, sorted by kind, as the checker has them."""
+    """Return the cuts with these defining blocks, sorted by kind, as the checker has them."""
     families = []
     for place, family in enumerate(checker_cuts.FAMILIES):
         some = members.select(np.flatnonzero(members.kind == place))
@@ -78,7 +83,7 @@ def checked_cuts(members: DefiningBlocks, k: int) -> Cuts:
 
 
 def _estimates_once(members: DefiningBlocks) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The starts and rows of estimates, those that occur several times once, for all points."""
+    """Return the starts and rows of estimates, equal ones once, for all points."""
     count = len(members.kind)
     owner = np.repeat(np.arange(count), np.diff(members.estimate_start))
     place, block, points = members.estimates.T

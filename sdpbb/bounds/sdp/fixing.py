@@ -1,4 +1,4 @@
-"""Pairs of blocks that share a cluster in no clustering cheaper than a cutoff."""
+"""Fixing by reduced costs: pairs of blocks that are apart in all clusterings below the cutoff."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def pairs_apart(
 
 
 def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
-    """Return the pairs of blocks, (p, 2) with i < j, whose distance alone keeps them apart in every
-    clustering that costs less than cutoff.
+    """Return the pairs of blocks, (p, 2) with i < j, that their distance alone keeps apart.
+
+    They are apart in every clustering that costs less than cutoff.
 
     A cluster that holds i and j costs at least as much as the two of them, and so a clustering at
     least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the scatter inside all blocks. No pair of ordinary

@@ -113,9 +113,11 @@ def nonnegativity_multipliers(
     t: Reals,
     N: Reals,
 ) -> None:
-    """Write N = -U - sum_c t_c B_c, the multipliers (divided by rho) of W >= 0 after
-    `polyhedral_step`: nonnegative off the cannot-links up to rounding. Symmetric, in the
-    coordinates of Y."""
+    """Write N = -U - sum_c t_c B_c, the multipliers (divided by rho) of W >= 0.
+
+    They are those after `polyhedral_step`: nonnegative off the cannot-links up to rounding,
+    symmetric, in the coordinates of Y.
+    """
     m = U.shape[0]
     for i in range(m):
         for j in range(i, m):
@@ -134,8 +136,10 @@ def nonnegativity_multipliers(
 
 @njit(cache=True)
 def _sort_descending(items: Integers, keys: Reals) -> None:
-    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura). The lists are
-    short, and numba's own sort alone takes longer to compile than all else here."""
+    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura).
+
+    The lists are short, and numba's own sort alone takes longer to compile than all else here.
+    """
     for gap in (701, 301, 132, 57, 23, 10, 4, 1):
         for a in range(gap, len(items)):
             item = items[a]
@@ -265,8 +269,10 @@ def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota
 def violated_stars(
     Z: Reals, r: Reals, tolerance: float, neighbours: int, max_leaves: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
-    """Grow star cuts greedily: for each centre i and each of its `neighbours` nearest j, T starts
-    as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is positive.
+    """Grow star cuts greedily.
+
+    For each centre i and each of its `neighbours` nearest j, T starts as {j} and takes the h with
+    the largest Z_ih - sum of Z_lh over l in T while that is positive.
 
     Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
     least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
@@ -337,8 +343,10 @@ def violated_stars(
 
 @njit(cache=True)
 def violated_cliques(Z: Reals, order: int, threshold: float) -> NDArray[np.int32]:
-    """Grow cliques of `order` blocks greedily from every block by the least sum of Z to those
-    taken. Returns members (c, order) of those whose sum is below threshold.
+    """Grow cliques of `order` blocks greedily from every block by the least sum of Z.
+
+    The sum is that to the blocks taken. Return members (c, order) of those whose sum is below
+    threshold.
     """
     m = Z.shape[0]
     members = np.empty((m, order), np.int32)
@@ -367,9 +375,10 @@ def violated_cliques(Z: Reals, order: int, threshold: float) -> NDArray[np.int32
 
 @njit(cache=True)
 def exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> int:
-    """Set apart[i, j] for all pairs that the test of `fixing.pairs_apart` excludes, in passes over
-    the pairs until one finds no more. N : (m, m) symmetric, >= 0 where not apart. Returns how many
-    were set."""
+    """Set apart[i, j] for all pairs that `fixing.pairs_apart` excludes; return their number.
+
+    Passes over the pairs go on until one finds no more. N : (m, m) symmetric, >= 0 where not apart.
+    """
     m = len(sizes)
     # Sums of m terms lose at most that share of the sum of their absolute values.
     rounding = 4.0 * (m + 4) * np.finfo(np.float64).eps
@@ -410,11 +419,14 @@ def exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> int
 
 @njit(cache=True)
 def tied_groups(Z: Reals, sizes: Reals, tie: float, at_most: int) -> tuple[Integers, Integers]:
-    """Find groups of blocks that share almost all of their clusters: each block is in the group of
-    the first one that it is tied to, i and j being tied when Z_ij >= tie max(Z_ii, Z_jj).
+    """Find groups of blocks that share almost all of their clusters.
+
+    Each block is in the group of the first one that it is tied to, i and j being tied when Z_ij >=
+    tie max(Z_ii, Z_jj).
 
     Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
-    of the group of every block, (m,)."""
+    of the group of every block, (m,).
+    """
     m = Z.shape[0]
     first_of = np.full(m, -1)
     firsts = np.empty(m, np.int64)
@@ -438,9 +450,11 @@ def tied_groups(Z: Reals, sizes: Reals, tie: float, at_most: int) -> tuple[Integ
 def together_estimates(
     Z: Reals, sizes: Reals, forbidden: Booleans, blocks: Integers
 ) -> tuple[Reals, Reals]:
-    """Return lower and upper linear estimates (g, g) of x_pq, 1 if p and q share a cluster, for
-    pairs of the given blocks: the values at Z of what `pentagon_estimates` writes (see
-    `cuts.pentagons`)."""
+    """Return lower and upper linear estimates (g, g) of x_pq for pairs of the given blocks.
+
+    x_pq is 1 if p and q share a cluster. The estimates are the values at Z of what
+    `pentagon_estimates` writes (see `cuts.pentagons`).
+    """
     g = len(blocks)
     m = len(sizes)
     lower = np.zeros((g, g))
@@ -467,8 +481,9 @@ def together_estimates(
 
 @njit(cache=True)
 def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: int) -> Integers:
-    """Find the `at_most` five-cycles with the largest sum of `lower` over edges less `upper` over
-    chords beyond 2 + tolerance; (c, 5) positions.
+    """Find the `at_most` most violated five-cycles; return their positions (c, 5).
+
+    The violation is the sum of `lower` over edges less `upper` over chords beyond 2 + tolerance.
 
     Each path a b c of a cycle costs 1 - lower_ab - lower_bc + 2 upper_ac, and a cycle is violated
     when its five paths cost less than 1 together. From some path on, the first 1, 2, 3 paths cost
@@ -532,7 +547,9 @@ def pentagon_estimates(
     Z: Reals, sizes: Reals, forbidden: Booleans, cycles: Integers
 ) -> tuple[Integers, NDArray[np.int32], NDArray[np.int32]]:
     """Find the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
-    Returns start, place and block, as the checker's `Pentagons` has them."""
+
+    Return start, place and block, as the checker's `Pentagons` has them.
+    """
     m = len(sizes)
     capacity = len(cycles) * 10 * m
     start = np.zeros(len(cycles) + 1, np.int64)
@@ -590,8 +607,10 @@ def _chord_estimates(
     block: NDArray[np.int32],
     t: int,
 ) -> int:
-    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest; return
-    the next position."""
+    """Write the upper estimates of x_pq from position t on, where Z_pq is not the sharpest.
+
+    Return the next position.
+    """
     if forbidden[p, q]:
         return t
     for s in range(len(Z)):

@@ -17,8 +17,10 @@ SdpSolver = Literal["admm", "clarabel", "scs"]
 @stored
 @dataclass(frozen=True)
 class SpectrumParameters(Parameters):
-    """The projection onto the spectral set, and when it may be inexact. It only steers the method;
-    no bound depends on it."""
+    """Parameters of the projection onto the spectral set, which may be inexact.
+
+    It only steers the method; no bound depends on it.
+    """
 
     cap: float = parameter(
         2.0,
@@ -63,7 +65,7 @@ class SpectrumParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class AdmmParameters(Parameters):
-    """The first-order method; the data are scaled so that ||K||_F = 1."""
+    """Parameters of the first-order method; the data are scaled so that ||K||_F = 1."""
 
     penalty: float = parameter(0.5, "First penalty rho.", ge=1e-6, le=1e6)
     relaxation: float = parameter(1.6, "Over-relaxation.", ge=1, lt=2)
@@ -115,7 +117,7 @@ class Patience(Parameters):
 @stored
 @dataclass(frozen=True)
 class ConicParameters(Parameters):
-    """Conic solvers, which solve each relaxation anew in rounds of cuts."""
+    """Parameters of conic solvers, which solve each relaxation anew in rounds of cuts."""
 
     cuts_per_block: int = parameter(
         2,
@@ -145,7 +147,7 @@ class ConicParameters(Parameters):
 @stored
 @dataclass(frozen=True)
 class SdpParameters(Parameters):
-    """Bounding of a node by the semidefinite relaxation."""
+    """Parameters of bounding by the semidefinite relaxation."""
 
     admm: AdmmParameters = parameter(
         AdmmParameters, "The first-order method; the data are scaled so that ||K||_F = 1."

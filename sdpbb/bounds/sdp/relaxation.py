@@ -1,4 +1,4 @@
-"""The contracted Peng-Wei relaxation in the coordinates the solver works in."""
+"""Contracted Peng-Wei relaxation in the coordinates the solver works in."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ OUTLIER = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """minimise    total - scale <K, Y>
-    subject to  Y = u u' + R,  0 <= R <= I (semidefinite),  R u = 0,  tr R = k - 1,
-                Y_ij >= 0,  Y_ij = 0 for cannot-links,  R V = 0 for the kernel V.
+    """Contracted Peng-Wei relaxation of a node, without cuts.
+
+        minimise    total - scale <K, Y>
+        subject to  Y = u u' + R,  0 <= R <= I (semidefinite),  R u = 0,  tr R = k - 1,
+                    Y_ij >= 0,  Y_ij = 0 for cannot-links,  R V = 0 for the kernel V.
 
     With Z the clustering matrix over blocks (Z_ij = 1/|C| for two blocks of a cluster C, else 0),
     D = diag(e) and e the block sizes: Y = D^1/2 Z D^1/2, u = sqrt(e/n) a unit vector with Y u = u,
@@ -76,12 +78,12 @@ class Relaxation:
 
     @cached_property
     def inverse_roots(self) -> NDArray[np.float64]:
-        """(m,) 1/sqrt(e)."""
+        """Diagonal of D^-1/2, the inverse roots 1/sqrt(e) of the sizes, (m,)."""
         return 1.0 / np.sqrt(self.sizes)
 
     @cached_property
     def kernel(self) -> NDArray[np.float64]:
-        """(m, p) orthonormal columns V, orthogonal to u, with Y V = 0 for every clustering.
+        """Orthonormal columns V (m, p), orthogonal to u, with Y V = 0 for every clustering.
 
         For k = 2 each block shares its cluster with one of two cannot-linked ones, Z_ij + Z_ih =
         Z_ii for any such pair (j, h). So two such pairs Q, Q' without common blocks have
@@ -110,7 +112,10 @@ class Relaxation:
         return columns @ reflection[:, 1:]
 
     def deflated(self, M: NDArray[np.float64], value: float) -> NDArray[np.float64]:
-        """(I - V V') M (I - V V') + value V V' for the kernel V; M itself where there is none."""
+        """Return (I - V V') M (I - V V') + value V V' for the kernel V.
+
+        It is M itself where there is none.
+        """
         V = self.kernel
         if V.shape[1] == 0:
             return M
@@ -126,9 +131,11 @@ class Relaxation:
 
 
 def _typical_length(contraction: Contraction) -> float:
-    """Return the length in which K has Frobenius norm 1 once outliers are pulled in. One of them
-    would otherwise leave the rest of the data no digits to be seen by; and as it moves the mean as
-    well, lengths are taken from the median."""
+    """Return the length in which K has Frobenius norm 1 once outliers are pulled in.
+
+    One of them would otherwise leave the rest of the data no digits to be seen by; and as it moves
+    the mean as well, lengths are taken from the median.
+    """
     centred = contraction.means - np.median(contraction.means, axis=0)
     rows = np.sqrt(contraction.sizes)[:, None] * centred
     longest = float(np.abs(rows).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Bounding of a node by its relaxation: the part that all methods of solving it have in common."""
+"""Base class of semidefinite bounding runs (ADMM, conic): warm start, fixings, state."""
 
 from __future__ import annotations
 
@@ -41,8 +41,10 @@ class SdpWarmStart:
     rho: float
 
     def for_child(self, child: Contraction, scale: float) -> tuple[DualPoint, NDArray[np.float64]]:
-        """Return dual values, in units of `scale`, and an affinity in the blocks of a contraction
-        each of whose blocks is a union of the parent's (see `contract`)."""
+        """Return dual values, in units of `scale`, and an affinity in the blocks of a child.
+
+        Each block of its contraction is a union of the parent's (see `contract`).
+        """
         first = np.unique(self.block_of, return_index=True)[1]
         block_of = child.block_of[first]
         assert np.array_equal(block_of[self.block_of], child.block_of)
@@ -71,7 +73,7 @@ class RelaxationState:
 
 
 class RelaxationRun(ABC):
-    """The bounding of one node (`sdpbb.bounds.bound.BoundRun`).
+    """Base class of semidefinite bounding runs (`sdpbb.bounds.bound.BoundRun`).
 
     Attributes
     ----------
@@ -121,7 +123,7 @@ class RelaxationRun(ABC):
         return PairFixings(np.unique(apart, axis=0))
 
     def warm_start(self) -> SdpWarmStart:
-        """Return what a child of the node starts from."""
+        """Return the warm start of a child of the node."""
         dual = self.dual_point()
         return SdpWarmStart(
             block_of=self._contraction.block_of,

@@ -1,4 +1,4 @@
-"""Lower bound that holds for any dual values whatever."""
+"""Safe dual bound: value of the dual function at any multipliers, less a rounding margin."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class DualPoint:
     multipliers: NDArray[np.float64]
 
     def merged(self, block_of: NDArray[np.intp], m: int) -> DualPoint:
-        """Return the dual point of a child of m blocks in which block i is part of block
-        block_of[i].
+        """Return the dual point of a child of m blocks: block i is part of its block block_of[i].
 
         With E the merging, Z_old = E' Z_new E, so <N, Z_old> = <E N E', Z_new>: entries add up.
         Its bound for the child is at least the bound for the parent. Cuts that have become equal
@@ -134,7 +133,7 @@ def _restricted(
 def cut_sums(
     cuts: CutSet, t: NDArray[np.float64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return sum_c t_c B_c (m, m) in the coordinates of Z, and the same of absolute values."""
+    """Return sum_c t_c B_c (m, m) in the coordinates of Z, and the sum of the absolute values."""
     weight = cuts.coefficient * t[cuts.owner]
     off = cuts.row != cuts.column
     weight[off] *= 0.5

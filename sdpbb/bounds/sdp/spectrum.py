@@ -14,8 +14,9 @@ from sdpbb.bounds.sdp.parameters import SpectrumParameters
 
 
 def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> float:
-    """Return the tau with sum of min(max(values - tau, 0), cap) = total, for values in descending
-    order and 0 < total <= cap len(values).
+    """Return the tau with sum of min(max(values - tau, 0), cap) = total.
+
+    The values are in descending order, and 0 < total <= cap len(values).
 
     values may be the head of a longer list: the threshold is that of the whole list if it is above
     the last value given.
@@ -130,7 +131,7 @@ class SpectralProjector:
         return self.state.rank + max(self.parameters.buffer, self.state.rank // 4)
 
     def _iterate(self, M: Reals, tolerance: float) -> tuple[Reals, Reals] | None:
-        """Filtered subspace iteration, or None where it does not apply or is not accurate."""
+        """Iterate on a filtered subspace; return None where that cannot be done accurately."""
         m = len(self.u)
         X = self.state.basis
         if X is None or m < self.parameters.min_order:
@@ -157,13 +158,16 @@ class SpectralProjector:
         return None
 
     def _times(self, M: Reals, X: Reals) -> Reals:
-        """P M P X for X orthogonal to u."""
+        """Return P M P X for X orthogonal to u."""
         MX = M @ X
         MX -= self.u[:, None] * (self.u @ MX)
         return MX
 
     def _filter(self, M: Reals, X: Reals) -> Reals:
-        """T_degree((P M P - centre) / half) X, up to scale: grows above [lower, upper] only."""
+        """Return T_degree((P M P - centre) / half) X, up to scale.
+
+        It grows above [lower, upper] only.
+        """
         centre = 0.5 * (self.state.upper + self.state.lower)
         half = 0.5 * (self.state.upper - self.state.lower)
         before = X
@@ -179,7 +183,10 @@ class SpectralProjector:
         return X
 
     def _orthonormal(self, X: Reals) -> Reals | None:
-        """Cholesky QR after scaling the columns, which start out almost orthogonal."""
+        """Return orthonormal columns by Cholesky QR.
+
+        Columns are scaled first; they start out almost orthogonal.
+        """
         X = X / np.sqrt((X * X).sum(axis=0))
         try:
             factor = cholesky(X.T @ X, lower=False, check_finite=False)

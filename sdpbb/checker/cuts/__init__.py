@@ -1,4 +1,4 @@
-"""The valid inequalities of a certificate, a file for each family.
+"""Valid inequalities of a certificate, a file for each family.
 
 Their matrices are computed from the blocks that they are made of, so that they are valid by
 construction. A family of the engine (`sdpbb.bounds.sdp.cuts`) has its twin here.
@@ -36,19 +36,22 @@ _ENTRIES_PER_PAIR, _MAX_ENTRIES = 64, 2**24
 
 @dataclass(frozen=True, eq=False)
 class Cuts:
-    """The cuts of a node: one entry for each of `FAMILIES`, in their order."""
+    """Cuts of a node: one entry for each of `FAMILIES`, in their order."""
 
     families: tuple[CheckedCuts, ...]
 
     @classmethod
     def of(cls, k: int, *families: CheckedCuts) -> Cuts:
-        """These families, and no cuts of the others."""
+        """Return these families, and no cuts of the others."""
         given = {type(family): family for family in families}
         return cls(tuple(given[kind] if kind in given else kind.none(k) for kind in FAMILIES))
 
     @classmethod
     def of_arrays(cls, k: int, arrays: Mapping[str, NDArray[Any]]) -> Cuts:
-        """The cuts whose arrays have the names of `KEYS`; families without any have no cuts."""
+        """Return the cuts whose arrays have the names of `KEYS`.
+
+        Families without any have no cuts.
+        """
         found = [
             kind(*(arrays[key.name] for key in kind.KEYS))
             for kind in FAMILIES
@@ -58,8 +61,10 @@ class Cuts:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays by their names, in the order of a file; of optional families if they have
-        cuts."""
+        """Arrays by their names, in the order of a file.
+
+        Those of optional families are among them if they have cuts.
+        """
         return {
             key.name: array
             for family in self.families
@@ -71,8 +76,11 @@ class Cuts:
         return sum(map(len, self.families))
 
     def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
-        """Raise `Rejected` unless every cut is a valid inequality for k clusters of blocks of these
-        sizes (m,) with these cannot-links (m, m)."""
+        """Raise `Rejected` unless every cut is a valid inequality.
+
+        It has to be valid for k clusters of blocks of these sizes (m,) with these cannot-links
+        (m, m).
+        """
         arrays = [array for family in self.families for array in family.arrays]
         require_moderate(len(sizes), [array.shape for array in arrays])
         for family in self.families:
@@ -81,13 +89,14 @@ class Cuts:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
 
     def right_hand_side(self, t: Reals, sizes: Reals, k: int) -> float:
-        """At most the sum of multipliers times right-hand sides."""
+        """Return at most the sum of multipliers times right-hand sides."""
         sides = (family.right_hand_sides(part, sizes, k) for family, part in self._parts(t))
         return sum_down(itertools.chain.from_iterable(sides))
 
     def sums(self, t: Reals, sizes: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:
-        """(m, m) sum of t_c B_c, rounded; the sums of the absolute values of its terms; their
-        numbers.
+        """Return sum of t_c B_c (m, m), rounded, with figures on its rounding.
+
+        These are the sums of the absolute values of its terms; their numbers.
 
         Every term is rounded once at most; an entry of s terms is off by at most gamma_(s + 1)
         times that of the second.
@@ -98,7 +107,7 @@ class Cuts:
         return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]
 
     def _parts(self, t: Reals) -> Iterator[tuple[CheckedCuts, Reals]]:
-        """Each family, with its multipliers."""
+        """Yield each family, with its multipliers."""
         first = 0
         for family in self.families:
             yield family, t[first : first + len(family)]
@@ -106,8 +115,10 @@ class Cuts:
 
 
 def cut_keys(present: Collection[str]) -> list[ArrayKey]:
-    """The arrays of cuts in a file that has the keys `present`, in their order: families that older
-    files do not know may be missing."""
+    """Return the arrays of cuts in a file that has the keys `present`, in their order.
+
+    Families that older files do not know may be missing.
+    """
     return [
         key
         for kind in FAMILIES
@@ -117,8 +128,10 @@ def cut_keys(present: Collection[str]) -> list[ArrayKey]:
 
 
 def count_cuts(shapes: Mapping[str, tuple[int, ...]], m: int) -> int:
-    """The number of cuts of m blocks in arrays of these shapes; `Rejected` where these would take
-    much memory."""
+    """Return the number of cuts of m blocks in arrays of these shapes.
+
+    `Rejected` where these would take much memory.
+    """
     found = [
         (kind, [shapes[key.name] for key in kind.KEYS])
         for kind in FAMILIES

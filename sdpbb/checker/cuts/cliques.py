@@ -1,4 +1,6 @@
-"""Clique cuts: for a list Q of k + 1 blocks, in which blocks may occur more than once,
+"""Clique cuts.
+
+For a list Q of k + 1 blocks, in which blocks may occur more than once,
 
     sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
 

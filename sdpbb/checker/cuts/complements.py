@@ -1,4 +1,6 @@
-"""Complement cuts: where k = 2 and the blocks j and h are cannot-linked, for any block i,
+"""Complement cuts.
+
+Where k = 2 and the blocks j and h are cannot-linked, for any block i,
 
     Z_ij + Z_ih - Z_ii >= 0.
 

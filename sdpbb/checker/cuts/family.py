@@ -22,8 +22,11 @@ _TERMS_AT_ONCE = 2**22
 
 
 class BlockLists(NamedTuple):
-    """The blocks that cuts are made of, as compressed rows: those of cut c are
-    blocks[start[c] : start[c + 1]]. Only pentagons have estimates, which are rows as well."""
+    """Blocks that cuts are made of, as compressed rows.
+
+    Those of cut c are blocks[start[c] : start[c + 1]]. Only pentagons have estimates, which are
+    rows as well.
+    """
 
     start: NDArray[np.int64]
     blocks: NDArray[np.int32]
@@ -32,8 +35,10 @@ class BlockLists(NamedTuple):
 
 
 class CheckedCuts(ABC):
-    """Cuts of one family, over the clustering matrix Z of the blocks of a node (Z_ij = 1 / |C| for
-    two blocks of a cluster C of |C| points, else 0), by the blocks they are made of.
+    """Cuts of one family in a certificate, by the blocks they are made of.
+
+    They are inequalities over the clustering matrix Z of the blocks of a node (Z_ij = 1 / |C| for
+    two blocks of a cluster C of |C| points, else 0).
 
     A subclass is a frozen dataclass of the arrays that `KEYS` names, in the same order.
     """
@@ -45,23 +50,23 @@ class CheckedCuts(ABC):
 
     @classmethod
     def none(cls, k: int) -> CheckedCuts:
-        """No cuts of the family."""
+        """Return no cuts of the family."""
         return cls(*(key.empty(k) for key in cls.KEYS))
 
     @classmethod
     def of_lists(cls, lists: BlockLists, k: int) -> CheckedCuts:
-        """The cuts that are made of these blocks."""
+        """Return the cuts that are made of these blocks."""
         columns = cls.KEYS[0].columns_for(k)
         return cls(lists.blocks if columns is None else lists.blocks.reshape(-1, columns))  # type: ignore[call-arg]
 
     @classmethod
     def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
-        """The number of cuts in arrays of these shapes."""
+        """Return the number of cuts in arrays of these shapes."""
         return shapes[0][0] if shapes[0] else 0
 
     @property
     def arrays(self) -> list[NDArray[Any]]:
-        """The arrays, in the order of `KEYS`."""
+        """Arrays of the cuts, in the order of `KEYS`."""
         return [getattr(self, entry.name) for entry in dataclasses.fields(self)]  # type: ignore[arg-type]
 
     def __len__(self) -> int:
@@ -69,8 +74,11 @@ class CheckedCuts(ABC):
 
     @abstractmethod
     def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
-        """Raise `Rejected` unless every cut is valid for k clusters of blocks of these sizes (m,)
-        with these cannot-links (m, m)."""
+        """Raise `Rejected` unless every cut is valid.
+
+        It has to be valid for k clusters of blocks of these sizes (m,) with these cannot-links
+        (m, m).
+        """
 
     @property
     def n_products(self) -> int:
@@ -82,8 +90,10 @@ class CheckedCuts(ABC):
         """Add the matrices of the cuts times t, (number of cuts,)."""
 
     def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
-        """Numbers whose sum is at most that of t times the right-hand sides; none where these
-        are 0."""
+        """Return numbers whose sum is at most that of t times the right-hand sides.
+
+        None where these are 0.
+        """
         return []
 
 
@@ -100,16 +110,21 @@ def require_starts(start: AnyIntegers, length: int, what: str) -> None:
 
 
 class TermSums:
-    """Sums of terms at the entries of the upper triangle of an (m, m) matrix: the terms, their
-    absolute values, and their number."""
+    """Sums of terms at the entries of the upper triangle of an (m, m) matrix.
+
+    They are those of the terms and of their absolute values, and the number of terms.
+    """
 
     def __init__(self, m: int) -> None:
         self.m = m
         self.matrices = (np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m)))
 
     def add_products(self, blocks: AnyIntegers, signs: Reals, t: Reals) -> None:
-        """Half of t_c (y y' - diag(y)) for the rows of blocks, y the sum of signs_p 1_(block p):
-        products of two different positions, and what remains of equal ones where the sign is -1."""
+        """Add half of t_c (y y' - diag(y)) for the rows of blocks.
+
+        y is the sum of signs_p 1_(block p). Added are products of two different positions, and what
+        remains of equal ones where the sign is -1.
+        """
         length = blocks.shape[1]
         p, q = np.triu_indices(length, 1)
         at_once = max(1, _TERMS_AT_ONCE // length**2)

@@ -117,9 +117,11 @@ class Pentagons(CheckedCuts):
 def pentagon_terms(
     pentagons: Pentagons, sizes: Reals, adjacency: Marks
 ) -> tuple[AnyIntegers, AnyIntegers, AnyIntegers, Reals]:
-    """The left-hand sides less 2 of cuts that are as `Pentagons.check` asks, as terms: the cut of
-    each, the blocks i and j of Z_ij, and its coefficient, a whole number. Entries may occur several
-    times in a cut."""
+    """Return the left-hand sides less 2 of cuts that are as `Pentagons.check` asks, as terms.
+
+    They are the cut of each, the blocks i and j of Z_ij, and its coefficient, a whole number.
+    Entries may occur several times in a cut.
+    """
     cycles, adjacent = pentagons.cycles.astype(np.int64), adjacency
     place, s, points = pentagons.estimates.T.astype(np.int64)
     owner, pair, which = _owner(pentagons), place // 3, place % 3
@@ -147,8 +149,10 @@ def _rests(
     pair: AnyIntegers,
     points: AnyIntegers,
 ) -> tuple[tuple[AnyIntegers, AnyIntegers], Reals, AnyIntegers]:
-    """The blocks of the chords; for each chord the points that no estimate is for, although no
-    cannot-link keeps them apart from it; and its cut."""
+    """Return the blocks of the chords, and the points that no estimate is for.
+
+    For each chord these are the points that no cannot-link keeps apart from it either; and its cut.
+    """
     cycles = pentagons.cycles.astype(np.int64)
     count = len(cycles)
     p, q = cycles.ravel(), cycles[:, (np.arange(5) + 2) % 5].ravel()
@@ -159,5 +163,5 @@ def _rests(
 
 
 def _owner(pentagons: Pentagons) -> NDArray[np.int64]:
-    """The cut of each estimate."""
+    """Return the cut of each estimate."""
     return np.repeat(np.arange(len(pentagons.cycles)), np.diff(pentagons.start))

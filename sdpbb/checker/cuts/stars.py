@@ -1,4 +1,6 @@
-"""Star cuts: for a block i, the centre, and a list T of blocks, the leaves,
+"""Star cuts.
+
+For a block i, the centre, and a list T of blocks, the leaves,
 
     Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0.
 

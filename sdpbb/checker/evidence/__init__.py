@@ -34,8 +34,10 @@ class Source:
     values: Mapping[str, float | StoredArray]
 
     def load(self, m: int) -> Evidence:
-        """The evidence, on m blocks; `Rejected`, before anything is taken from the file, if its
-        arrays are of other shapes."""
+        """Return the evidence, on m blocks.
+
+        `Rejected`, before anything is taken from the file, if its arrays are of other shapes.
+        """
         arrays = {
             name: value for name, value in self.values.items() if isinstance(value, StoredArray)
         }

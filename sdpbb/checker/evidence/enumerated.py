@@ -1,4 +1,4 @@
-"""All clusters that a cheaper clustering can have, and the lower bound that they prove.
+"""Evidence: all clusters that a cheaper clustering can have, and the lower bound that they prove.
 
 With no cluster X worth less than v = `least` at some prices, which is proven first, a clustering
 that costs less than `below` has only clusters with

@@ -29,22 +29,24 @@ class Evidence(ABC):
 
     @classmethod
     def keys(cls, present: Collection[str]) -> tuple[NumberKey | ArrayKey, ...]:
-        """The values of the evidence in a file, in their order, where the keys `present` are."""
+        """Return the values of the evidence in a file with the keys `present`, in their order."""
         return cls.KEYS
 
     @classmethod
     @abstractmethod
     def check_shapes(cls, shapes: Shapes, m: int) -> None:
-        """Raise `Rejected` unless arrays of these shapes fit m blocks and a moderate memory; none
-        of them is taken from the file before."""
+        """Raise `Rejected` unless arrays of these shapes fit m blocks and a moderate memory.
+
+        None of them is taken from the file before.
+        """
 
     @classmethod
     def of_values(cls, values: Mapping[str, Any], k: int) -> Evidence:
-        """The evidence with these values, for k clusters."""
+        """Return the evidence with these values, for k clusters."""
         return cls(**values)
 
     def values(self) -> dict[str, float | NDArray[Any]]:
-        """The values of the evidence in a file, in their order."""
+        """Return the values of the evidence in a file, in their order."""
         return {entry.name: getattr(self, entry.name) for entry in dataclasses.fields(self)}  # type: ignore[arg-type]
 
     @abstractmethod
@@ -56,9 +58,10 @@ class Evidence(ABC):
         rules: BlockRules = (),
         share: float = 1.0,
     ) -> float:
-        """A number proven to be at most the sum of squares of every clustering of the points into
-        exactly k clusters that keeps the blocks together and adjacent ones apart, and whose
-        clusters keep the rules.
+        """Return a proven lower bound on the sum of squares of every clustering of the points.
+
+        The clusterings have exactly k clusters, keep the blocks together and adjacent ones apart,
+        and their clusters keep the rules.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Prices of the blocks of a node, and the lower bound that they prove.
+"""Evidence: prices of the blocks of a node, and the lower bound that they prove.
 
 Each block is in exactly one of the k clusters X, which cost c(X) for the points x^ of `Contracted`,
 so that a clustering costs
@@ -31,7 +31,7 @@ _LARGEST = 1e250
 
 @dataclass(frozen=True, eq=False)
 class Lagrangian(Evidence):
-    """Prices of the m blocks of a node, and what every cluster is worth at them at least.
+    """Prices of the m blocks of a node, and a lower bound on the value of every cluster at them.
 
     prices : (m,) of any sign, in squared units of the data
     least : no cluster X of blocks without a cannot-linked pair has c(X) - prices(X) < least
@@ -69,9 +69,11 @@ class Lagrangian(Evidence):
         rules: BlockRules = (),
         share: float = 1.0,
     ) -> bool:
-        """Whether there is no clustering at all: where all points are in one place every clustering
-        costs 0, so that there is none if the bound of some prices is above 0. No k clusters hold
-        all blocks then, as each holds so much of the prices at most (Farkas).
+        """Return whether the prices prove that there is no clustering at all.
+
+        Where all points are in one place every clustering costs 0, so that there is none if the
+        bound of some prices is above 0. No k clusters hold all blocks then, as each holds so much
+        of the prices at most (Farkas).
 
         Parameters, and `Rejected`, as for `bound`.
         """
@@ -87,7 +89,7 @@ def checked_prices(
     prices: NDArray[np.float64],
     value: float,
 ) -> tuple[NDArray[np.float64], float]:
-    """Prices of the blocks, and a value; `Rejected` if they do not fit or are no numbers."""
+    """Return prices of the blocks, and a value; `Rejected` if they do not fit or are no numbers."""
     m = contracted.m
     prices, value = np.asarray(prices), float(value)
     if adjacency.shape != (m, m):

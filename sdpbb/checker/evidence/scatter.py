@@ -1,4 +1,4 @@
-"""The bound of the scatter inside blocks, which needs no values."""
+"""Evidence: the bound of the scatter inside blocks, which needs no values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .kind import Evidence, Shapes
 
 @dataclass(frozen=True)
 class Scatter(Evidence):
-    """The sum of squares inside the blocks, which every clustering that keeps them costs."""
+    """Sum of squares inside the blocks, which every clustering that keeps them costs."""
 
     KIND: ClassVar = "scatter"
 
@@ -36,6 +36,8 @@ class Scatter(Evidence):
 
 
 def scatter_bound(contracted: Contracted) -> float:
-    """At most the sum of squares of every clustering that keeps the blocks together: what is inside
-    the blocks."""
+    """Return at most the sum of squares of every clustering that keeps the blocks together.
+
+    It is the scatter inside the blocks.
+    """
     return contracted.for_points(sum_down(contracted.scatter.tolist()))

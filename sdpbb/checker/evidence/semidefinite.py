@@ -1,4 +1,4 @@
-"""Dual values of the semidefinite relaxation, and the lower bound that any of them prove.
+"""Evidence: dual values of the semidefinite relaxation, any of which prove a lower bound.
 
 Of a clustering of m blocks with sizes e (n points in all), means c and scatter w inside, let
 Z_ij = 1/|C| where i and j share the cluster C of |C| points, and else 0. Then
@@ -110,8 +110,11 @@ class Semidefinite(Evidence):
 
 @dataclass(frozen=True, eq=False)
 class DualBound:
-    """Every clustering with matrix Z costs at least bound + unit <N, Z> for the points x^ of its
-    `Contracted`; unit is a power of 4, N (m, m) symmetric and >= 0 off the cannot-links."""
+    """Semidefinite bound of a node, with the multipliers N that fixing needs.
+
+    Every clustering with matrix Z costs at least bound + unit <N, Z> for the points x^ of its
+    `Contracted`; unit is a power of 4, N (m, m) symmetric and >= 0 off the cannot-links.
+    """
 
     bound: float
     unit: float
@@ -121,7 +124,7 @@ class DualBound:
 def dual_bound(
     contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
 ) -> DualBound:
-    """The bound for x^, and the dual values N of which every clustering costs its part on top."""
+    """Return the bound for x^, and the dual values N that every clustering pays for on top."""
     m, e, across = contracted.m, contracted.sizes, contracted.across
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
@@ -181,7 +184,9 @@ def dual_bound(
 def _free_terms(
     S: Matrix, contracted: Contracted, k: int, adjacency: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], Matrix]:
-    """The vector a (m,), and the matrix X (m, m), T = X + X', that are free; for S without them.
+    """Return the free terms of S: a vector a (m,) and a matrix X (m, m), T = X + X'.
+
+    They are for S without them.
 
     With u = sqrt(e / n) and M = D^-1/2 S D^-1/2, e a' + a e' adds u b' + b u' to M, where
     b = sqrt(n) D^-1/2 a, and b = -M u + (u'M u + value) u / 2 makes u an eigenvector of that value.
@@ -211,7 +216,7 @@ def _free_terms(
 
 
 def _disjoint_pairs(adjacency: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Cannot-linked pairs of blocks, as many without common blocks as are found greedily."""
+    """Return cannot-linked pairs of blocks, as many disjoint ones as are found greedily."""
     used: set[int] = set()
     pairs = []
     for j, h in np.argwhere(np.triu(adjacency, 1)).tolist():
@@ -224,8 +229,10 @@ def _disjoint_pairs(adjacency: NDArray[np.bool_]) -> list[tuple[int, int]]:
 def _kernel_terms(
     M: Matrix, root: NDArray[np.float64], pairs: list[tuple[int, int]], value: float
 ) -> Matrix:
-    """X (m, m) = sum of (1_Q - 1_Q') a_Q' over consecutive pairs Q, Q', such that M plus
-    D^-1/2 (X + X') D^-1/2 has the eigenvalue `value` on the span of D^-1/2 (1_Q - 1_Q').
+    """Return the X (m, m) that gives the kernel the eigenvalue `value`.
+
+    X = sum of (1_Q - 1_Q') a_Q' over consecutive pairs Q, Q', such that M plus D^-1/2 (X + X')
+    D^-1/2 has the eigenvalue `value` on the span of D^-1/2 (1_Q - 1_Q').
 
     With P the projector on that span, P H + H' P for H = - M + (M P + value I) / 2 does that; P is
     V (I - v v') V' for the normalised D^-1/2 1_Q as columns of V and v_Q proportional to the
@@ -243,7 +250,7 @@ def _kernel_terms(
     v /= np.linalg.norm(v)
 
     def projected(A: Matrix) -> Matrix:
-        """(I - v v') A"""
+        """Return (I - v v') A."""
         return np.asarray(A - np.outer(v, v @ A))
 
     MV = M @ V
@@ -258,7 +265,7 @@ def _kernel_terms(
 
 
 def _exponent(contracted: Contracted, evidence: Semidefinite) -> int:
-    """About the binary exponent of the lengths."""
+    """Return about the binary exponent of the lengths."""
     mantissa, exponent = math.frexp(evidence.unit) if evidence.unit > 0.0 else (0.0, 0)
     if mantissa != 0.5 or not 1e-250 <= evidence.unit <= 1e250:
         raise Rejected(f"the unit of dual values is {evidence.unit!r}, not a power of two")
@@ -267,7 +274,10 @@ def _exponent(contracted: Contracted, evidence: Semidefinite) -> int:
 
 
 def _scaled(values: Matrix, unit: float, exponent: int) -> Matrix:
-    """values * unit / 4^exponent. Any number >= 0 proves something: roundings do not matter."""
+    """Return values * unit / 4^exponent.
+
+    Any number >= 0 proves something: roundings do not matter.
+    """
     with np.errstate(over="ignore"):
         scaled = np.ldexp(values, math.frexp(unit)[1] - 1 - 2 * exponent)
     if not (np.abs(scaled) <= _LARGEST).all():
@@ -276,7 +286,10 @@ def _scaled(values: Matrix, unit: float, exponent: int) -> Matrix:
 
 
 def _unpacked(packed: NDArray[np.floating], adjacency: NDArray[np.bool_]) -> Matrix:
-    """(m, m) symmetric, from its upper triangle row by row; >= 0 off the cannot-links."""
+    """Return a symmetric matrix (m, m) from its upper triangle row by row.
+
+    It is >= 0 off the cannot-links.
+    """
     m = len(adjacency)
     if packed.shape != (m * (m + 1) // 2,) or packed.dtype.kind != "f":
         raise Rejected(f"N should be {m * (m + 1) // 2} numbers, not of shape {packed.shape}")

@@ -1,4 +1,6 @@
-"""Proof that no cluster is worth less, at given prices, than is stated; and finds all that are
+"""Verified pricing: a proven bound on reduced costs, and all clusters below a threshold.
+
+Proven is that no cluster is worth less, at given prices, than is stated; and all are found that are
 worth less than another number.
 
 With block sizes e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
@@ -77,9 +79,10 @@ def proven_least(
     max_nodes: int = MAX_NODES,
     rules: BlockRules = (),
 ) -> float:
-    """A number, at most `least` and hardly less, such that no non-empty set X of blocks without a
-    cannot-linked pair that keeps the rules has c(X) - prices(X) below it, for the points x^ of
-    `Contracted`.
+    """Return a proven lower bound on c(X) - prices(X), at most `least` and hardly less.
+
+    X are the non-empty sets of blocks without a cannot-linked pair that keep the rules; c is that
+    of the points x^ of `Contracted`.
 
     The difference is less than (20 m + 5 d + 500) 2^-53 times the sum of the positive p_i - w_i,
     and by far where only few blocks are near each other.
@@ -132,9 +135,10 @@ def clusters_below(
     max_clusters: int,
     rules: BlockRules = (),
 ) -> Marks:
-    """(t, m) all non-empty sets X of blocks without a cannot-linked pair that keep the rules and
-    have c(X) - prices(X) < value, for the points x^ of `Contracted`; and some that are worth hardly
-    more.
+    """Return all sets X (t, m) of blocks that have c(X) - prices(X) < value.
+
+    They are non-empty, without a cannot-linked pair, and keep the rules; c is that of the points x^
+    of `Contracted`. Some that are worth hardly more are among them.
 
     Parameters
     ----------

@@ -100,13 +100,15 @@ NodeArrays = TypeVar("NodeArrays", Nodes, Bounds)
 
 
 def indexed(values: NodeArrays, index: Any) -> NodeArrays:
-    """What an index takes of each array: some rows, or of nodes some columns."""
+    """Index all arrays alike, by rows or columns: some rows, or of nodes some columns."""
     return type(values)(*(array[index] for array in values))
 
 
 def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] | None:
-    """The nodes that may hold a set X below the target, with what is known of them then, and their
-    last bounds; None if there are none."""
+    """Return the nodes that may hold a set X below the target, and their last bounds.
+
+    The nodes hold what is known of them then. None if there are none.
+    """
     bounds: Bounds | None = None
     for _ in range(_ROUNDS):
         nodes = _restricted(scope, nodes)
@@ -124,7 +126,7 @@ def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] |
 
 
 def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
-    """By the rules (in), (out) and (swap)."""
+    """Return the nodes restricted by the rules (in), (out) and (swap)."""
     problem = scope.problem
     e, a, error = problem.sizes, problem.profits, problem.error
     most_in, least_out = a + problem.slack, a - problem.slack
@@ -157,7 +159,7 @@ def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
 
 
 def chosen_also(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
-    """With the open blocks `must` (s, c) chosen, and (s,) whether they can be."""
+    """Return the nodes with the open blocks `must` (s, c) chosen, and whether they can be, (s,)."""
     chosen, still, watched, low, high = nodes
     marks = must.astype(np.float64)
     others = marks @ scope.apart > 0.0
@@ -221,9 +223,12 @@ def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
 def _firsts(
     scope: Scope, still: Marks, low: Reals, high: Reals
 ) -> tuple[Marks, Reals, Reals, Reals]:
-    """(s, c) whether an open block has the least l of its clique, and (s, number of cliques) that,
-    the least of the others, and the greatest u of the first. Among equals all are the first, and
-    one of the others too: their slope is 0."""
+    """Return the first blocks of the cliques by l, and figures on them.
+
+    (s, c) whether an open block has the least l of its clique, and (s, number of cliques) that, the
+    least of the others, and the greatest u of the first. Among equals all are the first, and one of
+    the others too: their slope is 0.
+    """
     starts = scope.starts
     if len(starts) == still.shape[1]:
         return still, low, np.zeros_like(low), high
@@ -237,7 +242,7 @@ def _firsts(
 
 
 def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> Nodes:
-    """With the distances of a ball around z that y is in."""
+    """Return the nodes with the distances of a ball around z that y is in."""
     error = scope.problem.error
     radius = np.sqrt((target - bounds.value) / bounds.weight)[:, None] * (1.0 + error)
     nearest = (np.sqrt(bounds.nearest) * (1.0 - SLACK) - radius) * (1.0 - SLACK)
@@ -246,8 +251,10 @@ def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> N
 
 
 def fixed(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> tuple[Nodes, Marks, Marks]:
-    """Leave out open blocks with which, and choose those without which, no set is below the target;
-    (s,) whether that is possible; (s,) whether any was.
+    """Fix open blocks of which it is decided whether a set below the target has them.
+
+    Those with which no set is below it are left out, those without which none is are chosen. Also
+    return (s,) whether that is possible, and (s,) whether any was.
 
     With block 1 of a clique, it adds q_1(y) instead of b q_1(y) + g; with another block i at least
     l_i instead of at most b u_1 + g; without block 1 at least s. The least value over all y is that

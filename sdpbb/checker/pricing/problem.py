@@ -1,4 +1,4 @@
-"""Blocks of the search for a cluster of low value: all of them, and those that matter to nodes."""
+"""Pricing problem of the checker: all blocks, and those that matter to nodes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ FAR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class CheckedPricing:
-    """Blocks of sizes e, means c and profits a > -slack, of which sets X of low value are looked
-    for (see the package), in units in which the a + slack add up to less than 3.
+    """Pricing problem of the checker: blocks of sizes e, means c and profits a > -slack.
+
+    Sets X of low value are looked for (see the package), in units in which the a + slack add up to
+    less than 3.
 
     sizes, profits : (m,), as they are: of other profits, these are at least as large
     slack : >= 0, how far above the least value X may be
@@ -61,8 +63,10 @@ class CheckedPricing:
         slack: float = 0.0,
         rules: BlockRules = (),
     ) -> CheckedPricing:
-        """The problem with the means (m, d) multiplied by 2^exponent, profits and slack by its
-        square."""
+        """Return the problem with the means (m, d) multiplied by 2^exponent, a power of two.
+
+        Profits and slack are multiplied by its square.
+        """
         d = means.shape[1]
         reach = np.sqrt((profits + slack) / sizes) * (1.0 + SLACK)
         squares = np.zeros((len(sizes), len(sizes)))
@@ -82,20 +86,20 @@ class CheckedPricing:
 
     @property
     def m(self) -> int:
-        """The number of blocks."""
+        """Number of blocks."""
         return len(self.sizes)
 
     @property
     def terms(self) -> Reals:
-        """(m,) |a| + slack: bounds on the terms of a sum over blocks."""
+        """Bounds |a| + slack on the terms of a sum over blocks, (m,)."""
         return np.abs(self.profits) + self.slack
 
     def largest_sum(self) -> float:
-        """About the largest sum of profits of a block and of what is near it."""
+        """Return about the largest sum of profits of a block and of what is near it."""
         return float((self.profits + self.near @ self.profits).max())
 
     def select(self, blocks: Indices) -> CheckedPricing:
-        """The problem of some blocks only, in their order."""
+        """Return the problem of some blocks only, in their order."""
         pairs = np.ix_(blocks, blocks)
         return CheckedPricing(
             self.sizes[blocks],
@@ -112,9 +116,11 @@ class CheckedPricing:
 
 
 def in_order(problem: CheckedPricing) -> tuple[CheckedPricing, Indices]:
-    """Return the problem in another order, and the block at each place: first the one which can
-    share a set with the fewest, then of the others the one which can with the fewest of them, and
-    so on."""
+    """Return the problem in another order, and the block at each place.
+
+    First comes the one which can share a set with the fewest, then of the others the one which can
+    with the fewest of them, and so on.
+    """
     degree = problem.together.sum(axis=1)
     order = []
     for _ in range(problem.m):
@@ -128,7 +134,9 @@ def in_order(problem: CheckedPricing) -> tuple[CheckedPricing, Indices]:
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """The c of all m blocks that matter to some nodes, those of a clique side by side.
+    """Restriction of the pricing problem to the c blocks that matter to some nodes.
+
+    Those of a clique stand side by side.
 
     blocks : (c,) their numbers
     problem : of them only
@@ -149,7 +157,10 @@ class Scope:
 
     @classmethod
     def of(cls, problem: CheckedPricing, blocks: Indices, clique: Indices | None = None) -> Scope:
-        """The scope of blocks with cliques (c,); without any given, cliques are looked for."""
+        """Return the scope of blocks with cliques (c,).
+
+        Without any given, cliques are looked for.
+        """
         chosen = problem.select(blocks)
         if clique is None:
             apart = ~chosen.together
@@ -174,7 +185,7 @@ class Scope:
         )
 
     def select(self, columns: Indices, whole: CheckedPricing) -> Scope:
-        """The scope of some of its blocks, by their position."""
+        """Return the scope of some of its blocks, by their position."""
         return Scope.of(whole, self.blocks[columns], self.clique[columns])
 
 
@@ -196,5 +207,5 @@ def clique_numbers(apart: Marks) -> Indices:
 
 
 def some(marks: Marks) -> Marks:
-    """(s,) whether any of (s, c) is marked."""
+    """Return whether any of the marks (s, c) is set, (s,)."""
     return np.asarray(marks.any(axis=1))

@@ -1,5 +1,6 @@
-"""Rules on clusters in the search for a cluster of low value: sets that they rule out, and the
-reduction of profits by a limit.
+"""Cluster rules in verified pricing.
+
+Sets that the rules exclude, and a Lagrangian reduction of profits by a limit.
 
 In a node whose sets X hold the chosen blocks and some of the open ones, let R be what is left of a
 limit beside the chosen ones, and w_j >= 0 what an open block j adds to what they spend; what pairs
@@ -21,8 +22,11 @@ from .problem import Marks, Reals
 
 
 def surely_kept(rules: BlockRules, sets: Marks, linked: Reals) -> Marks:
-    """Return (s, c) whether each subset of a set (s, c), less the blocks that are linked (c, c) to
-    a block, and that block keep the rules together."""
+    """Return whether sets keep the rules together with a block, whatever is left out, (s, c).
+
+    That is so if each subset of a set (s, c), less the blocks that are linked (c, c) to a block,
+    and that block keep the rules together.
+    """
 
     def may_exceed(limit: BlockLimit) -> Marks:
         spent = limit.spent(sets)[:, None] + limit.added(sets) - (sets * limit.linear) @ linked
@@ -35,6 +39,7 @@ def reduced_profits(
     rules: BlockRules, profits: Reals, chosen: Marks, still: Marks, values: Reals
 ) -> tuple[Reals, Reals]:
     """Return the profits (s, c) of open blocks less what limits take off, and the sums (s,) of u R.
+
     Any u will do; they are chosen by the limits in turn.
 
     profits : (c,)
@@ -55,8 +60,10 @@ def reduced_profits(
 
 
 def _rates(values: Reals, weight: Reals, room: Reals) -> Reals:
-    """(s,) u >= 0 at which the blocks of values + u weight < 0 about fill the room: the ratio of
-    the first block that does not fit in, the best ones first."""
+    """Return u >= 0 (s,) at which the blocks of values + u weight < 0 about fill the room.
+
+    It is the ratio of the first block that does not fit in, the best ones first.
+    """
     gains = (weight > 0.0) & (values < 0.0)
     ratio = np.zeros_like(values)
     np.divide(-values, weight, out=ratio, where=gains)

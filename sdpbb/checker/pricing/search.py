@@ -1,5 +1,8 @@
-"""Search for clusters of low value: all sets of blocks, by branch and bound over many nodes at once
-(see the package and `bounds`)."""
+"""Search for clusters of low value.
+
+All sets of blocks are searched, by branch and bound over many nodes at once (see the package and
+`bounds`).
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,10 @@ _GROUP, _BATCH, _SHARE = 48, 256, 0.7
 
 
 def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
-    """Whether no non-empty set X of blocks without a cannot-linked pair has f(X) < target <= 0,
-    where the slack of the problem is 0. False where one has, or has a value so close to the target
-    that rounding does not say.
+    """Return whether no set X has f(X) < target <= 0, where the slack of the problem is 0.
+
+    X are the non-empty sets of blocks without a cannot-linked pair. False where one has, or has a
+    value so close to the target that rounding does not say.
 
     Raises
     ------
@@ -30,8 +34,10 @@ def none_below(problem: CheckedPricing, target: float, max_nodes: int) -> bool:
 
 
 def sets_below(problem: CheckedPricing, target: float, max_nodes: int, max_sets: int) -> Marks:
-    """(t, m) all non-empty sets X of blocks without a cannot-linked pair that have f(X) < target,
-    where no set has f(X) < target - the slack of the problem; and some that are close to it.
+    """Return all sets X (t, m) with f(X) < target, and some that are close to it.
+
+    X are the non-empty sets of blocks without a cannot-linked pair; no set has f(X) < target - the
+    slack of the problem.
 
     Raises
     ------
@@ -48,7 +54,7 @@ def sets_below(problem: CheckedPricing, target: float, max_nodes: int, max_sets:
 
 
 def _sets_below(problem: CheckedPricing, target: float, max_nodes: int) -> Iterator[Marks]:
-    """Yields the sets of `sets_below`, some at a time, (s, m), s >= 1."""
+    """Yield the sets of `sets_below`, some at a time, (s, m), s >= 1."""
     left = max_nodes
     for start in range(0, problem.m, _GROUP):
         stack = [_roots(problem, np.arange(start, min(start + _GROUP, problem.m)))]
@@ -77,7 +83,7 @@ def _sets_below(problem: CheckedPricing, target: float, max_nodes: int) -> Itera
 
 
 def _roots(problem: CheckedPricing, first: Indices) -> tuple[Scope, Nodes]:
-    """Nodes for each of some blocks: the sets of which it is the first."""
+    """Return nodes for each of some blocks: the sets of which it is the first."""
     relevant = np.asarray(problem.near[first].any(axis=0))
     relevant[first] = True
     scope = Scope.of(problem, np.flatnonzero(relevant))
@@ -91,7 +97,7 @@ def _roots(problem: CheckedPricing, first: Indices) -> tuple[Scope, Nodes]:
 
 
 def _in_reach(scope: Scope, nodes: Nodes, block: Indices) -> Nodes:
-    """The nodes with the distances of y that follow from a block of X, one for each node (s,)."""
+    """Return the nodes with the distances of y that follow from a block of X for each, (s,)."""
     problem = scope.problem
     distance, reach = np.sqrt(problem.squares[block]), problem.reach[block]
     error = problem.error
@@ -119,8 +125,10 @@ def _batch(problem: CheckedPricing, stack: list[tuple[Scope, Nodes]]) -> tuple[S
 
 
 def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
-    """Two children of each node: without an open block, and with it. It is one of the clique whose
-    bound is the farthest from what it can add at z."""
+    """Return two children of each node: without an open block, and with it.
+
+    It is one of the clique whose bound is the farthest from what it can add at z.
+    """
     problem, rows = scope.problem, np.arange(len(nodes.chosen))
     here = problem.sizes * bounds.nearest - bounds.profits
     first = np.where(bounds.is_first, bounds.slope * here, 0.0)

@@ -168,8 +168,10 @@ def _is_valid(file_format: ConstraintFormat, path: FilePath, rows: Rows) -> bool
 
 
 def _first_line(path: FilePath) -> tuple[int, str]:
-    """Return the first line that is neither blank nor a comment, and its number; an empty one if
-    there is none."""
+    """Return the first line that is neither blank nor a comment, and its number.
+
+    It is an empty one if there is none.
+    """
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             if without_comment(line).strip():

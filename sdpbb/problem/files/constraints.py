@@ -1,4 +1,4 @@
-"""Constraints as a file states them, and what a format of such files is."""
+"""Constraints as a file states them, and the interface of a format of such files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _no_lines() -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Constraints:
-    """The constraints of a file, and where in it they are stated.
+    """Constraints of a file, and the places in it that state them.
 
     Attributes
     ----------
@@ -60,13 +60,14 @@ class Constraints:
 
     @property
     def all_pairs(self) -> list[NDArray[np.intp]]:
-        """The pairs (p, 2) of all kinds."""
+        """Pairs (p, 2) of all kinds."""
         soft = (self.soft_must_link.pairs, self.soft_cannot_link.pairs)
         return [self.must_link, self.cannot_link, *soft]
 
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
-        """Return the arguments of an `Instance` of these points that state the constraints;
-        distances (GAMMA, DELTA) become the pairs that they amount to.
+        """Return the arguments of an `Instance` of these points that state the constraints.
+
+        Distances (GAMMA, DELTA) become the pairs that they amount to.
 
         points : (n, d), as `checked_points` returns them
         origin : of the rows and of the file; the places of pairs are added to it
@@ -115,7 +116,7 @@ class Constraints:
 
 @dataclass(frozen=True)
 class ConstraintFormat:
-    """A format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
+    """Format of files of constraints, which `CONSTRAINT_FORMATS` holds by its name.
 
     Attributes
     ----------
@@ -168,8 +169,10 @@ def _pair_lines(
     line: int,
     key: str,
 ) -> PairLines:
-    """Return where pairs (p, 2) are stated, and the derived ones (q, 2), which a distance in one
-    line amounts to."""
+    """Return where pairs (p, 2) and derived pairs (q, 2) are stated.
+
+    A distance in one line amounts to the derived ones.
+    """
     # None of those that are not from a file is stated anywhere.
     stated = np.sort(pairs, axis=1)[: len(lines)]
     if derived is None:

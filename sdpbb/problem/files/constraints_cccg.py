@@ -1,5 +1,7 @@
-"""Constraints in lines `i j 1` (must-link) and `i j -1` (cannot-link), as the program CCCG reads
-them."""
+"""Constraints as the program CCCG reads them.
+
+Lines are `i j 1` (must-link) and `i j -1` (cannot-link).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _LINKS = {"1": 0, "-1": 1}
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Whether a line has three fields, the first one a number."""
+    """Return whether a line has three fields, the first one a number."""
     return len(fields) == 3 and is_number(fields[0])
 
 

@@ -50,7 +50,7 @@ _FORMS = {
 
 
 class _Line(NamedTuple):
-    """A line of a file: its number, from 1, and its fields without the comment."""
+    """Line of a file: its number, from 1, and its fields without the comment."""
 
     path: FilePath
     number: int
@@ -95,7 +95,7 @@ class _Pairs:
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Whether the first field of a line is a word."""
+    """Return whether the first field of a line is a word."""
     return not is_number(fields[0]) and fields[0][0] not in "{["
 
 

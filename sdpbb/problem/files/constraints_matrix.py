@@ -20,7 +20,7 @@ MAX_POINTS = 10_000
 
 
 class _Entries(NamedTuple):
-    """The entries off the diagonal that are not 0, in the order of the file.
+    """Entries off the diagonal that are not 0, in the order of the file.
 
     rows, columns : (p,) from 0
     values : (p,) 1 or -1
@@ -34,7 +34,7 @@ class _Entries(NamedTuple):
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Whether a line has an entry for each row of the data, or several that are 1, -1 and 0."""
+    """Return whether a line has an entry for each row of the data, or several of 1, -1 and 0."""
     is_row = len(fields) == rows.n or (len(fields) > 3 and {"1", "-1", "0"}.issuperset(fields))
     return is_row and is_number(fields[0])
 

@@ -1,5 +1,8 @@
-"""Constraints in JSON, as the program PCCC reads them: lists of pairs under `ml`, `cl`,
-`sml` and `scl`, and the confidences in the soft ones under `sml_proba` and `scl_proba`."""
+"""Constraints in JSON, as the program PCCC reads them.
+
+They are lists of pairs under `ml`, `cl`, `sml` and `scl`, and the confidences in the soft ones
+under `sml_proba` and `scl_proba`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ KEYS = (*_PAIRS, *_CONFIDENCES)
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Whether a line begins like JSON."""
+    """Return whether a line begins like JSON."""
     return fields[0][0] in "{["
 
 
@@ -71,7 +74,7 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
 
 
 def _lists(path: FilePath) -> dict[str, list[Any]]:
-    """The lists of the file; an empty one for a key that is not there."""
+    """Return the lists of the file; an empty one for a key that is not there."""
     name = shown_path(path)
     with open_text(path) as file:
         text = file.read()
@@ -138,7 +141,7 @@ def _names(value: Any, rows: Rows) -> list[str]:
 
 
 def _weights(lists: dict[str, list[Any]], key: str, n_pairs: int, name: str) -> NDArray[np.float64]:
-    """The confidences in the pairs under a key; 1 if the file states none."""
+    """Return the confidences in the pairs under a key; 1 if the file states none."""
     confidences = f"{key}_proba"
     values = lists[confidences]
     if not values:

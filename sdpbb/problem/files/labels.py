@@ -109,7 +109,7 @@ def _of_array(path: FilePath) -> list[Hashable]:
 
 
 def _is_text(array: NDArray[Any]) -> bool:
-    """Whether an array, if it is one of words, holds characters that exist."""
+    """Return whether an array, if it is one of words, holds characters that exist."""
     if array.dtype.kind != "U" or not array.size or not array.dtype.itemsize:
         return True
     codes = array.astype(array.dtype.newbyteorder("=")).view(np.uint32)

@@ -56,8 +56,10 @@ def read_array(path: FilePath) -> NDArray[Any]:
 
 
 def _check_header(path: FilePath) -> None:
-    """Raise a ValueError for a header that `numpy.save` never writes; a negative shape of items
-    without size would end the process in a division by zero."""
+    """Raise a ValueError for a header that `numpy.save` never writes.
+
+    A negative shape of items without size would end the process in a division by zero.
+    """
     with open(path, "rb") as file:
         version = np.lib.format.read_magic(file)
         if version not in _HEADERS:  # later ones are of tables with names

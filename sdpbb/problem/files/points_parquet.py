@@ -54,7 +54,7 @@ def _parquet_table(path: FilePath) -> Any:
 
 
 def _index_columns(path: FilePath, table: Any) -> list[str]:
-    """The columns that hold the index of the data frame of pandas that was written, if it was."""
+    """Return the columns that hold the index of the data frame of pandas, if the file has one."""
     with errors_as_one_line(path, "a Parquet file", (ValueError,)):
         metadata = table.schema.pandas_metadata
     columns = metadata.get("index_columns") if isinstance(metadata, dict) else None

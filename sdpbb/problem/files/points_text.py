@@ -32,7 +32,7 @@ MISSING_FIRST_LINE = "; is the line n d k missing?"
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns and rows of a file, as its first line that is not blank states them.
+    """Columns and rows of a file, as its first line that is not blank states them.
 
     line : the number of that line, from 1
     skip : the number of lines before the first row
@@ -56,7 +56,7 @@ class _Layout:
     index: int | None = None
 
     def rows(self, file: TextIO) -> Iterator[tuple[int, str, list[str]]]:
-        """The rows: the number of the line, the line without a comment, and its fields."""
+        """Yield the rows: the number of the line, the line without a comment, and its fields."""
         file.seek(0)
         for number, line in enumerate(file, start=1):
             content = line if self.is_csv else without_comment(line)
@@ -144,7 +144,7 @@ def _first_line(path: FilePath, file: TextIO) -> tuple[int, str, bool]:
 
 
 def _other_separator(line: str, has_csv_name: bool) -> str | None:
-    """The separator that spreadsheets put between the fields of this line, if it is no comma."""
+    """Return the separator of spreadsheets between the fields of this line, if it is no comma."""
     if ";" in line and ("," not in line or _is_decimal_comma_row(line)):
         return ";"
     # In text, tabs are blanks.
@@ -238,8 +238,9 @@ def _check_heading(where: str, names: Sequence[str]) -> None:
 
 
 def _load(file: TextIO, layout: _Layout) -> tuple[NDArray[np.float64] | None, list[str]]:
-    """Return the points (n, d), or None if the rows are no table of finite numbers; and the names
-    of the rows, if a column names them.
+    """Return the points (n, d), or None if the rows are no table of finite numbers.
+
+    The names of the rows are returned, too, if a column names them.
 
     Memory follows the rows that are there, not the sizes that the first line claims.
     """
@@ -305,13 +306,13 @@ def _check_integers(path: FilePath, layout: _Layout) -> None:
 
 
 def _features(layout: _Layout, fields: list[str]) -> list[tuple[int, str]]:
-    """The positions and fields of the features in a row: all, unless columns are chosen."""
+    """Return the positions and fields of the features in a row: all, unless columns are chosen."""
     chosen = range(len(fields)) if layout.features is None else layout.features
     return [(column, fields[column]) for column in chosen]
 
 
 def _is_number(field: str) -> bool:
-    """Whether a field is a number, with or without blanks around it."""
+    """Return whether a field is a number, with or without blanks around it."""
     # Of a field with other letters than ASCII, float() takes off the blanks of all alphabets.
     return is_number(field if field.isascii() else field.strip())
 
@@ -331,7 +332,7 @@ def _check_width(where: str, layout: _Layout, fields: list[str]) -> None:
 
 
 def _drop_hint(layout: _Layout, column: int) -> str:
-    """The end of a message on a field that is no number, where the column has a name."""
+    """Return the end of a message on a field that is no number, where the column has a name."""
     if layout.names is None or column >= layout.width:
         return ""
     return f", or to leave the column out (--drop {shown(layout.names[column])})"

@@ -53,23 +53,27 @@ class Rows:
 
     @property
     def expected(self) -> str:
-        """The words of messages for rows: "row numbers" or "names of rows"."""
+        """Words of messages for rows: "row numbers" or "names of rows"."""
         return "row numbers" if self.names is None else "names of rows"
 
     def number_of(self, field: str) -> int | None:
-        """Return the row, from 0, that a field stands for, n or more or negative where there is no
-        such row; None if it cannot stand for any."""
+        """Return the row, from 0, that a field stands for; None if it cannot stand for any.
+
+        It is n or more or negative where there is no such row.
+        """
         if self.names is not None:
             return self.names.get(field, self.n)
         return int(field) - self.first if is_integer(field) else None
 
     def are_names(self, fields: Sequence[str]) -> bool:
-        """Whether all fields can stand for rows, be they there or not."""
+        """Return whether all fields can stand for rows, be they there or not."""
         return all(self.number_of(field) is not None for field in fields)
 
     def pair(self, first: str, second: str) -> tuple[int, int] | None:
-        """Return the rows that two fields stand for; None if one of them is not there, or they are
-        the same."""
+        """Return the rows that two fields stand for.
+
+        None if one of them is not there, or they are the same.
+        """
         i, j = self.number_of(first), self.number_of(second)
         if i is None or j is None or i == j or not (0 <= i < self.n and 0 <= j < self.n):
             return None

@@ -13,7 +13,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.float64]:
-    """(t,) the costs of the columns, less what rounding can have added to them.
+    """Return the costs of the columns (t,), less what rounding can have added to them.
 
     Sums over dimensions and blocks lose as many units in the last place as they have terms, scatter
     and means of blocks as many as these have points. With d_i = c_i - mean_X, coordinates that are

@@ -186,8 +186,10 @@ class _PartitionSearch:
         self.search(p.effort)
 
     def tighten(self, by: Multipliers) -> NDArray[np.int64]:
-        """Drop the columns that these multipliers exclude. Returns the reduced costs of those that
-        are left."""
+        """Drop the columns that these multipliers exclude.
+
+        Return the reduced costs of those that are left.
+        """
         reduced = by.reduced_costs(self.sets, self.costs)
         if not len(reduced):
             self.is_finished = True
@@ -204,7 +206,10 @@ class _PartitionSearch:
     def _optimum(
         self, master: ExplicitMaster, triples: NDArray[np.int64], taken: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """x of the master's columns, optimal over all that are left; first of those taken."""
+        """Return an optimal x of the master's columns over all that are left.
+
+        First of those taken.
+        """
         unit = 2.0**COST_BITS / LARGEST  # of the linear programme
         while True:
             left = np.flatnonzero(np.isin(self.position, taken))
@@ -292,8 +297,10 @@ class _PartitionSearch:
         )
 
     def _violated(self, columns: NDArray[np.intp], x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """(c, 3) triples of blocks whose rows the vertex violates. Its columns that have been
-        dropped meanwhile are left out."""
+        """Return the triples of blocks (c, 3) whose rows the vertex violates.
+
+        Its columns that have been dropped meanwhile are left out.
+        """
         p = self.parameters
         taken = (x > p.tolerance) & (x < 1.0 - p.tolerance) & np.isin(columns, self.position)
         sets = self.sets[np.searchsorted(self.position, columns[taken])]

@@ -15,8 +15,10 @@ from sdpbb.arrays import Booleans, Integers, Reals
 
 
 def as_words(sets: csr_array) -> NDArray[np.uint64]:
-    """(t, ceil(m / 64)) a bit for each block that a row of sets (t, m) holds: block i is bit i % 64
-    of word i // 64."""
+    """Return rows of sets (t, m) as bits, (t, ceil(m / 64)).
+
+    Block i is bit i % 64 of word i // 64.
+    """
     bits = np.packbits(sets.toarray().astype(bool), axis=1, bitorder="little")
     padding = np.zeros((len(bits), -bits.shape[1] % 8), np.uint8)
     return np.concatenate([bits, padding], axis=1).view("<u8").astype(np.uint64)
@@ -31,8 +33,11 @@ def reduced_costs(
     triples: Integers,
     penalties: Integers,
 ) -> Integers:
-    """Return (t,) costs_t - the prices of the blocks of t + the penalties of the triples, (c, 3),
-    of which t holds at least two blocks."""
+    """Return the reduced costs (t,) of columns under prices and penalties of triples.
+
+    That is costs_t - the prices of the blocks of t + the penalties of the triples, (c, 3), of which
+    t holds at least two blocks.
+    """
     count = len(costs)
     reduced = np.empty(count, np.int64)
     inside = np.zeros(len(prices), np.bool_)
@@ -54,9 +59,11 @@ def reduced_costs(
 def violated_triples(
     sets: csr_array, x: NDArray[np.float64], tolerance: float, at_most: int, per_block: int
 ) -> NDArray[np.int64]:
-    """The triples of blocks, (c, 3), of which columns whose x adds up to more than 1 + tolerance
-    hold at least two; the most violated ones first, at most so many of them, and of those with the
-    same block. Columns with x = 1 need not be passed: what they hold is in no violated triple.
+    """Separate the subset rows of triples of blocks, (c, 3), most violated ones first.
+
+    A triple is violated if the columns that hold at least two of its blocks have x that add up to
+    more than 1 + tolerance. At most so many are returned, and of those with the same block. Columns
+    with x = 1 need not be passed: what they hold is in no violated triple.
 
     sets : (t, m) the blocks of the columns
     x : (t,)
@@ -76,8 +83,11 @@ def violated_triples(
 def _triples_above(
     start: Integers, block: Integers, x: Reals, m: int, limit: float
 ) -> tuple[Integers, Reals]:
-    """Return the triples, (c, 3), whose sums W_ij + W_ih + W_jh - 2 T_ijh are above the limit, and
-    these sums, (c,), for W_ij and T_ijh the x of the columns that hold all of these blocks."""
+    """Return the triples (c, 3) whose sums are above the limit, and these sums (c,).
+
+    The sum is W_ij + W_ih + W_jh - 2 T_ijh, W_ij and T_ijh being the x of the columns that hold all
+    of these blocks.
+    """
     W = np.zeros((m, m))
     holds = np.zeros((m, len(x)), np.bool_)
     for t in range(len(x)):
@@ -122,8 +132,9 @@ def cheapest_exact_cover(
     shift: int,
     effort: int,
 ) -> tuple[Integers, int, int, bool]:
-    """Search for the cheapest k columns that hold each of the m blocks exactly once, whose costs
-    add up to less than the target and gains to less than the budget.
+    """Search for the cheapest k columns that hold each of the m blocks exactly once.
+
+    Their costs add up to less than the target and their gains to less than the budget.
 
     Depth first: a node branches on the uncovered block with the fewest columns that fit, in the
     order given. It is left when what is spent and a lower bound on the gains of what is missing,
@@ -244,9 +255,11 @@ def _reduced_candidates(
     slack: Integers,
     holders: Integers,
 ) -> tuple[int, int]:
-    """Leave those of the candidates stack[first:last] in place that the dual ascent does not
-    exclude. Returns their new end and the uncovered block with the fewest; -1 if a block has none
-    or nothing below the budget is left."""
+    """Leave those of the candidates stack[first:last] that the dual ascent does not exclude.
+
+    Return their new end and the uncovered block with the fewest; -1 if a block has none or nothing
+    below the budget is left.
+    """
     m = len(covered)
     count = np.zeros(m, np.int64)
     for p in range(first, last):

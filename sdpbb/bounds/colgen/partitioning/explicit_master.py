@@ -42,8 +42,10 @@ class Multipliers:
         penalties: NDArray[np.float64],
         limit: float,
     ) -> Multipliers:
-        """The nearest integers; made smaller by a common factor where their sum exceeds the
-        limit."""
+        """Return the nearest integers.
+
+        They are made smaller by a common factor where their sum exceeds the limit.
+        """
         penalties = np.maximum(penalties, 0.0)
         total = float(np.abs(prices).sum() + penalties.sum())
         factor = min(1.0, limit / total) if total > 0.0 else 1.0
@@ -55,11 +57,14 @@ class Multipliers:
 
     @property
     def constant(self) -> int:
-        """sum of prices - sum of penalties"""
+        """Sum of the prices less the sum of the penalties."""
         return int(self.prices.sum()) - int(self.penalties.sum())
 
     def reduced_costs(self, sets: csr_array, costs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(t,) c(X) - prices(X) + the penalties of the triples of which X has two or more."""
+        """Return the reduced costs (t,) of the columns.
+
+        They are c(X) - prices(X) + the penalties of the triples of which X has two or more.
+        """
         start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
         priced = self.penalties > 0
         return np.asarray(
@@ -87,9 +92,11 @@ class PartitioningVertex:
 
 
 class ExplicitMaster:
-    """minimise    sum c_X x_X + ARTIFICIAL (what is missing of the rows, or too much)
-    subject to  sum_{X holds i} x_X = 1 for all blocks,  sum x_X = k,
-                sum_{|X & S| >= 2} x_X <= 1 for triples S of blocks,  x >= 0
+    """Linear relaxation of the partitioning master over an explicit list of columns.
+
+        minimise    sum c_X x_X + ARTIFICIAL (what is missing of the rows, or too much)
+        subject to  sum_{X holds i} x_X = 1 for all blocks,  sum x_X = k,
+                    sum_{|X & S| >= 2} x_X <= 1 for triples S of blocks,  x >= 0
 
     over columns that are added and dropped. `columns` are their numbers, given by the caller.
     """
@@ -144,7 +151,7 @@ class ExplicitMaster:
             self._basis = self._basis.kept(np.concatenate([artificial, keep]))
 
     def solve(self) -> PartitioningVertex:
-        """An optimal vertex, from the last one.
+        """Return an optimal vertex, from the last one.
 
         Raises
         ------
@@ -170,8 +177,10 @@ class ExplicitMaster:
 def best_partition(
     sets: csr_array, costs: NDArray[np.float64], k: int, seconds: float
 ) -> NDArray[np.intp] | None:
-    """The positions of k of the clusters (t, m) that hold each block once and cost as little as
-    HiGHS has found within a time limit, or None."""
+    """Return the cheapest partition that HiGHS finds within a time limit, or None.
+
+    It is given by the positions of k of the clusters (t, m) that hold each block once.
+    """
     count, m = sets.shape
     matrix = vstack([csr_array(sets.T.astype(np.float64)), csr_array(np.ones((1, count)))])
     sides = np.concatenate([np.ones(m), [float(k)]])

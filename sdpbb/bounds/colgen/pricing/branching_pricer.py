@@ -40,7 +40,7 @@ class PricerState:
 
 
 class BranchingPricer:
-    """Prices the clusters of a contraction (a `sdpbb.bounds.colgen.pricing.protocol.Pricer`).
+    """Pricer of a contraction (`sdpbb.bounds.colgen.pricing.protocol.Pricer`).
 
     Constraints on clusters that are neither cannot-links nor budgets are asked about the clusters
     that are found. One that is not allowed holds a least set of blocks that is not, and as the
@@ -69,8 +69,10 @@ class BranchingPricer:
         return self._climbed(True, prices, -sigma)
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
-        """As in the protocol, except that a target above 0 counts as 0: the least value is looked
-        for among those below."""
+        """Work for a slice on exact pricing, as in the protocol.
+
+        A target above 0 counts as 0: the least value is looked for among those below.
+        """
         members, upper = self._advanced(prices, min(target, 0.0), False)
         if upper is None:
             return PricingOutcome(members, None)
@@ -89,7 +91,7 @@ class BranchingPricer:
         return max(1, self._parameters.nodes_per_slice // slower)
 
     def problem(self) -> PricingProblem:
-        """The pricing problem with the constraints that are known by now."""
+        """Pricing problem with the constraints that are known by now."""
         return self._problem(False)
 
     def _climbed(
@@ -107,7 +109,7 @@ class BranchingPricer:
         return self._problems[for_feasibility]
 
     def _resumed_search(self, search: ClusterSearchState | None = None) -> ClusterSearch:
-        """The search that the state has the arguments of, from its root for None."""
+        """Return the search whose arguments the state has, at its root where no search is given."""
         state = self.state
         assert state.prices is not None
         problem = self._problem(state.for_feasibility)
@@ -116,7 +118,10 @@ class BranchingPricer:
     def _advanced(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
     ) -> tuple[Membership, float | None]:
-        """A slice of a search: the clusters found, and the least value or target once it ends."""
+        """Work for a slice on a search; return the clusters found, and its value once it ends.
+
+        The value is the least one met, or the target.
+        """
         search = self._search_for(prices, target, for_feasibility)
         met = search.run(self.nodes_per_slice)
         allowed = self._allowed(met)
@@ -144,7 +149,7 @@ class BranchingPricer:
         return self._search
 
     def _allowed(self, members: Membership) -> Membership:
-        """The clusters that constraints without a compiled form allow; learns from the others."""
+        """Return the clusters that uncompiled constraints allow; learn from the others."""
         if not self._contraction.other_constraints or not len(members):
             return members
         keep = [self._contraction.allows(np.flatnonzero(row)) for row in members]
@@ -158,7 +163,7 @@ class BranchingPricer:
         return members[keep]
 
     def _least_forbidden(self, row: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(1, m) a least subset that is not allowed: without any of its blocks it is."""
+        """Return a least subset (1, m) that is not allowed: without any of its blocks it is."""
         least = row.copy()
         for block in np.flatnonzero(row):
             least[block] = False

@@ -13,8 +13,11 @@ from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 def local_minima(
     problem: PricingProblem, prices: NDArray[np.float64], below: float, n_seeds: int | None = None
 ) -> Membership:
-    """(t, m) clusters with c(X) - prices(X) < below that no exchange of single blocks improves,
-    maybe none; the lowest first. From every block, or about n_seeds of them."""
+    """Return clusters (t, m) of low value that no exchange of single blocks improves.
+
+    They have c(X) - prices(X) < below, the lowest first; there may be none. The searches start from
+    every block, or from about n_seeds of them.
+    """
     m = problem.m
     within = (problem.data.linear <= problem.data.limits[:, None]).all(axis=0)
     seeds = np.flatnonzero(within).astype(np.int64)

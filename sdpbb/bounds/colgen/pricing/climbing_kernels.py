@@ -15,8 +15,7 @@ ROUNDS = 30
 
 @inner
 def _fits_instead(data: PricingArrays, chosen: Booleans, used: Reals, j: int) -> bool:
-    """Return whether block j fits the budgets in the place of the chosen blocks that it
-    excludes."""
+    """Return whether block j fits the budgets in place of the chosen blocks that it excludes."""
     if len(data.limits) == 0:
         return True
     kept, left = chosen.copy(), used.copy()
@@ -53,8 +52,10 @@ def _chosen_around(
     gain: Reals,
     blocked: Booleans,
 ) -> float:
-    """Choose greedily the blocks whose prices are worth their way to a place; return their number
-    of points."""
+    """Choose greedily the blocks whose prices are worth their way to a place.
+
+    Return their number of points.
+    """
     m = len(profits)
     chosen[:] = False
     used[:] = 0.0
@@ -152,8 +153,10 @@ def _moved(
 def climb(
     data: PricingArrays, profits: Reals, seeds: Integers, found: Booleans, values: Reals
 ) -> None:
-    """Find a local minimum of f from each seed: the blocks around a place, the place at their mean,
-    until that stands still; then single exchanges.
+    """Find a local minimum of f from each seed.
+
+    The first set is that of the blocks around a place; then the place is moved to their mean, until
+    that stands still; then single blocks are exchanged.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ FAR = 3.0
 
 
 def effective_dimension(means: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
-    """Dimension of all blocks, about their mean once blocks far from the median are pulled in.
+    """Return the dimension of all blocks about their mean, outliers pulled in towards the median.
 
     Parameters
     ----------
@@ -36,8 +36,10 @@ def effective_dimension(means: NDArray[np.float64], sizes: NDArray[np.float64]) 
 def neighbour_dimension(
     means: NDArray[np.float64], sizes: NDArray[np.float64], n_neighbours: int
 ) -> float:
-    """Dimension of the differences between each block and its nearest ones, which make up a
-    cluster. Groups of clusters that are far apart do not change it.
+    """Return the dimension of the differences between each block and its nearest ones.
+
+    The nearest ones make up a cluster. Groups of clusters that are far apart do not change the
+    dimension.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def neighbour_dimension(
 
 
 def _pulled_in(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The rows, none longer than FAR times the median length of those that are not 0."""
+    """Return the rows, none longer than FAR times the median length of those that are not 0."""
     longest = float(np.abs(rows).max(initial=0.0))
     if longest == 0.0:
         return rows

@@ -37,8 +37,10 @@ def corner_square(point: Reals, low: Reals, high: Reals) -> float:
 def measure(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch
 ) -> tuple[float, float]:
-    """Fill distance and near. Returns what the candidates can add at most, as a positive number,
-    and the distance of the mean from the box."""
+    """Fill distances and near candidates; return a bound on what the candidates can add.
+
+    The bound is a positive number; the second value is the distance of the mean from the box.
+    """
     size, n = stack.size[d], stack.n_candidates[d]
     dimension = data.points.shape[1]
     total, x = 0.0, 0
@@ -71,8 +73,10 @@ def measure(
 def _gains(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, r: float
 ) -> float:
-    """Fill gain for means within r of that of chosen; return the sum, at most one block of a
-    clique."""
+    """Fill gain for means within r of that of chosen.
+
+    Return the sum, at most one block of a clique.
+    """
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
     total, best, clique = 0.0, 0.0, -1
     for x in range(n):

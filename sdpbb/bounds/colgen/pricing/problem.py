@@ -103,11 +103,13 @@ class PricingProblem:
         return len(self.order)
 
     def profits(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(m,) by position: prices less own scatter."""
+        """Return prices less own scatter, (m,) by position."""
         return np.ascontiguousarray((prices - self.scatter)[self.order])
 
     def for_least_value(self, prices: NDArray[np.float64]) -> PricingProblem:
-        """The problem with properties of clusters of least c(X) - prices(X), if that is below 0.
+        """Return the problem with properties of clusters of least value, if that is below 0.
+
+        The value is c(X) - prices(X).
 
         Leaving out block i of X, with mean y, does not lower its value, so e_i ||c_i - y||^2 < a_i
         (or there is a smaller set of the same value): so far blocks reach, and two of them are less
@@ -120,7 +122,7 @@ class PricingProblem:
         return known._in_cliques(clique_numbers(apart))
 
     def _in_cliques(self, clique: NDArray[np.intp]) -> PricingProblem:
-        """The problem with its positions in the order of other cliques."""
+        """Return the problem with its positions in the order of other cliques."""
         order = np.argsort(clique, kind="stable")
         at = np.empty_like(order)
         at[order] = np.arange(self.m)
@@ -148,8 +150,10 @@ class PricingProblem:
         return replace(self, order=self.order[order], data=arranged)
 
     def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
-        """The problem without pairs of blocks whose common cluster has c(X) - prices(X) above a
-        value."""
+        """Return the problem for clusters of values below a number.
+
+        Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded.
+        """
         a, e = self.profits(prices), self.data.sizes
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares
         above = between - a[:, None] - a > value
@@ -157,7 +161,7 @@ class PricingProblem:
         return replace(self, data=self.data._replace(apart=self.data.apart | above))
 
     def margin(self, prices: NDArray[np.float64]) -> float:
-        """A bound on what values and bounds may have gained by rounding.
+        """Return a bound on what values and bounds may have gained by rounding.
 
         All terms of a bound below 0 are at most the sum of |a| in absolute value: e_j dist^2 counts
         only while it is below a_j. Sums have m terms, squares p; coordinates are off by a multiple
@@ -173,7 +177,7 @@ class PricingProblem:
         return _EPS * (sums + coordinates) + self.rounding
 
     def members(self, found: NDArray[np.bool_]) -> Membership:
-        """(t, m) by block, from marks (t, m) by position."""
+        """Return marks (t, m) by block, from marks (t, m) by position."""
         members = np.empty_like(found)
         members[:, self.order] = found
         return members
@@ -182,7 +186,7 @@ class PricingProblem:
 def principal_coordinates(
     means: NDArray[np.float64], sizes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(m, p) the means in their principal axes: an isometric copy whose boxes are small."""
+    """Return the means (m, p) in their principal axes: an isometric copy whose boxes are small."""
     if means.shape[1] < 2:
         return means
     axes = np.linalg.eigh((means * sizes[:, None]).T @ means)[1]
@@ -190,14 +194,14 @@ def principal_coordinates(
 
 
 def _lists(adjacency: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Neighbours of vertex i, ascending, at neighbours[start[i] : start[i + 1]]."""
+    """Return ascending adjacency lists: those of i are neighbours[start[i] : start[i + 1]]."""
     row, neighbours = np.nonzero(adjacency)
     start = np.searchsorted(row, np.arange(len(adjacency) + 1))
     return start.astype(np.int64), neighbours.astype(np.int64)
 
 
 def squared_distances(means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(m, m) squared distances, from differences of coordinates."""
+    """Return the squared distances (m, m), from differences of coordinates."""
     squares = np.zeros((len(means), len(means)))
     for coordinate in means.T:
         squares += (coordinate[:, None] - coordinate) ** 2

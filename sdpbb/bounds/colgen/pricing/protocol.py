@@ -39,24 +39,31 @@ class FarkasOutcome:
 
 
 class Pricer(Protocol):
-    """Finds clusters of a contraction that a master programme lacks.
+    """Interface of pricers: find clusters of a contraction that a master programme lacks.
 
     Clusters are non-empty sets of blocks without cannot-linked pairs that keep all constraints of
     the contraction. What a call returns depends on its arguments and the calls before it only.
     """
 
     def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        """(t, m) clusters with c(X) - prices(X) + sigma < 0, maybe none: quickly, proving
-        nothing. Many different ones are better than the best alone. prices (m,) of any sign;
-        sigma may be -inf: good clusters for these prices, whatever their values."""
+        """Return clusters (t, m) with c(X) - prices(X) + sigma < 0, maybe none, quickly.
+
+        It proves nothing. Many different ones are better than the best alone. prices (m,) of any
+        sign; sigma may be -inf: good clusters for these prices, whatever their values.
+        """
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
-        """A slice of the search for the least c(X) - prices(X) among the values below target <= 0;
-        a call with other arguments begins anew. Slices must not be cut by the clock."""
+        """Work for a slice on the search for the least value among those below target <= 0.
+
+        The value of a cluster is c(X) - prices(X). A call with other arguments begins anew. Slices
+        must not be cut by the clock.
+        """
 
     def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        """(t, m) clusters with prices(X) > sigma, maybe none; prices (m,) >= 0."""
+        """Return clusters (t, m) with prices(X) > sigma, maybe none; prices (m,) >= 0."""
 
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
-        """A slice of the search for the largest prices(X) among the values above target; prices
-        (m,) >= 0, their sum below 2^53."""
+        """Work for a slice on the search for the largest prices(X) among the values above target.
+
+        The prices (m,) are >= 0, their sum is below 2^53.
+        """

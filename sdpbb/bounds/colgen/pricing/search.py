@@ -98,7 +98,7 @@ class ClusterSearch:
 
     @property
     def upper(self) -> float:
-        """The target, or the least value met if that is smaller and only the least is wanted."""
+        """Target, or the least value met if that is smaller and only the least is wanted."""
         return float(self.state.upper[0])
 
     @property
@@ -107,8 +107,10 @@ class ClusterSearch:
         return int(self.state.counters[kernels.NODES])
 
     def run(self, n_nodes: int) -> Membership:
-        """Look at so many more nodes; (t, m) clusters met: those that lowered `upper`, or all
-        below the target. Sets `is_finished`."""
+        """Look at so many more nodes; return the clusters (t, m) met.
+
+        These are those that lowered `upper`, or all below the target. Sets `is_finished`.
+        """
         state, stack = self.state, Stack(*self.state.stack)
         found = np.zeros((ROOM, self._problem.m), bool)
         met = []
@@ -135,7 +137,7 @@ class ClusterSearch:
 
 
 def _root(problem: PricingProblem, target: float) -> ClusterSearchState:
-    """State of a search that is at its root."""
+    """Return the state of a search that is at its root."""
     data = problem.data
     m, p = data.points.shape
     stack = _empty_stack(m, p, len(data.limits))
@@ -149,7 +151,7 @@ def _root(problem: PricingProblem, target: float) -> ClusterSearchState:
 
 
 def _empty_stack(m: int, p: int, b: int) -> Stack:
-    """Stack of empty levels for m blocks in p coordinates with b budgets."""
+    """Return a stack of empty levels for m blocks in p coordinates with b budgets."""
     depth = 4 * m + 400 if p else m + 2
     return Stack(
         chosen=np.zeros((depth, m), bool),

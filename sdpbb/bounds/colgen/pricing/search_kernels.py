@@ -111,8 +111,7 @@ def _branching(
     most: float,
     optimal_only: bool,
 ) -> tuple[int, int]:
-    """Return the coordinate to halve the box along, or -1, and the candidate to branch on
-    otherwise."""
+    """Return how to branch: a coordinate to halve the box along, or -1 and a candidate."""
     best, block = -1.0, -1
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
@@ -241,8 +240,10 @@ def _next(stack: Stack, depth: int) -> int:
 
 @inner
 def _has_its_mean(stack: Stack, d: int) -> bool:
-    """Return whether the mean of the chosen blocks is in the box, or close: if not, another box
-    has it."""
+    """Return whether the mean of the chosen blocks is in the box, or close.
+
+    If not, another box has it.
+    """
     extent = 0.0
     for c in range(stack.low.shape[1]):
         extent = max(extent, stack.high[0, c] - stack.low[0, c])

@@ -21,7 +21,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 class PricingArrays(NamedTuple):
-    """The blocks, in an order in which those of a clique of cannot-links follow each other.
+    """Input arrays of the pricing search, blocks ordered so that cliques are contiguous.
 
     points : (m, p) means
     sizes : (m,)
@@ -55,8 +55,10 @@ class PricingArrays(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The nodes from the root to the present one, by depth d: the sets X with chosen <= X <= chosen
-    + candidates whose mean is in a box and no farther than radius from the mean of chosen.
+    """Nodes from the root to the present one, by depth d.
+
+    Node d holds the sets X with chosen <= X <= chosen + candidates whose mean is in a box and no
+    farther than radius from the mean of chosen.
 
     chosen : (d, m) marks; size, moment, scatter, profit, used : of them, (d,), (d, p) sum of
         e_i c_i, (d,) sum of e_i || c_i - mean ||^2, (d,) sum of a_i, (d, b) of the budgets

@@ -32,7 +32,7 @@ def copy_to_child(stack: Stack, d: int) -> None:
 
 @inner
 def consumption(data: PricingArrays, chosen: Booleans, b: int, j: int) -> float:
-    """Return what block j uses of budget b beside the chosen blocks."""
+    """Return the consumption of budget b by block j beside the chosen blocks."""
     total: float = data.linear[b, j]
     if len(data.pairs):
         for i in range(len(chosen)):

@@ -49,8 +49,11 @@ def _fill_keys(
     fewest: float,
     most: float,
 ) -> None:
-    """Fill key: what each candidate adds at least to a set of fewest to most points more than
-    chosen, half of the distances between candidates counted for each."""
+    """Fill key: the least that each candidate adds.
+
+    It adds that to a set of fewest to most points more than chosen, half of the distances between
+    candidates counted for each.
+    """
     size = stack.size[d]
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
@@ -90,9 +93,11 @@ def _size_bound(
     upper: float,
     multiplier: float,
 ) -> tuple[float, float]:
-    """Return a bound on the sets of fewest to most points more than chosen: keys plus a multiplier
-    for the number of points, one block of a clique at most. The best multiplier is looked for until
-    upper is reached. Returns the bound and the multiplier."""
+    """Return a bound on the sets of fewest to most points more than chosen, and its multiplier.
+
+    It consists of keys plus a multiplier for the number of points, one block of a clique at most.
+    The best multiplier is looked for until upper is reached.
+    """
     n, size = stack.n_candidates[d], stack.size[d]
     value = size * stack.scatter[d] / (size + most) - stack.profit[d]
     below, above = -np.inf, np.inf
@@ -133,8 +138,9 @@ def _size_bound(
 def empty_by_size(
     data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, upper: float
 ) -> bool:
-    """Return whether no set with further blocks is below upper, whatever its number of points. With
-    s points,
+    """Return whether no set with further blocks is below upper, whatever its number of points.
+
+    With s points,
 
         f(X) = (sum of e_i e_j || c_i - c_j ||^2 over pairs) / s - profits,
 

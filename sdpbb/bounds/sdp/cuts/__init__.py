@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class SeparationParameters(Parameters):
-    """The families of cuts of a bounding, in the order in which a round adds their cuts."""
+    """Families of cuts of a bounding, in the order in which a round adds their cuts."""
 
     pentagons: PentagonCuts = parameter(PentagonCuts, "Pentagon cuts.")
     triangles: TriangleCuts = parameter(TriangleCuts, "Triangle cuts.")
@@ -48,8 +48,9 @@ class SeparationParameters(Parameters):
 def separate(
     relaxation: Relaxation, Y: NDArray[np.float64], families: Iterable[CutFamily]
 ) -> CutSet:
-    """The most violated cuts of each family at Y; empty when none is violated by more than its
-    tolerance.
+    """Separate: return the most violated cuts of each family at Y.
+
+    There are none where no violation exceeds its tolerance.
 
     Violation is measured as the distance of Y to the cut's hyperplane, in the norm that the method
     projects in.

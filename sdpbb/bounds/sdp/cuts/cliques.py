@@ -1,4 +1,6 @@
-"""Clique cuts (PC-SOS-SDP, equation 10): for a set Q of k + 1 blocks,
+"""Clique cuts (PC-SOS-SDP, equation 10).
+
+For a set Q of k + 1 blocks,
 
     sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
 
@@ -34,7 +36,7 @@ class CliqueCuts(CutFamily):
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """The violated cliques that were grown, each once."""
+        """Return the violated cliques that were grown, each once."""
         from sdpbb.bounds.sdp import kernels
 
         k, n = relaxation.k, relaxation.n
@@ -46,7 +48,7 @@ class CliqueCuts(CutFamily):
 
 
 def clique_cuts(members: NDArray[np.int32], n: int, k: int) -> CutSet:
-    """The clique cuts of the rows of members, (number, k + 1)."""
+    """Return the clique cuts of the rows of members, (number, k + 1)."""
     a, b = np.triu_indices(members.shape[1], 1)
     first, second = members[:, a], members[:, b]
     rhs = np.full(len(members), 1.0 / (n - k + 1))

@@ -1,4 +1,6 @@
-"""Complement cuts: where k = 2 and the blocks j and h are cannot-linked, for any block i,
+"""Complement cuts, for instances of two clusters.
+
+Where k = 2 and the blocks j and h are cannot-linked, for any block i,
 
     Z_ij + Z_ih - Z_ii >= 0.
 
@@ -36,7 +38,10 @@ class ComplementCuts(CutFamily):
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """For each cannot-linked pair the blocks that share least with both, the worst first."""
+        """Return cuts of the blocks that share least with both blocks of a cannot-linked pair.
+
+        The worst come first.
+        """
         if relaxation.k != 2 or self.per_pair == 0:
             return CutSet.empty()
         j, h = np.nonzero(np.triu(relaxation.forbidden))
@@ -52,7 +57,7 @@ class ComplementCuts(CutFamily):
 
 
 def complement_cuts(ijh: NDArray[np.int32]) -> CutSet:
-    """The complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
+    """Return the complement cuts of the rows (i, j, h) of ijh, (number, 3)."""
     first = np.repeat(ijh[:, :1], 3, axis=1)
     sign, rhs = np.array([-1.0, 1.0, 1.0]), np.zeros(len(ijh))
     return CutSet.uniform(first, ijh, sign, rhs, DefiningBlocks.uniform(Complements, ijh))

@@ -54,7 +54,7 @@ class CutSet:
         rhs: NDArray[np.float64],
         members: DefiningBlocks,
     ) -> CutSet:
-        """Cuts with the same coefficients.
+        """Return cuts with the same coefficients.
 
         first, second : (number, terms) the blocks i and j of the entries Z_ij of each cut
         coefficient : (terms,)
@@ -75,12 +75,12 @@ class CutSet:
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
-        """(number of terms,) the cut of each term."""
+        """Cut of each term, (number of terms,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
-        """(number of cuts,) hashes of the left-hand sides, independent of the order of terms."""
+        """Hashes of the left-hand sides (number of cuts,), independent of the order of terms."""
         with np.errstate(over="ignore"):
             code = self.row.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             code ^= (self.column.astype(np.uint64) + np.uint64(1)) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -92,12 +92,12 @@ class CutSet:
         return keys
 
     def values(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(number of cuts,) the left-hand sides at Z; satisfied where >= rhs."""
+        """Return the left-hand sides at Z, (number of cuts,); satisfied where >= rhs."""
         terms = self.coefficient * Z[self.row, self.column]
         return np.bincount(self.owner, terms, len(self)).astype(np.float64)
 
     def select(self, chosen: NDArray[np.integer] | NDArray[np.bool_]) -> CutSet:
-        """The cuts at the given positions or where the given mask holds."""
+        """Return the cuts at the given positions or where the given mask holds."""
         positions = np.arange(len(self))[chosen]
         start, terms = selected_rows(self.start, positions)
         return CutSet(
@@ -120,7 +120,7 @@ class CutSet:
         )
 
     def merged(self, block_of: NDArray[np.intp]) -> CutSet:
-        """The same inequalities after blocks are merged: block i becomes block_of[i].
+        """Return the same inequalities after blocks are merged: block i becomes block_of[i].
 
         A clustering of the merged blocks is a clustering of the old ones with
         Z_old[i, j] = Z_new[block_of[i], block_of[j]], so every cut stays valid; terms that meet in
@@ -165,7 +165,10 @@ class ScaledCuts:
 
     @classmethod
     def of(cls, cuts: CutSet, inverse_roots: NDArray[np.float64]) -> ScaledCuts:
-        """Cuts over Z as cuts over Y = D^1/2 Z D^1/2; inverse_roots is the diagonal of D^-1/2."""
+        """Return cuts over Z as cuts over Y = D^1/2 Z D^1/2.
+
+        inverse_roots is the diagonal of D^-1/2.
+        """
         m = len(inverse_roots)
         coefficient = cuts.coefficient * inverse_roots[cuts.row] * inverse_roots[cuts.column]
         entry = np.where(cuts.row == cuts.column, coefficient, 0.5 * coefficient)
@@ -191,9 +194,10 @@ class ScaledCuts:
 @stored
 @dataclass(frozen=True, eq=False)
 class DefiningBlocks:
-    """The blocks that cuts are made of, from which the checker computes their terms again: of a
-    star the centre and the leaves, of a clique its blocks, of a complement cut i, j and h; of a
-    pentagon its cycle, and its estimates, which other cuts have none of.
+    """Defining blocks of each cut, from which the checker rebuilds its terms.
+
+    Of a star they are the centre and the leaves, of a clique its blocks, of a complement cut i, j
+    and h; of a pentagon its cycle, and its estimates, which other cuts have none of.
 
     After blocks are merged these are lists in which blocks may occur several times, and the
     inequalities hold for those as well (see `sdpbb.checker.cuts`). An estimate may then occur
@@ -216,7 +220,10 @@ class DefiningBlocks:
 
     @classmethod
     def uniform(cls, family: type[CheckedCuts], blocks: NDArray[np.integer]) -> DefiningBlocks:
-        """Members of cuts of one family of the checker: the rows of blocks, (number, width)."""
+        """Return the blocks of cuts of one family of the checker.
+
+        They are the rows of blocks, (number, width).
+        """
         count, width = blocks.shape
         start = np.arange(count + 1, dtype=np.int64) * width
         return cls.without_estimates(family, start, blocks.astype(np.int32).ravel())
@@ -225,13 +232,13 @@ class DefiningBlocks:
     def without_estimates(
         cls, family: type[CheckedCuts], start: NDArray[np.int64], blocks: NDArray[np.int32]
     ) -> DefiningBlocks:
-        """Members of cuts of one family of the checker, which is not that of pentagons."""
+        """Return the blocks of cuts of one family of the checker, not of pentagons."""
         none = np.zeros(len(start), np.int64)
         kind = np.full(len(start) - 1, checker_cuts.FAMILIES.index(family), np.uint8)
         return cls(kind, start, blocks, none, np.empty((0, 3), np.int32))
 
     def select(self, positions: NDArray[np.intp]) -> DefiningBlocks:
-        """Members of the cuts at the given positions."""
+        """Return the blocks of the cuts at the given positions."""
         start, entries = selected_rows(self.start, positions)
         estimate_start, rows = selected_rows(self.estimate_start, positions)
         return DefiningBlocks(
@@ -254,7 +261,7 @@ class DefiningBlocks:
         )
 
     def merged(self, block_of: NDArray[np.intp]) -> DefiningBlocks:
-        """The members after block i has become block_of[i]."""
+        """Return the blocks after block i has become block_of[i]."""
         place, block, points = self.estimates.T
         return replace(
             self,
@@ -266,8 +273,11 @@ class DefiningBlocks:
 def selected_rows(
     start: NDArray[np.int64], positions: NDArray[np.intp]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The starts of the compressed rows at the given positions, as rows of their own, and the
-    positions of their entries among the old ones."""
+    """Select rows of a compressed-row structure.
+
+    Return the starts of the rows at the given positions, as rows of their own, and the positions of
+    their entries among the old ones.
+    """
     lengths = np.diff(start)[positions]
     new = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return new, np.arange(new[-1]) + np.repeat(start[positions] - new[:-1], lengths)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CutFamily(Parameters, ABC):
-    """A family of valid inequalities, with the parameters of its separation as fields.
+    """Family of valid inequalities, with the parameters of its separation as fields.
 
     A subclass is a frozen dataclass, and a field of `SeparationParameters`. Compiled loops are
     imported inside `separate`: parameters are read by programs that compile nothing.
@@ -27,8 +27,8 @@ class CutFamily(Parameters, ABC):
 
     @abstractmethod
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """The most violated cuts of the family at the affinity Z (m, m), if any is violated."""
+        """Return the most violated cuts at the affinity Z (m, m), if any is violated."""
 
     def is_due(self, n_iterations: float) -> bool:
-        """Whether a root looks for these cuts after so many iterations of the method."""
+        """Return whether a root looks for these cuts after so many iterations of the method."""
         return True

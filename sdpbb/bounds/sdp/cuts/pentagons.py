@@ -1,4 +1,6 @@
-"""Pentagon cuts: for five blocks in a circle, with x_pq = 1 where p and q share a cluster, else 0,
+"""Pentagon cuts.
+
+For five blocks in a circle, with x_pq = 1 where p and q share a cluster, else 0,
 
     2 - sum of x_pq over the edges + sum of x_pq over the chords >= 0.
 
@@ -74,12 +76,14 @@ class PentagonCuts(CutFamily):
     is_costly: ClassVar[bool] = True
 
     def is_due(self, n_iterations: float) -> bool:
-        """Whether `after` iterations are over."""
+        """Return whether `after` iterations are over."""
         return n_iterations >= self.after
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Violated five-cycles through one block of each of five groups, and the same cycles
-        through other members of the groups."""
+        """Return violated five-cycles through one block of each of five groups.
+
+        The same cycles through other members of the groups are among them.
+        """
         from sdpbb.bounds.sdp import kernels
 
         if self.cycles == 0:
@@ -102,7 +106,7 @@ class PentagonCuts(CutFamily):
 def sharpest_pentagons(
     Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
 ) -> Pentagons:
-    """The pentagons of the rows of cycles (c, 5), with the estimates that are sharpest at Z."""
+    """Return the pentagons of the rows of cycles (c, 5), with the sharpest estimates at Z."""
     from sdpbb.bounds.sdp import kernels
 
     e = relaxation.sizes
@@ -114,8 +118,10 @@ def sharpest_pentagons(
 def pentagon_cuts(
     pentagons: Pentagons, sizes: NDArray[np.float64], forbidden: NDArray[np.bool_]
 ) -> CutSet:
-    """The pentagon cuts with the given estimates, for blocks of these sizes (m,) with these
-    cannot-links (m, m)."""
+    """Return the pentagon cuts with the given estimates.
+
+    They are for blocks of these sizes (m,) with these cannot-links (m, m).
+    """
     owner, first, second, coefficient = pentagon_terms(pentagons, sizes, forbidden)
     order = np.argsort(owner, kind="stable")
     lengths = np.bincount(owner, minlength=len(pentagons))

@@ -1,4 +1,6 @@
-"""Star cuts: for a block i, the centre, and a set T of other blocks, the leaves,
+"""Star cuts.
+
+For a block i, the centre, and a set T of other blocks, the leaves,
 
     Z_ii + sum of Z_jl over j < l in T - sum of Z_ij over j in T >= 0.
 
@@ -45,7 +47,7 @@ class StarCuts(CutFamily):
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """The most violated stars that were grown, each once."""
+        """Return the most violated stars that were grown, each once."""
         from sdpbb.bounds.sdp import kernels
 
         if self.per_block == 0:
@@ -61,8 +63,10 @@ class StarCuts(CutFamily):
 def star_cuts(
     centre: NDArray[np.int32], leaves: NDArray[np.int32], n_leaves: NDArray[np.int32]
 ) -> CutSet:
-    """The star cuts with the given centres, (number,), and the first n_leaves entries of the rows
-    of leaves, (number, widest)."""
+    """Return the star cuts with the given centres, (number,), and leaves.
+
+    The leaves are the first n_leaves entries of the rows of leaves, (number, widest).
+    """
     cuts = CutSet.empty()
     for size in np.unique(n_leaves):
         T = leaves[n_leaves == size, :size]

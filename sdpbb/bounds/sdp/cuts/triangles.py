@@ -48,7 +48,7 @@ class TriangleCuts(CutFamily):
     )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """The most violated triangles."""
+        """Return the most violated triangles."""
         from sdpbb.bounds.sdp import kernels
 
         ijh, distance = kernels.violated_triangles(
@@ -61,7 +61,7 @@ class TriangleCuts(CutFamily):
 
 
 def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
-    """The triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
+    """Return the triangle cuts of the rows (i, j, h) of ijh; a pair cut where h = j."""
     i, j, h = ijh.T
     pair = j == h
     first = np.stack([i, j, i, i], axis=1)
