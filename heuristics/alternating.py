@@ -134,7 +134,7 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class Alternation:
-    """Outcome of the loop.
+    """Outcome of alternating assignments and means.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class Alternation:
 
 @dataclass(frozen=True)
 class AlternatingLoop:
-    """Parameters of the loop.
+    """Loop of exact assignment steps and means, with its parameters.
 
     Attributes
     ----------
@@ -173,8 +173,10 @@ class AlternatingLoop:
     def run(
         self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
     ) -> Alternation | Infeasibility:
-        """Draw initial centres and run the loop; once more from labels of `find_feasible` where the
-        first assignment step finds none and the contraction is small enough to look for them.
+        """Draw initial centres and run the loop, at most twice.
+
+        It is run once more from labels of `find_feasible` where the first assignment step finds
+        none and the contraction is small enough to look for them.
 
         Raises
         ------
@@ -207,7 +209,7 @@ class AlternatingLoop:
         return found
 
     def _is_decidable(self, contraction: Contraction) -> bool:
-        """Whether the programme of `find_feasible` is small enough to be loaded in short time."""
+        """Return whether the programme of `find_feasible` is small enough to be loaded quickly."""
         rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
         return rows <= self.assignment.max_rows
 
@@ -305,8 +307,10 @@ def cluster_centres(
 
 
 def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
-    """Return V(l), the weight of the soft constraints that labels (m,) of the blocks violate, with
-    that of those which every labelling violates."""
+    """Return V(l), the weight of the soft constraints that labels (m,) of the blocks violate.
+
+    The weight of those which every labelling violates is part of it.
+    """
     together = labels[graph.pairs[:, 0]] == labels[graph.pairs[:, 1]]
     soft = np.isfinite(graph.weights)
     apart = graph.weights[together & soft & (graph.weights > 0)].sum()
@@ -351,8 +355,10 @@ def _objective(
     labels: NDArray[np.intp],
     centres: NDArray[np.float64],
 ) -> float:
-    """Return F_P of labels at their means, P that of these; empty clusters have the given
-    centres."""
+    """Return F_P of labels at their means, P that of these.
+
+    Empty clusters have the given centres.
+    """
     means = cluster_centres(blocks.contraction, labels, centres)
     price = penalty(blocks, means, blocks.distances(means, blocks.candidates(means)))
     return blocks.cost(labels, means) + price * violated_weight(graph, labels)

@@ -178,7 +178,7 @@ class BCKM(Heuristic):
 
 
 class _PenaltyMethod:
-    """The state of one run: the rows, the linear programme, and the best clustering met."""
+    """State of one run: the rows, the linear programme, and the best clustering met."""
 
     def __init__(
         self,
@@ -203,8 +203,11 @@ class _PenaltyMethod:
 
     @property
     def _left(self) -> float:
-        """Seconds left to the pump: until there is a clustering, half of them are kept for the
-        exact programme, where that is to be solved."""
+        """Seconds left to the pump.
+
+        Until there is a clustering, half of them are kept for the exact programme, where that is to
+        be solved.
+        """
         is_kept = self.labels is None and self._is_limited and not self._is_large
         kept = 0.5 * self._method.time_limit if is_kept else 0.0
         return max(0.0, self._clock.seconds_left - kept)
@@ -215,20 +218,20 @@ class _PenaltyMethod:
 
     @property
     def _is_large(self) -> bool:
-        """Whether presolve of the exact programme may take a second or more: no limit ends it."""
+        """True if presolve of the exact programme may take a second or more: no limit ends it."""
         return self._programme.n_variables > MOST_VARIABLES
 
     @property
     def is_over(self) -> bool:
-        """Whether the pump must end."""
+        """True if the pump must end."""
         return self._clock.is_over or self._left <= 0
 
     def keeps_rows(self, labels: NDArray[np.intp]) -> bool:
-        """Whether labels (m,) keep the cannot-links and the sizes."""
+        """Return whether labels (m,) keep the cannot-links and the sizes."""
         return self._programme.satisfied_by(self._binary(labels).reshape(-1))
 
     def alternate(self, labels: NDArray[np.intp]) -> Stop:
-        """Algorithm 1 from labels (m,)."""
+        """Run Algorithm 1 from labels (m,)."""
         assignment = self._binary(labels)
         previous: NDArray[np.float64] | None = None
         for _ in range(self._method.max_iterations):
@@ -245,7 +248,7 @@ class _PenaltyMethod:
         return Stop.ITERATION_LIMIT
 
     def solve_exactly(self) -> None:
-        """Algorithm 2's programme (9) for the last centres by an integer programming solver."""
+        """Solve Algorithm 2's programme (9) for the last centres as an integer programme."""
         seconds = self._clock.seconds_left
         if seconds <= 0 or (self._is_limited and self._is_large):
             return
@@ -258,7 +261,7 @@ class _PenaltyMethod:
             self._offer(solution.x.reshape(self._weights.size, -1))
 
     def _pump(self, start: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Algorithm 2 from S (m, k): the last S."""
+        """Run Algorithm 2 from S (m, k); return the last S."""
         method = self._method
         distances = self._distances()
         S, V = start, np.rint(start)
@@ -297,7 +300,7 @@ class _PenaltyMethod:
         return np.eye(self._contraction.k)[labels]
 
     def _distances(self) -> NDArray[np.float64]:
-        """(m, k) squared, of the block means to the centres."""
+        """Return the squared distances (m, k) of the block means to the centres."""
         means = self._contraction.means
         return np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in self._centres])
 
@@ -308,7 +311,7 @@ def within(
     least: NDArray[np.intp],
     most: NDArray[np.intp],
 ) -> bool:
-    """Whether the clusters of labels (m,) have numbers of points within bounds (k,)."""
+    """Return whether the clusters of labels (m,) have numbers of points within bounds (k,)."""
     sizes = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
     return bool(((sizes >= least) & (sizes <= most)).all())
 
@@ -319,8 +322,11 @@ def penalised_costs(
     plus: NDArray[np.float64],
     minus: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """(m, k) the costs of S in [0, 1] that (13) has for a binary V, but for a constant, the sum of
-    plus where V = 1: <distances, S> + sum plus [S - V]^- + minus [V - S]^-, [x]^- = max(0, -x)."""
+    """Return the costs (m, k) of S in the penalised programme (13) at a binary V.
+
+    For S in [0, 1] its objective is, but for a constant, the sum of plus where V = 1: <distances,
+    S> + sum plus [S - V]^- + minus [V - S]^-, [x]^- = max(0, -x).
+    """
     return distances + np.where(V == 1, -plus, minus)
 
 
@@ -330,8 +336,11 @@ def rounded(
     minus: NDArray[np.float64],
     growth: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The binary V (m, k) with the least penalties for S, (15), and the penalties of the next step:
-    those that kept V at 0 (minus) or at 1 (plus) have grown, (16)."""
+    """Return the binary V (m, k) with the least penalties for S, (15), and the next penalties.
+
+    The penalties of the next step are (16): those that kept V at 0 (minus) or at 1 (plus) have
+    grown.
+    """
     V = np.where(minus * S <= plus * (1 - S), 0.0, 1.0)
     with np.errstate(over="ignore"):
         grown_plus, grown_minus = (np.minimum(growth * p, LARGEST_PENALTY) for p in (plus, minus))
@@ -341,8 +350,14 @@ def rounded(
 def ridge_means(
     contraction: Contraction, assignment: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
-    """(k, r) the centres C that minimise || X - C S ||_F^2 + ridge || C ||_F^2 over the points X,
-    each with its block's row of the assignment S (m, k), which may be fractional: equation (8)."""
+    """Return the centres C (k, r) of equation (8), for a fractional assignment S (m, k).
+
+    They minimise
+
+    X - C S ||_F^2 + ridge
+
+    C ||_F^2 over the points X, each with its block's row of S, which may be fractional.
+    """
     weighted = contraction.sizes[:, None] * assignment
     gram = assignment.T @ weighted + ridge * np.eye(contraction.k)
     return np.asarray(np.linalg.solve(gram, weighted.T @ contraction.means), np.float64)
@@ -351,7 +366,9 @@ def ridge_means(
 def assignment_rows(
     contraction: Contraction, least: NDArray[np.intp], most: NDArray[np.intp]
 ) -> BinaryProgramme:
-    """The binary programme of `BCKM` for fixed centres, without costs; s_bc at position b k + c.
+    """Return the binary programme of `BCKM` for fixed centres, without costs.
+
+    s_bc is at position b k + c.
 
     least, most : (k,) numbers of points of the clusters
     """
@@ -373,8 +390,11 @@ def assignment_rows(
 
 
 def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
-    """Cliques of a graph on m vertices that contain each of its edges (q, 2), i < j, and together
-    nothing else: each grown from the first edge in none yet, by the smallest vertices."""
+    """Return cliques of a graph that cover exactly its edges.
+
+    The graph has m vertices, and the cliques contain each of its edges (q, 2), i < j, and together
+    nothing else: each is grown from the first edge in none yet, by the smallest vertices.
+    """
     neighbours = neighbour_sets(m, edges)
     covered: set[tuple[int, int]] = set()
     cliques = []
@@ -392,8 +412,11 @@ def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
 
 
 def _normalised_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Costs (m, k) as the solvers' tolerances expect them, flat: as each block is in one cluster,
-    its least cost may be taken off; then a factor makes the largest 1."""
+    """Return costs (m, k) as the solvers' tolerances expect them, flat.
+
+    As each block is in one cluster, its least cost may be taken off; then a factor makes the
+    largest 1.
+    """
     above: NDArray[np.float64] = costs - costs.min(axis=1, keepdims=True)
     largest = above.max()
     return (above / largest if largest > 0 else above).reshape(-1)

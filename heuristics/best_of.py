@@ -104,7 +104,10 @@ class BestOf(Heuristic):
     def _elsewhere(
         self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
     ) -> dict[int, _Outcome]:
-        """In processes, each of which keeps the time limit itself; an interrupt ends them."""
+        """Run restarts in processes; an interrupt ends them.
+
+        Each process keeps the time limit itself.
+        """
         outcomes: dict[int, _Outcome] = {}
         waiting = deque(enumerate(seeds))
         with TaskPool(LocalProcesses(min(self.workers, len(seeds)))) as pool:
@@ -151,7 +154,7 @@ class _SharedByRestarts:
         return _Outcome(found.labels, found.cost, descent.n_iterations)
 
     def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:
-        """(m,) of the blocks: the result's if it keeps the constraints."""
+        """Return the labels (m,) of the blocks: the result's if it keeps the constraints."""
         if not result.keeps_hard_constraints or result.labels is None:
             return self.feasible
         return result.labels[self.contraction.representatives]

@@ -67,7 +67,9 @@ class BHKMeans(AlternatingHeuristic):
 
 
 def all_soft(instance: Instance) -> Instance:
-    """The same points and k with every must-link and cannot-link soft, of weight 1, each pair once.
+    """Return the points and k with all must-links and cannot-links soft, each pair once.
+
+    Their weight is 1.
 
     Raises
     ------

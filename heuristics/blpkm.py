@@ -52,5 +52,5 @@ class BLPKM(AlternatingHeuristic):
 def _no_penalty(
     blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
 ) -> float:
-    """Nothing is soft."""
+    """Return the penalty where nothing is soft."""
     return 1.0

@@ -32,8 +32,9 @@ def nearest_centres(
     q: int,
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.intp]:
-    """The q nearest centres of each point, (m, q), nearest first, such that there are k points with
-    one each of the k centres in their lists: no cluster need be empty.
+    """Return the q nearest centres of each point, (m, q), nearest first, all k represented.
+
+    There are k points with one each of the k centres in their lists: no cluster need be empty.
 
     Where the nearest ones are not so, a centre without such a point takes the last place in the
     list of the closest point that can be spared. The reduced programme of the paper adds a centre
@@ -69,15 +70,18 @@ def nearest_centres(
 def distances_to(
     points: NDArray[np.float64], centres: NDArray[np.float64], lists: NDArray[np.intp]
 ) -> NDArray[np.float64]:
-    """Squared distances (m, q) from point i to the centres lists[i], by differences: the square of
-    a short distance between points far from the origin keeps its digits."""
+    """Return the squared distances (m, q) from point i to the centres lists[i].
+
+    They are computed by differences: the square of a short distance between points far from the
+    origin keeps its digits.
+    """
     return _distances_to(np.ascontiguousarray(points), np.ascontiguousarray(centres), lists)
 
 
 def all_distances(
     points: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
-    """Squared distances (m, k) between all points and centres, by differences."""
+    """Return the squared distances (m, k) between all points and centres, by differences."""
     distances = np.empty((len(points), len(centres)))
     for first, last in chunks(len(points), centres.size, time_left):
         distances[first:last] = cdist(points[first:last], centres, "sqeuclidean")
@@ -85,11 +89,12 @@ def all_distances(
 
 
 def sum_of_squared_distances(points: NDArray[np.float64], centres: NDArray[np.float64]) -> float:
-    """The sum over all pairs of a point and a centre, in a time that is linear in both:
+    """Return the sum over all pairs of a point and a centre, in a time that is linear in both:
 
         k sum_i || x_i - x ||^2 + m sum_l || o_l - o ||^2 + m k || x - o ||^2,
 
-    x and o the means of the points and of the centres."""
+    x and o the means of the points and of the centres.
+    """
     m, k = len(points), len(centres)
     x, o = points.mean(axis=0), centres.mean(axis=0)
     spread = k * ((points - x) ** 2).sum() + m * ((centres - o) ** 2).sum()
@@ -99,7 +104,7 @@ def sum_of_squared_distances(points: NDArray[np.float64], centres: NDArray[np.fl
 def sum_of_distances(
     points: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> float:
-    """The sum of the Euclidean distances over all pairs of a point and a centre."""
+    """Return the sum of the Euclidean distances over all pairs of a point and a centre."""
     each = max(centres.size, len(centres) * (WORK // ENTRIES))
     return sum(
         float(cdist(points[first:last], centres).sum())
@@ -113,7 +118,10 @@ def _ranked(
     norms: NDArray[np.float64],
     q: int,
 ) -> NDArray[np.intp]:
-    """The q nearest centres by inner products: which of two is nearer is decided up to rounding."""
+    """Return the q nearest centres by inner products.
+
+    Which of two is nearer is decided up to rounding.
+    """
     # || x ||^2 is the same for all centres, and left out.
     ranks = norms - 2.0 * (points @ centres.T)
     nearest = np.argpartition(ranks, q - 1, axis=1)[:, :q]
@@ -122,7 +130,10 @@ def _ranked(
 
 
 def _steps(centres: NDArray[np.float64]) -> int:
-    """What ranking all centres takes for a point: no more than ENTRIES ranks are held at a time."""
+    """Return the steps that ranking all centres takes for a point.
+
+    No more than ENTRIES ranks are held at a time.
+    """
     return max(centres.size // 10, len(centres) * (WORK // ENTRIES))
 
 
@@ -132,8 +143,10 @@ def _represent(
     centres: NDArray[np.float64],
     time_left: TimeLeft,
 ) -> None:
-    """Change the lists so that every centre is represented by a point of its own, with the centre
-    in its list. As many as possible are from the outset: by a maximum matching."""
+    """Change the lists so that every centre is in the list of a point of its own.
+
+    As many as possible are from the outset: by a maximum matching.
+    """
     m, q = lists.shape
     holders = csr_array(
         (np.ones(m * q, np.int8), (lists.reshape(-1), np.repeat(np.arange(m), q))),

@@ -95,8 +95,10 @@ class _Order(NamedTuple):
 
 
 class _Passes:
-    """The passes over one instance: its must-linked blocks, and their cannot-links as an adjacency
-    list."""
+    """Passes over one instance.
+
+    They have its must-linked blocks, and their cannot-links as an adjacency list.
+    """
 
     def __init__(self, instance: Instance, points: Contraction) -> None:
         # Without the cannot-links nothing is contracted but the must-link components.
@@ -114,8 +116,9 @@ class _Passes:
         clock: RunClock,
         max_iterations: int,
     ) -> KMeansClustering:
-        """Make passes over the points in the given order (n,), from centres (k, r), until one
-        repeats the last one or meets a dead end.
+        """Make passes over the points in the given order (n,), from centres (k, r).
+
+        They end when one repeats the last one or meets a dead end.
 
         Raises
         ------
@@ -155,7 +158,7 @@ class _Passes:
     def _pass(
         self, first_points: _Order, centres: NDArray[np.float64], clock: RunClock
     ) -> NDArray[np.int64] | None:
-        """Labels (m,) of one pass, None for a dead end."""
+        """Return the labels (m,) of one pass, None for a dead end."""
         blocks, time_left = self.blocks, clock.time_left
         labels = np.full(blocks.n_blocks, -1, np.int64)
         for first, last in chunks(blocks.n_blocks, centres.size, time_left):

@@ -64,7 +64,7 @@ class KMeansClustering:
 
 
 def unconstrained(instance: Instance) -> Contraction:
-    """Every point a block by itself, also where k forces points together; no cannot-links."""
+    """Return each point as a block, even where k forces points together, without cannot-links."""
     n = instance.n_points
     return Contraction(
         instance.k,
@@ -102,8 +102,10 @@ def best_kmeans(
 
 
 def best_of_starts(starts: Iterable[KMeansClustering], clock: RunClock) -> KMeansClustering:
-    """Return the cheapest of the clusterings that starts end with, which are made one after the
-    other until the clock is over; n_iterations is the sum of all starts.
+    """Return the cheapest of the clusterings that starts end with.
+
+    They are made one after the other until the clock is over; n_iterations is the sum of all
+    starts.
 
     Raises
     ------
@@ -131,8 +133,9 @@ def kmeans(
     clock: RunClock,
     max_iterations: int,
 ) -> KMeansClustering:
-    """Run k-means over the blocks, weighted by their sizes, from centres (k, r); cannot-links are
-    not looked at.
+    """Run k-means over the blocks, weighted by their sizes, from centres (k, r).
+
+    Cannot-links are not looked at.
 
     The cost never increases from one step to the next: a block that fills an empty cluster is the
     one whose move reduces it most. It has converged once labels come back: those of the step

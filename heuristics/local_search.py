@@ -37,7 +37,7 @@ SWAP_BLOCKS = 2_000
 
 
 class _Graph(NamedTuple):
-    """The neighbours of block i are neighbours[starts[i] : starts[i + 1]]."""
+    """Adjacency lists: the neighbours of block i are neighbours[starts[i] : starts[i + 1]]."""
 
     starts: NDArray[np.int64]
     neighbours: NDArray[np.int64]
@@ -67,8 +67,10 @@ class LocalSearch:
     def __call__(
         self, labels: NDArray[np.intp], time_left: TimeLeft = no_limit
     ) -> NDArray[np.intp]:
-        """Labels (m,) that no exchange of a Kempe chain improves, and no swap of two blocks where
-        there are SWAP_BLOCKS of them or fewer.
+        """Return labels (m,) that are a local optimum.
+
+        No exchange of a Kempe chain improves them, and no swap of two blocks where there are
+        SWAP_BLOCKS of them or fewer.
 
         For each block the best chain through it is exchanged if it improves, until none does; then
         every swap that improves is made, and any sends the search back to the chains. No cluster
@@ -93,7 +95,7 @@ class LocalSearch:
                 return improved
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
-        """One sweep over the blocks; whether any chain was exchanged, and the time is over."""
+        """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""
         sums = _sums_of(labels, self._k, self._sizes, self._rows)
         any_exchanged, block = False, 0
         while block < len(labels):
@@ -116,7 +118,7 @@ class LocalSearch:
         return any_exchanged, False
 
     def _swap_blocks(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
-        """One sweep over the pairs; whether any were swapped, and the time is over."""
+        """Sweep over the pairs; return whether any were swapped, and the time is over."""
         if self._gram is None:
             return False, False
         sums = _sums_of(labels, self._k, self._sizes, self._rows)
@@ -221,8 +223,10 @@ def _exchange_chains(
     square: Reals,
     threshold: float,
 ) -> tuple[int, bool]:
-    """Go on with a sweep over the blocks from the first on, until about `work` steps are taken;
-    return the block to go on from, and whether any chain was exchanged."""
+    """Go on with a sweep over the blocks from the first on, until about `work` steps are taken.
+
+    Return the block to go on from, and whether any chain was exchanged.
+    """
     m, r = rows.shape
     k = len(count)
     stamp = np.full(m, -1, np.int64)
@@ -271,8 +275,10 @@ def _kempe_chain(
     stamped: int,
     chain: Integers,
 ) -> int:
-    """Collect in `chain` the Kempe chain of block i with cluster b, and return its length; `stamp`
-    marks the blocks met with the number `stamped`."""
+    """Collect in `chain` the Kempe chain of block i with cluster b, and return its length.
+
+    `stamp` marks the blocks met with the number `stamped`.
+    """
     a = labels[i]
     chain[0] = i
     stamp[i] = stamped
@@ -305,8 +311,10 @@ def _exchange(
     square: Reals,
     net: Reals,
 ) -> float:
-    """Return the change of the sum of squares if the chain is exchanged, inf if a cluster would be
-    left empty. `net` (r,) is room for d."""
+    """Return the change of the sum of squares if the chain is exchanged.
+
+    It is inf if a cluster would be left empty. `net` (r,) is room for d.
+    """
     moved = 0
     w, d_a, d_b, d_d = 0.0, 0.0, 0.0, 0.0
     net[:] = 0.0
@@ -374,8 +382,10 @@ def _swap_blocks(
     linked: Integers,
     threshold: float,
 ) -> bool:
-    """Make every swap that improves, of the pairs with a block from the first to before the last
-    and a later one; return whether there was any."""
+    """Make every swap that improves; return whether there was any.
+
+    The pairs are of a block from the first to before the last and a later one.
+    """
     m = len(labels)
     any_swapped = False
     for i in range(first, min(m, last)):

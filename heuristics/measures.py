@@ -1,4 +1,4 @@
-"""How well a clustering fits a known one, or the points: the measures of the literature.
+"""Measures of a clustering against a known one, or the points, as in the literature.
 
 They are scikit-learn's, behind this package's checks; scikit-learn is imported when they are used.
 """
@@ -17,8 +17,9 @@ SILHOUETTE_SAMPLE = 20_000
 
 
 def adjusted_rand_index(truth: ArrayLike, labels: ArrayLike) -> float:
-    """How many pairs of points two clusterings treat alike, adjusted for chance: 1 if they are the
-    same up to names, about 0 if they are independent; it may be negative.
+    """Return the share of pairs of points that two clusterings treat alike, adjusted for chance.
+
+    It is 1 if they are the same up to names, about 0 if they are independent; it may be negative.
 
     Source: L. Hubert, P. Arabie, Comparing partitions, Journal of Classification 2 (1985).
 
@@ -37,8 +38,10 @@ def adjusted_rand_index(truth: ArrayLike, labels: ArrayLike) -> float:
 
 
 def normalised_mutual_information(truth: ArrayLike, labels: ArrayLike) -> float:
-    """The mutual information of two clusterings over the arithmetic mean of their entropies: 1 if
-    they are the same up to names, 0 if they are independent.
+    """Return the mutual information of two clusterings over the mean of their entropies.
+
+    The mean is the arithmetic one. The value is 1 if they are the same up to names, 0 if they are
+    independent.
 
     Source: N. X. Vinh, J. Epps, J. Bailey, Information theoretic measures for clusterings
     comparison, Journal of Machine Learning Research 11 (2010).
@@ -53,8 +56,10 @@ def normalised_mutual_information(truth: ArrayLike, labels: ArrayLike) -> float:
 def silhouette(
     points: ArrayLike, labels: ArrayLike, sample: int = SILHOUETTE_SAMPLE, seed: int = 0
 ) -> float | None:
-    """The mean over the points of (b - a) / max(a, b): a the mean distance to the other points of
-    its cluster, b that to the points of the nearest other cluster; between -1 and 1.
+    """Return the mean over the points of (b - a) / max(a, b).
+
+    a is the mean distance to the other points of its cluster, b that to the points of the nearest
+    other cluster; the value is between -1 and 1.
 
     Source: P. J. Rousseeuw, Silhouettes, Journal of Computational and Applied Mathematics 20
     (1987).

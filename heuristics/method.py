@@ -53,12 +53,12 @@ class RunClock:
         return self.seconds_left <= 0.0 or self._stop()
 
     def time_left(self) -> float:
-        """Seconds until the run is to end: none once it is_over."""
+        """Return the seconds until the run is to end: none once it is_over."""
         return 0.0 if self.is_over else self.seconds_left
 
     @property
     def reason(self) -> Stop:
-        """Why a run that is_over ended."""
+        """Reason for which a run that is_over ended."""
         return Stop.TIME_LIMIT if self.seconds_left <= 0.0 else Stop.INTERRUPTED
 
 
@@ -77,7 +77,7 @@ class SearchResult:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Heuristic(Parameters, ABC):
-    """A configured method; `run` is a function of the instance and the seed.
+    """Configured method; `run` is a function of the instance and the seed.
 
     A method is a subclass with a `name`, a `soft`, and a `search`; its parameters are fields of the
     dataclass, declared by `sdpbb.declaration.parameter`, and the first line of its documentation is
@@ -191,8 +191,9 @@ class Heuristic(Parameters, ABC):
 def contract_and_colour(
     instance: Instance, clock: RunClock
 ) -> tuple[Contraction, NDArray[np.intp]] | Infeasibility:
-    """Return the instance over its blocks, with labels (m,) of the blocks that keep the
-    cannot-links; or the proof that there are none.
+    """Return the instance over its blocks, with labels (m,) that keep the cannot-links.
+
+    Or return the proof that there are none. Labels are of the blocks.
 
     Raises
     ------

@@ -35,7 +35,7 @@ from sdpbb.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
 
 @dataclass(frozen=True, eq=False)
 class HeuristicSolution:
-    """A clustering of the blocks that keeps the constraints.
+    """Clustering of the blocks that keeps the constraints.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ OnImproved = Callable[[HeuristicSolution], None]
 
 
 class _Best:
-    """The cheapest clustering so far; `found` is called with each that is cheaper."""
+    """Cheapest clustering so far; `found` is called with each that is cheaper."""
 
     def __init__(
         self, solution: HeuristicSolution | None = None, found: OnImproved | None = None
@@ -150,8 +150,10 @@ class MultiStart:
         stop: Callable[[], bool] | None = None,
         found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """Return the best of a clustering and of descents from it with one centre put elsewhere,
-        each from the best so far; `stop` and `found` as for `run`."""
+        """Return the best of a clustering and of descents from it with one centre put elsewhere.
+
+        Each descent is from the best so far; `stop` and `found` as for `run`.
+        """
         best = _Best(solution, found)
         with suppress(OutOfTime):
             self._relocate(contraction, best, rng, descent, stop)
@@ -197,8 +199,10 @@ class MultiStart:
 
 @dataclass(frozen=True)
 class IncumbentSearch:
-    """The exact solver's heuristic: `MultiStart`, as hard as its schedule says
-    (`sdpbb.search.primal.PrimalHeuristic`)."""
+    """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says.
+
+    It is a `sdpbb.search.primal.PrimalHeuristic`.
+    """
 
     schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
 
@@ -209,8 +213,10 @@ class IncumbentSearch:
 
 
 class PreparedSearch:
-    """The same for one contraction: its descents share what they prepare
-    (`sdpbb.search.primal.PreparedHeuristic`)."""
+    """`IncumbentSearch` prepared for one contraction: its descents share tables.
+
+    It is a `sdpbb.search.primal.PreparedHeuristic`.
+    """
 
     def __init__(
         self,
@@ -299,8 +305,9 @@ class Descent:
         stop: Callable[[], bool] | None = None,
         found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """Return the clustering that a descent from centres (k, r) ends with; `found` is called
-        with each on the way, this one included.
+        """Return the clustering that a descent from centres (k, r) ends with.
+
+        `found` is called with each on the way, this one included.
 
         Raises
         ------
@@ -319,8 +326,10 @@ class Descent:
         stop: Callable[[], bool] | None = None,
         found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """Return the clustering that a descent from labels (m,), exactly the clusters 0..k-1, ends
-        with; `stop` and `found` as for `from_centres`."""
+        """Return the clustering that a descent from labels (m,) ends with.
+
+        The labels are exactly the clusters 0..k-1; `stop` and `found` as for `from_centres`.
+        """
         time_left = with_stop(self.time_left, stop)
         best = HeuristicSolution(labels, np.inf, source)
         while True:
@@ -344,8 +353,10 @@ class Descent:
         labels: NDArray[np.intp] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> KMeansLabels:
-        """Run k-means with exact assignments from centres (k, r); labels and the time limit as for
-        `alternate_kmeans`."""
+        """Run k-means with exact assignments from centres (k, r).
+
+        Labels and the time limit as for `alternate_kmeans`.
+        """
         time_left = with_stop(self.time_left, stop)
 
         def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -374,8 +385,9 @@ class Descent:
 def _relocated(
     contraction: Contraction, solution: HeuristicSolution, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return the means of a clustering with one of them, at random, put on a random block: k-means
-    from there merges one cluster into its neighbours and splits another.
+    """Return the means of a clustering with one of them, at random, put on a random block.
+
+    k-means from there merges one cluster into its neighbours and splits another.
 
     Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
     Pattern Analysis and Applications 3 (2000).
@@ -391,7 +403,9 @@ def exercise(contraction: Contraction, affinity: NDArray[np.float64] | None = No
 
 
 def exercise_wide_components(contraction: Contraction) -> None:
-    """Call those for components of cannot-links that are too wide for dynamic programming.
+    """Call the kernels for components too wide for dynamic programming.
+
+    These are components of cannot-links.
 
     contraction : with cannot-links
     """

@@ -91,8 +91,10 @@ class PCCC(AlternatingHeuristic):
 def average_distance(
     blocks: BlockDistances, centres: NDArray[np.float64], distances: NDArray[np.float64]
 ) -> float:
-    """Return the default penalty: the sum of all distances between blocks and centres, over the
-    number of blocks."""
+    """Return the default penalty.
+
+    It is the sum of all distances between blocks and centres, over the number of blocks.
+    """
     return blocks.mean_sum(centres)
 
 

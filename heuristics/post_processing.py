@@ -115,7 +115,9 @@ def _checked(membership: ArrayLike) -> NDArray[np.float64]:
 
 
 def _normalised(membership: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return memberships with 1 as the largest, as the tolerances of integer programming expect
-    it."""
+    """Return memberships scaled to a largest of 1, as integer programming expects them.
+
+    That is for its tolerances.
+    """
     largest = membership.max()
     return membership / largest if largest > 0 else membership

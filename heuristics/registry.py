@@ -46,8 +46,9 @@ def register(method: Class) -> Class:
 
 
 def summary(name: str) -> str:
-    """Return the first line of a method's documentation, from its source: its module, which may
-    compile, is not imported.
+    """Return the first line of a method's documentation, from its source.
+
+    Its module, which may compile, is not imported.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def summary(name: str) -> str:
 
 
 def check_method(name: str) -> None:
-    """ParameterError unless there is a method of that name. Imports nothing."""
+    """Raise ParameterError unless there is a method of that name. Imports nothing."""
     if name not in METHODS:
         raise ParameterError(f"no method {name!r}; expected one of {', '.join(METHODS)}")
 
@@ -117,7 +118,7 @@ def method(name: str, **parameters: Any) -> Heuristic:
 
 
 def check_parameters(name: str, *given: str) -> None:
-    """ParameterError unless all given are names of parameters of a method."""
+    """Raise ParameterError unless all given are names of parameters of a method."""
     known = method_parameters(name)
     for parameter in given:
         if parameter not in known:

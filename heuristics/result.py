@@ -1,4 +1,4 @@
-"""The result of a heuristic: status, clustering, violated constraints, and why it stopped."""
+"""Result of a heuristic: status, clustering, violated constraints, and the reason of its end."""
 
 from __future__ import annotations
 
@@ -104,12 +104,14 @@ class HeuristicResult:
 
     @property
     def keeps_hard_constraints(self) -> bool:
-        """Whether there is a clustering, with exactly k clusters, that keeps all hard constraints:
-        its sum of squares is then an upper bound on the minimum."""
+        """True if there is a clustering, with exactly k clusters, that keeps all hard constraints.
+
+        Its sum of squares is then an upper bound on the minimum.
+        """
         return self.violations is not None and self.violations.hard + self.violations.empty == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as `--json` writes them."""
+        """Return plain values, as `--json` writes them."""
         violations = self.violations
         return {
             "method": self.method,

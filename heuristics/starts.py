@@ -46,8 +46,11 @@ def from_affinity(
     rng: np.random.Generator,
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
-    """Return centres (k, r) by k-means, from k-means++ seeds, on block means that an affinity has
-    moved towards their clusters: the rows (m, r) of `smoothed_means` or `truncated_means`."""
+    """Return centres (k, r) by k-means on block means that an affinity has smoothed.
+
+    It begins with k-means++ seeds. An affinity has moved the means towards their clusters: they are
+    the rows (m, r) of `smoothed_means` or `truncated_means`.
+    """
     centres = _seed(rows, contraction.sizes, contraction.k, rng, time_left)
     _lloyd(rows, contraction.sizes, centres, time_left)
     return centres
@@ -59,10 +62,12 @@ def from_pivots(
     affinity: NDArray[np.float64],
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.float64]:
-    """Return centres (k, r) by k-means on the rows (m, r) of `smoothed_means`, from those of k
-    blocks that the affinity sets apart: the pivots of the Cholesky factorisation of diag(e)^(1/2) Z
-    diag(e)^(1/2). For the Z of a clustering these are one block of each cluster, so that the
-    clustering itself is what comes of it: drawn seeds miss one of many clusters most of the time.
+    """Return centres (k, r) by k-means from k blocks that the affinity sets apart.
+
+    k-means is run on the rows (m, r) of `smoothed_means`. The blocks are the pivots of the Cholesky
+    factorisation of diag(e)^(1/2) Z diag(e)^(1/2). For the Z of a clustering these are one block of
+    each cluster, so that the clustering itself is what comes of it: drawn seeds miss one of many
+    clusters most of the time.
     """
     root = np.sqrt(contraction.sizes)
     residual = root[:, None] * affinity * root
@@ -135,8 +140,9 @@ def alternate_kmeans(
     labels: NDArray[np.intp] | None = None,
     time_left: TimeLeft = no_limit,
 ) -> KMeansLabels:
-    """Assign blocks to centres and move centres to means in turn, until a clustering comes back:
-    the last one, or, where several assignments are equally cheap, an earlier one.
+    """Alternate assignments and means until a clustering comes back.
+
+    Return the last one, or, where several assignments are equally cheap, an earlier one.
 
     Parameters
     ----------
@@ -208,8 +214,10 @@ def truncated_means(
 def _largest_eigenpairs(
     matrix: NDArray[np.float64], k: int, time_left: TimeLeft
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the k largest eigenvalues of the symmetric part, (k,), with eigenvectors (m, k), by
-    the Lanczos method of ARPACK: to three digits, as far as it comes."""
+    """Return the k largest eigenvalues (k,) of the symmetric part, with eigenvectors (m, k).
+
+    They are from the Lanczos method of ARPACK: to three digits, as far as it comes.
+    """
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     def product(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -232,8 +240,11 @@ def _seed(
     rng: np.random.Generator,
     time_left: TimeLeft,
 ) -> NDArray[np.float64]:
-    """Greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007): of a few rows drawn with probability
-    proportional to weight times squared distance, take the one that leaves the least cost."""
+    """Return seeds of greedy k-means++ (D. Arthur, S. Vassilvitskii, 2007).
+
+    Of a few rows drawn with probability proportional to weight times squared distance, the one is
+    taken that leaves the least cost.
+    """
     trials = 2 + int(np.log(k)) if k * rows.size <= FEW_STEPS else 1
     draws = rng.random((k, trials))
     rows = np.ascontiguousarray(rows)
@@ -253,8 +264,10 @@ def _plus_plus(
     first: int,
     last: int,
 ) -> None:
-    """Choose the rows from number `first` to before number `last`; nearest (m,) are the squared
-    distances to those chosen before."""
+    """Choose the rows from number `first` to before number `last`.
+
+    nearest (m,) are the squared distances to those chosen before.
+    """
     trials = draws.shape[1]
     m, r = rows.shape
     candidate = np.empty(m)
@@ -291,7 +304,7 @@ def _lloyd(
     centres: NDArray[np.float64],
     time_left: TimeLeft,
 ) -> None:
-    """Weighted k-means in place; an empty cluster keeps its centre."""
+    """Run weighted k-means in place; an empty cluster keeps its centre."""
     k = len(centres)
     weighted = weights[:, None] * rows
     labels = np.full(len(rows), -1, np.int64)

@@ -248,7 +248,7 @@ def report(rows: list[Row], reference: dict, picture: str | None) -> str:
 
 
 def run_table(rows: list[Row]) -> str:
-    """What the rows were computed with, as a Markdown table."""
+    """Return the settings that the rows were computed with, as a Markdown table."""
     names = {
         "cpu": "processor",
         "cores": "its cores",
@@ -272,8 +272,10 @@ def run_table(rows: list[Row]) -> str:
 
 
 def markdown_table(rows: list[Row], reference: dict) -> str:
-    """Our averages beside the published ones (in brackets), a line per configuration; "" of no
-    rows."""
+    """Return our averages beside the published ones (in brackets), a line per configuration.
+
+    It is "" of no rows.
+    """
     if not rows:
         return ""
     names = ("blocks", "root gap %", "nodes", "seconds", "ratio", "solved %")
@@ -309,8 +311,10 @@ def by_configuration(rows: list[Row]) -> dict[tuple[str, str, int], list[Row]]:
 
 
 def steps(times: list[tuple[float, float]], total: float) -> tuple[list[float], list[float]]:
-    """The times in order, and the share of the total weight that is there by then: times holds
-    pairs of a time and its weight."""
+    """Return the times in order, and the share of the total weight that is there by then.
+
+    times holds pairs of a time and its weight.
+    """
     seconds, shares, share = [], [], 0.0
     for second, weight in sorted(times):
         share += weight / total

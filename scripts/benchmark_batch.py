@@ -117,7 +117,7 @@ def _replace_line(path: Path, number: int, line: str) -> None:
 
 
 def expected_counts(n_instances: int) -> dict[str, int]:
-    """What has to come out."""
+    """Return the counts that have to come out."""
     optimal = n_instances - N_MALFORMED - N_INFEASIBLE - N_HARD
     return {
         "optimal": optimal,

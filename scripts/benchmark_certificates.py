@@ -1,5 +1,6 @@
-"""Measure certificates on the public constraint sets of PC-SOS-SDP: what writing one costs a run,
-how large it is, and how long checking it takes.
+"""Measure certificates on the public constraint sets of PC-SOS-SDP.
+
+Measured are the seconds that writing one costs a run, its size, and how long checking it takes.
 
 Every set is solved without and with a certificate in turn, in one process of its own with one BLAS
 thread, and the certificate is checked in another one that imports NumPy alone (`python -m
@@ -45,8 +46,10 @@ ENOUGH, MOST_PAIRS = 4.0, 4
 
 
 def solve_one(task: Task, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
-    """Solve in this process, without a certificate and with one; the points and constraints for the
-    checker, and its certificate, are left in the folder."""
+    """Solve in this process, without a certificate and with one.
+
+    The points and constraints for the checker, and its certificate, are left in the folder.
+    """
     import numpy as np
 
     import sdpbb
@@ -91,7 +94,7 @@ def solve_one(task: Task, folder: Path, options: dict[str, Any]) -> dict[str, An
 
 
 def processor_seconds() -> float:
-    """Of this process and those that it has ended."""
+    """Return the processor seconds of this process and those that it has ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 

@@ -99,8 +99,10 @@ def solve_one(run: Run, time_limit: float) -> dict[str, Any]:
 
 
 def solve_in_process(run: Run, time_limit: float) -> dict[str, Any]:
-    """Solve in a fresh process; one that fails, or does not end, gives a row with status
-    `failed`."""
+    """Solve in a fresh process.
+
+    One that fails, or does not end, gives a row with status `failed`.
+    """
     command = [sys.executable, __file__, "--time-limit", repr(time_limit)]
     command += ["--solve-one", json.dumps([*run.case, run.engine])]
     patience = None if math.isinf(time_limit) else 2 * time_limit + PATIENCE

@@ -118,7 +118,7 @@ def write_data(case: Case, folder: Path) -> Data:
 
 
 def command(case: Case, data: Data, folder: Path) -> list[str]:
-    """What is run."""
+    """Return the command that a case runs."""
     python, limit = sys.executable, ["--time-limit", str(case.time_limit)]
     kind, *more = case.what.split()
     constraints = ["--constraints", str(data.constraints)]

@@ -69,8 +69,9 @@ class Labelled(NamedTuple):
 
 
 def cases(suite: str, draws: int = 3) -> Iterator[Case]:
-    """The instances of a suite, small and first draws first; none of "public" where the files are
-    missing.
+    """Return the instances of a suite, small and first draws first.
+
+    There are none of "public" where the files are missing.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def cases(suite: str, draws: int = 3) -> Iterator[Case]:
 
 
 def instance_of(case: Case) -> Instance:
-    """The same points and constraints for the same case, whenever it is called."""
+    """Return the points and constraints of a case, the same whenever it is called."""
     if case.suite == "public":
         file_name = f"{case.constraints}_{case.draw}.txt"
         points = PUBLIC / "datasets" / f"{case.name}.txt"
@@ -114,8 +115,9 @@ def instance_of(case: Case) -> Instance:
 
 
 def soybean() -> Labelled:
-    """A synthetic stand-in for Soybean (small) of the UCI repository, which is not at hand: it has
-    that set's size and look, and its results compare with published ones in kind only.
+    """Return a synthetic stand-in for Soybean (small) of the UCI repository, which is not at hand.
+
+    It has that set's size and look, and its results compare with published ones in kind only.
 
     47 points, four classes of 10, 10, 10 and 17, 35 features with integer codes 0 to 6: 14 of them
     constant, 12 with a code for each class which nine in ten of its points have, 9 of noise.

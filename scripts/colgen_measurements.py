@@ -70,8 +70,11 @@ SCHEMES: dict[str, tuple[Scheme, bool]] = {
 
 
 class Settings(NamedTuple):
-    """What limits a measurement: seconds of column generation or of a run, and nodes and seconds of
-    one search by either pricing."""
+    """Limits of a measurement.
+
+    They are seconds of column generation or of a run, and nodes and seconds of one search by either
+    pricing.
+    """
 
     seconds: float
     search_nodes: int
@@ -152,9 +155,12 @@ def stabilisation(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Solve with and without: by column generation, and by the semidefinite and the hybrid bound;
-    trees of `benchmark_trees` and public sets by the second two only, and those that leave no tree
-    by the first two only."""
+    """Solve with and without enumeration.
+
+    That is by column generation, and by the semidefinite and the hybrid bound; trees of
+    `benchmark_trees` and public sets by the second two only, and those that leave no tree by the
+    first two only.
+    """
     limited = sdpbb.SolverParameters(gap=GAP, time_limit=settings.seconds)
     without = ColgenParameters(enumeration=EnumerationParameters(is_wanted=False))
     compared: dict[str, sdpbb.SolverParameters] = {}
@@ -180,8 +186,11 @@ def enumeration(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def points_of(case: Case) -> sdpbb.Instance:
-    """ "normal-n-d" is an instance of `benchmark_trees`, "grid-r-s" the points of a grid of r by s:
-    its clusterings of equal cost leave gaps to the linear relaxation."""
+    """Return the points of a name: "normal-n-d" or "grid-r-s".
+
+    "normal-n-d" is an instance of `benchmark_trees`, "grid-r-s" the points of a grid of r by s: its
+    clusterings of equal cost leave gaps to the linear relaxation.
+    """
     kind, first, second = case.name.split("-")
     if kind == "normal":
         return benchmark_trees.instance(int(first), int(second), case.k, case.draw)
@@ -273,7 +282,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def key_of(row: rows.Row) -> tuple[str, ...]:
-    """Which instance a row is of."""
+    """Return the instance that a row is of."""
     return tuple(row[name] for name in NAMES)
 
 

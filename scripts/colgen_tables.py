@@ -185,8 +185,10 @@ def small_clusters(rows: list[Row]) -> list[str]:
 
 
 def ratio(slow: Row | None, fast: Row | None) -> Ratio | None:
-    """Seconds of one run over those of another; None if a row is missing or has no seconds, or if
-    neither is solved."""
+    """Return the seconds of one run over those of another.
+
+    None if a row is missing or has no seconds, or if neither is solved.
+    """
     if slow is None or fast is None or not (slow["seconds"] and fast["seconds"]):
         return None
     first, second = slow["status"] in SOLVED, fast["status"] in SOLVED
@@ -208,7 +210,7 @@ def shown(row: Row | None) -> str:
 
 
 def agreement(rows: list[Row]) -> list[str]:
-    """How far the optima of the engines differ, and every contradiction between their proofs."""
+    """Return the largest difference of the engines' optima, and contradictions of their proofs."""
     instances = by_instance(rows)
     found = {key: spread(runs) for key, runs in instances.items()}
     compared = {key: value for key, value in found.items() if value is not None}
@@ -234,7 +236,10 @@ def agreement(rows: list[Row]) -> list[str]:
 
 
 def contradictions(key: tuple[str, ...], runs: Engines) -> list[str]:
-    """What two engines claim of one instance and cannot both be true, or no run should leave."""
+    """Return the claims of two engines on one instance that cannot both be true.
+
+    Among them are those that no run should leave.
+    """
     name = " ".join(key)
     claims = []
     for engine, row in runs.items():

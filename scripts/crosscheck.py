@@ -59,8 +59,11 @@ class Case(NamedTuple):
 
 
 def clouds(m: int, k: int) -> Case:
-    """About m blocks: k clouds that overlap, and m / 4 constraints of each kind between points
-    drawn at random, the must-links within a cloud and the cannot-links not."""
+    """Return an instance of about m blocks.
+
+    It has k clouds that overlap, and m / 4 constraints of each kind between points drawn at random,
+    the must-links within a cloud and the cannot-links not.
+    """
     rng = np.random.default_rng([m, k])
     n = m + m // 4
     labels = np.arange(n) % k

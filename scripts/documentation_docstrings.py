@@ -24,8 +24,11 @@ class Docstrings(griffe.Extension):
 
 
 def markdown(text: str) -> str:
-    """Section titles become bold lines, entries become items, and programmes, as what is indented
-    outside of sections, blocks as they stand."""
+    """Convert a docstring to Markdown.
+
+    Section titles become bold lines, entries become items, and programmes, as what is indented
+    outside of sections, blocks as they stand.
+    """
     lines, result, in_section, in_programme = text.splitlines(), [], False, False
     for position, line in enumerate(lines):
         in_programme = bool(line) and (in_programme or line.startswith("minimise "))

@@ -48,8 +48,10 @@ def _parameters() -> str:
 
 
 def _heuristic_parameters(name: str) -> str:
-    """A table of the parameters of a heuristic, its own before those that it inherits, without the
-    time limit, which all have."""
+    """Return a table of the parameters of a heuristic.
+
+    Its own come before those that it inherits, without the time limit, which all have.
+    """
     from heuristics.registry import method_class, method_parameters
 
     declared = dict(method_parameters(name))

@@ -37,8 +37,11 @@ class Labelled(NamedTuple):
 
 
 def col2(n: int, k: int, fraction: float, seed: int) -> Labelled:
-    """n points in the plane from k normal clouds of standard deviation 1 with centres uniform in
-    [-10, 10]^2, coordinates scaled to mean 0 and variance 1, with constraints by percentage."""
+    """Return n points in the plane from k normal clouds, with constraints by percentage.
+
+    The clouds have standard deviation 1 and centres uniform in [-10, 10]^2; coordinates are scaled
+    to mean 0 and variance 1.
+    """
     points, labels = make_blobs(n_samples=n, n_features=2, centers=k, random_state=seed)
     return _instance(standardised(points), labels, k, fraction, seed, f"n{n}-k{k}")
 
@@ -51,8 +54,10 @@ def col3(
     n_features: int = 100,
     deviation: float = 20.0,
 ) -> Labelled:
-    """As many points, clusters and constraints as Cifar 100 with 5 % CS: 4.5 million constraints,
-    99 in 100 of them cannot-links. The clouds have centres uniform in [-10, 10] in each coordinate.
+    """Return an instance with as many points, clusters and constraints as Cifar 100 with 5 % CS.
+
+    It has 4.5 million constraints, 99 in 100 of them cannot-links. The clouds have centres uniform
+    in [-10, 10] in each coordinate.
 
     Parameters
     ----------
@@ -65,8 +70,9 @@ def col3(
 
 
 def bh_kmeans(name: str, percent: str, folder: Path) -> Labelled:
-    """Iris or Wine, standardised, with a constraint set of the BH-k-means paper as hard
-    constraints.
+    """Return Iris or Wine, standardised, with a constraint set of the BH-k-means paper.
+
+    The constraints are hard.
 
     A file holds an n x n matrix: 1 (must-link) and -1 (cannot-link) below the diagonal, of which
     only the must-links are repeated above. Its rows are not in the order of scikit-learn's data:

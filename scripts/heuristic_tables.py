@@ -56,7 +56,7 @@ def optima(path: Path) -> dict[tuple[str, str], float]:
 
 
 def table8(rows: list[Row], optimum: dict[tuple[str, str], float], reference: Path) -> list[str]:
-    """How often the methods find the best clustering of the four, and the optimum."""
+    """Return how often the methods find the best clustering of the four, and the optimum."""
     with open(reference / "pc_sos_sdp_heuristics.csv", newline="", encoding="utf-8") as file:
         published = {row["dataset"].lower(): row for row in csv.DictReader(file)}
     by_set: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))

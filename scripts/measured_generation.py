@@ -31,8 +31,10 @@ SDP_ITERATIONS = 60
 
 
 class MeasuringPricer(BranchingPricer):
-    """A pricer that keeps count of exact pricing, and its problems. Not for constraints on clusters
-    that have no compiled form."""
+    """Pricer that keeps count of exact pricing, and its problems.
+
+    It is not for constraints on clusters that have no compiled form.
+    """
 
     def __init__(
         self, contraction: Contraction, parameters: PricingParameters | None = None

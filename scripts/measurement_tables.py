@@ -23,9 +23,11 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def pricing_table(rows: list[Row]) -> list[str]:
-    """The nodes of both methods and their ratio. A search at its limit has `>`, and its ratio is a
-    bound; where neither was finished there is none. Where only ours was not, the ratio is not part
-    of the mean: it may be anything below."""
+    """Return the nodes of both methods and their ratio.
+
+    A search at its limit has `>`, and its ratio is a bound; where neither was finished there is
+    none. Where only ours was not, the ratio is not part of the mean: it may be anything below.
+    """
     lines: list[list[str]] = []
     ratios: list[float] = []
     seconds: list[float] = []
@@ -68,8 +70,11 @@ def pricing_table(rows: list[Row]) -> list[str]:
 
 
 def stabilisation_table(rows: list[Row]) -> list[str]:
-    """Master programmes, exact pricing (calls and nodes) and seconds of every scheme; then their
-    ratios to those of "none" in the geometric mean of the instances that both solved."""
+    """Return master programmes, exact pricing (calls and nodes) and seconds of every scheme.
+
+    Then come their ratios to those of "none" in the geometric mean of the instances that both
+    solved.
+    """
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     by_instance: dict[str, dict[str, Row]] = defaultdict(dict)
     for row in rows:
@@ -120,8 +125,11 @@ def scheme_cell(row: Row | None) -> str:
 
 
 def enumeration_table(rows: list[Row]) -> list[str]:
-    """Pairs of settings of every instance, then the geometric means of their ratios where both
-    solved it and one of them branched. One that was not solved has `>` and its gap."""
+    """Return pairs of settings of every instance, then the geometric means of their ratios.
+
+    The means are over those that both solved and one of which branched. One that was not solved has
+    `>` and its gap.
+    """
     by_instance: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_instance[instance_name(row)].append(row)

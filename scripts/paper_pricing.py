@@ -45,8 +45,10 @@ class Priced(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PricingProblem:
-    """The prices (m,) >= 0 at some point of column generation; only clusters X with
-    c(X) - prices(X) < target are of interest."""
+    """Prices (m,) >= 0 at some point of column generation, with a target.
+
+    Only clusters X with c(X) - prices(X) < target are of interest.
+    """
 
     name: str
     contraction: Contraction
@@ -69,7 +71,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether the values are the same; what was left unfinished may only be larger."""
+        """True if the values are the same; those left unfinished may only be larger."""
         scale = float(self.problem.prices.sum())
         difference = self.ours.value - self.paper.value
         if self.ours.finished and difference > SAME * scale:
@@ -83,8 +85,9 @@ def paper_pricing(
     target: float = np.inf,
     node_limit: int = 10**9,
 ) -> Priced:
-    """The least c(X) - prices(X) over the non-empty sets X of blocks without cannot-linked pairs,
-    by Algorithm 1 of the paper.
+    """Return the least c(X) - prices(X) by Algorithm 1 of the paper.
+
+    X are the non-empty sets of blocks without cannot-linked pairs.
 
     The paper leaves the order of the candidates open. Here blocks of high price come first, which
     took the fewest nodes of six orders at the prices that column generation ends with (by price
@@ -119,7 +122,7 @@ def paper_pricing(
 
 
 def pair_sums(contraction: Contraction) -> NDArray[np.float64]:
-    """(m, m) the sums of squared distances d(i, j) between blocks, d(i) on the diagonal."""
+    """Return the sums of squared distances d(i, j) between blocks (m, m), d(i) on the diagonal."""
     e, c, w = contraction.sizes, contraction.means, contraction.scatter
     squared = ((c[:, None, :] - c) ** 2).sum(axis=2)
     between = np.outer(e, e) * squared + np.outer(w, e) + np.outer(e, w)
@@ -185,8 +188,10 @@ def _search(d, sizes, prices, adjacent, target, node_limit):
 
 @njit(cache=True)
 def _size_bound(old, size, price, candidates, n, beta, sizes, prices, by_price):
-    """Section 4.3: the least value of X and the sets between X and X with all its candidates, over
-    the sizes s that their points can add.
+    """Return the bound by sizes of section 4.3.
+
+    It is the least value of X and the sets between X and X with all its candidates, over the sizes
+    s that their points can add.
 
     Term (1) is the sum of beta over the most blocks in the order of beta / size that have at most s
     points; term (2) is 0; term (4) is the sum of prices over the fewest blocks in the order of

@@ -20,9 +20,12 @@ from sdpbb.problem import Contraction, Infeasibility, Instance
 
 
 class PlainPCCC(Heuristic):
-    """Minimise sum e_i ||c_i - m_l||^2 x_il over the assignments that keep the cannot-links and
-    leave no cluster empty ((1)-(4), (7) of the PCCC paper with squared distances), update, and so
-    on until the objective does not decrease."""
+    """PCCC with the whole programme in each assignment step.
+
+    Minimise sum e_i ||c_i - m_l||^2 x_il over the assignments that keep the cannot-links and leave
+    no cluster empty ((1)-(4), (7) of the PCCC paper with squared distances), update, and so on
+    until the objective does not decrease.
+    """
 
     name = "plain"
 

@@ -1,5 +1,7 @@
-"""Rows of measurements in CSV files: appended one at a time, so that a run that ends keeps its
-rows."""
+"""Rows of measurements in CSV files.
+
+They are appended one at a time, so that a run that ends keeps its rows.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from sdpbb.interruption import leave_on_signal
 
 
 def main() -> None:
-    """The console entry point."""
+    """Run the command `sdpbb`: the console entry point."""
     leave_on_signal()
     _open_missing_streams()
     from sdpbb import cli

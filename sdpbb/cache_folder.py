@@ -63,7 +63,7 @@ def _can_write(folder: str) -> bool:
 
 
 def _private_folder() -> str:
-    """A folder that nobody else can write to: what is in it is executed."""
+    """Return a folder that nobody else can write to: what is in it is executed."""
     import tempfile
 
     user = os.getuid() if hasattr(os, "getuid") else 0

@@ -94,7 +94,10 @@ def finish_on_signal(interrupt: threading.Event) -> Iterator[None]:
 
 
 def exit_status() -> int:
-    """That of a process which has finished since the last `finish_on_signal` was asked to."""
+    """Return the exit status of a process which has finished after a signal.
+
+    The signal is that which has ended it since the last `finish_on_signal`.
+    """
     return _STATUS[_ended_by]
 
 

@@ -112,7 +112,7 @@ class SolverParameters(Parameters):
             raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
 
     def for_certificates(self) -> SolverParameters:
-        """The same for a run that is certified.
+        """Return the parameters for a run that is certified.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The assignment step of k-means with pairs of blocks, hard and soft.
+"""Assignment step of k-means with pairs of blocks, hard and soft.
 
 For fixed centres it is a Potts model over the blocks: `PairwiseAssignment` solves it by components,
 exactly where that is affordable. `Assignment` is the step of the engine, with hard cannot-links

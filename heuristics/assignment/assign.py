@@ -1,4 +1,4 @@
-"""The assignment step with hard cannot-links and soft pairs, exactly where that is affordable."""
+"""Assignment step with hard cannot-links and soft pairs, exactly where that is affordable."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AssignmentSolution:
 
 
 class PairwiseAssignment:
-    """The assignment step of one graph of pairs, prepared for many costs.
+    """Assignment step of one graph of pairs, prepared for many costs.
 
     minimise    sum_i costs[i, l(i)]
                 + penalty sum_{w_ij > 0} w_ij [l(i) = l(j)]
@@ -154,8 +154,7 @@ class PairwiseAssignment:
         return Potts(costs, allowed, graph.pairs, weights)
 
     def _positions(self, potts: Potts, start: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Return the labels of clusters (n,), or the cheapest of a block whose cluster is no
-        candidate."""
+        """Return the labels of clusters (n,), the cheapest for a cluster that is no candidate."""
         start = np.asarray(start)
         if start.shape != (potts.n,) or not ((start >= 0) & (start < self._k)).all():
             raise ParameterError(f"start: expected ({potts.n},) clusters 0 to {self._k - 1}")

@@ -34,8 +34,10 @@ MENDING_PER_BLOCK = 4
 
 
 def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
-    """Return labels (n,) that keep the hard pairs, None if none were found. Repeatable, unless the
-    time cuts in."""
+    """Return labels (n,) that keep the hard pairs, None if none were found.
+
+    Repeatable, unless the time cuts in.
+    """
     tally = empty_tally(potts)
     in_order = np.partition(potts.costs, 1, axis=1) if potts.q > 1 else potts.costs
     regret = in_order[:, min(1, potts.q - 1)] - in_order[:, 0]
@@ -57,8 +59,10 @@ def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64]
 def mend(
     potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.int64] | None:
-    """Return labels that keep the hard pairs from labels (n,) that break some, None if a few moves
-    for each block do not mend them. Repeatable, unless the time cuts in."""
+    """Return labels that keep the hard pairs from labels (n,) that break some.
+
+    None if a few moves for each block do not mend them. Repeatable, unless the time cuts in.
+    """
     try:
         tally = tally_of(potts, labels, time_left)
     except OutOfTime:
@@ -164,8 +168,11 @@ def _tabu_over_conflicts(
     moves: int,
     count: int,
 ) -> None:
-    """Tabu search: of the labels of blocks in broken pairs the one that breaks fewest, then the
-    cheapest; a label that was left is tabu for a while, unless nothing would stay broken."""
+    """Run tabu search over the labels of blocks in broken pairs.
+
+    Next is the label that breaks fewest pairs, then the cheapest; a label that was left is tabu for
+    a while, unless nothing would stay broken.
+    """
     n, q = gamma.shape
     state = np.uint64(88172645463325252 + moves)
     in_conflict = np.empty(n, np.int64)

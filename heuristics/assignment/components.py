@@ -30,7 +30,7 @@ BUDGETS = 20
 
 @dataclass(eq=False)
 class WidePottsComponent:
-    """A component too wide for dynamic programming.
+    """Component solved by search, as its tables would be too large (its width is).
 
     blocks : (b,) increasing
     pairs : (p,) numbers of the pairs within
@@ -100,7 +100,7 @@ class Structure:
             self.in_wide[part.blocks] = True
 
     def serves(self, candidates: NDArray[np.int64] | None) -> bool:
-        """Whether the structure is that of these candidates too."""
+        """Return whether the structure is that of these candidates too."""
         if candidates is None or self._candidates is None:
             return candidates is self._candidates
         return np.array_equal(candidates, self._candidates)
@@ -161,8 +161,10 @@ def _lists(ends: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 @njit(cache=True, nogil=True)
 def _core(starts: Integers, neighbours: Integers) -> int:
-    """Return the degeneracy of a graph, the largest c such that some subgraph has least degree c:
-    every elimination has a separator of that size."""
+    """Return the degeneracy of a graph, the largest c such that some subgraph has least degree c.
+
+    Every elimination has a separator of that size.
+    """
     n = len(starts) - 1
     degree = starts[1:] - starts[:-1]
     largest = degree.max()
@@ -196,7 +198,7 @@ def _core(starts: Integers, neighbours: Integers) -> int:
 
 @njit(cache=True, nogil=True)
 def _share(candidates: Integers, pairs: Integers) -> Booleans:
-    """Return (p,) whether the two blocks of a pair share a candidate; negative ones are none."""
+    """Return whether the two blocks of a pair share a candidate, (p,); negative ones are none."""
     shared = np.zeros(len(pairs), np.bool_)
     q = candidates.shape[1]
     for p in range(len(pairs)):

@@ -34,7 +34,7 @@ class Bucket(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The elimination as flat arrays; step t fills the table of block[t].
+    """Elimination as flat arrays; step t fills the table of block[t].
 
     The entry of a table at labels s of the separator is number sum_j s_j q^j. `pair` is the number
     of the pair of the block and a member of its separator, -1 for none. Step t receives the tables
@@ -53,14 +53,19 @@ class Tables(NamedTuple):
     table_at: NDArray[np.int64]
 
     def weights(self, of_pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weight of each member of a separator, 0 where there is no pair, from those of the
-        pairs."""
+        """Return the weight of each member of a separator, from those of the pairs.
+
+        It is 0 where there is no pair.
+        """
         return np.append(of_pairs, 0.0)[self.pair]
 
     def matches(self, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(|separator|, q) for each label of a member of a separator the label of the block that
-        stands for the same cluster, -1 for none, where block i may have the clusters
-        candidates[i], each at most once and negative for none."""
+        """Return the matching labels (|separator|, q) of the block for the members of a separator.
+
+        For each label of a member it is the label of the block that stands for the same cluster, -1
+        for none, where block i may have the clusters candidates[i], each at most once and negative
+        for none.
+        """
         blocks = np.repeat(self.block, np.diff(self.separator_at))
         theirs, own = candidates[self.separator], candidates[blocks]
         matching = np.full(theirs.shape, -1, np.int64)

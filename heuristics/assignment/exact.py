@@ -33,7 +33,7 @@ TOLERANCE = 1e-12
 
 
 class CliquePartition(NamedTuple):
-    """A partition of the blocks of a graph into cliques: members[starts[q] : starts[q + 1]]."""
+    """Partition of the blocks of a graph into cliques: members[starts[q] : starts[q + 1]]."""
 
     starts: NDArray[np.int64]
     members: NDArray[np.int64]
@@ -66,9 +66,10 @@ def cheapest_labels(
     known: NDArray[np.int64],
     work: int = WORK,
 ) -> tuple[NDArray[np.int64], bool]:
-    """Return the cheapest labels (b,) met, at most as costly as the known ones, and whether it is
-    proven that there are none cheaper: by a search of about so many steps at most, the same each
-    time.
+    """Return the cheapest labels (b,) met, and whether they are proven to be cheapest.
+
+    They are at most as costly as the known ones. The search takes about so many steps at most, the
+    same each time.
 
     Parameters
     ----------

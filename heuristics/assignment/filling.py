@@ -16,8 +16,9 @@ from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 
 def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Return labels (n,) with as few of the k clusters empty as single moves to empty clusters
-    allow.
+    """Return labels (n,) with as few of the k clusters empty as single moves allow.
+
+    The moves are to empty clusters.
 
     The empty clusters are filled one by one: each by the block, out of a cluster of at least two,
     whose move increases the objective least; and where no such block has it for a candidate, by the
@@ -33,8 +34,10 @@ def fill_by_objective(potts: Potts, labels: NDArray[np.int64], k: int) -> NDArra
 
 
 def _leaving(potts: Potts, labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the decrease of the objective, (n,), when a block goes to a cluster of its own that
-    costs nothing."""
+    """Return the decrease of the objective, (n,), when a block leaves for a cluster of its own.
+
+    That costs nothing.
+    """
     clusters = potts.clusters(labels)
     i, j = potts.pairs.T
     same = clusters[i] == clusters[j]
@@ -103,8 +106,9 @@ def fill_empty_clusters(
     k: int,
     time_left: TimeLeft = no_limit,
 ) -> NDArray[np.int64]:
-    """Move single blocks into empty clusters, one after the other the block whose move reduces the
-    sum of squares most; the labels (m,) are changed in place.
+    """Move single blocks into empty clusters, the one that saves most first.
+
+    It reduces the sum of squares most; the labels (m,) are changed in place.
 
     Raises
     ------
@@ -120,8 +124,12 @@ def fill_empty_clusters(
 
 @njit(cache=True, nogil=True)
 def _fill(labels: Integers, sizes: Reals, means: Reals, count: Integers, empty: int) -> None:
-    """Move the block of largest gain, which is e_i N_a / (N_a - e_i) || c_i - mean_a ||^2 for block
-    i of cluster a, into an empty cluster."""
+    """Move the block of largest gain into an empty cluster.
+
+    The gain is e_i N_a / (N_a - e_i)
+
+    c_i - mean_a ||^2 for block i of cluster a.
+    """
     m, r = means.shape
     k = len(count)
     weight = np.zeros(k)

@@ -16,8 +16,10 @@ from sdpbb.arrays import Integers
 
 
 class Network(NamedTuple):
-    """Arcs 2e and 2e + 1 are opposite to each other; those that leave node v are
-    arc[starts[v] : starts[v + 1]].
+    """Network as adjacency lists of arcs.
+
+    Arcs 2e and 2e + 1 are opposite to each other; those that leave node v are arc[starts[v] :
+    starts[v + 1]].
 
     starts : (n + 1,)
     arc : (a,)
@@ -34,8 +36,10 @@ class Network(NamedTuple):
 def network(
     n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], capacities: NDArray[np.int64]
 ) -> Network:
-    """Return the network of arcs between n nodes; parallel ones add up, opposite ones share an
-    edge."""
+    """Return the network of arcs between n nodes.
+
+    Parallel ones add up, opposite ones share an edge.
+    """
     low, high = np.minimum(tails, heads), np.maximum(tails, heads)
     keys, edge = np.unique(low * n + high, return_inverse=True)
     capacity = np.zeros(2 * len(keys), np.int64)
@@ -57,8 +61,10 @@ def augment(
     terminal: Integers,
     phases: int,
 ) -> tuple[int, bool]:
-    """Increase the flow in as many phases as given, or until it is a maximum; return the increase,
-    and whether it is a maximum. Capacity and terminal become what is left of them.
+    """Increase the flow in as many phases as given, or until it is a maximum.
+
+    Return the increase, and whether it is a maximum. Capacity and terminal become what is left of
+    them.
 
     Parameters
     ----------
@@ -129,8 +135,10 @@ def _measure(
     distance: Integers,
     queue: Integers,
 ) -> bool:
-    """Write the steps from each node to one with capacity to the sink, -1 for no way; return
-    whether there is a way from the source."""
+    """Write the steps from each node to one with capacity to the sink, -1 for no way.
+
+    Return whether there is a way from the source.
+    """
     n = len(terminal)
     last = 0
     for v in range(n):

@@ -1,4 +1,4 @@
-"""The assignment step with hard cannot-links alone: many sets of centres, one graph.
+"""Assignment step with hard cannot-links alone: many sets of centres, one graph.
 
 The programme (PC-SOS-SDP, section 3.4, with the centres of (2) fixed)
 
@@ -45,7 +45,7 @@ BUDGETS, BUDGETS_AT_ONCE = 5, 1
 
 
 class Assignment:
-    """The assignment step of one contraction, prepared for many sets of centres.
+    """Assignment step with cannot-links only, prepared for many sets of centres.
 
     Parameters
     ----------
@@ -133,8 +133,9 @@ class Assignment:
     def minimise(
         self, costs: NDArray[np.float64], time_left: TimeLeft = no_limit
     ) -> NDArray[np.intp]:
-        """Return labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links; clusters
-        may be empty.
+        """Return labels (m,) that minimise sum_i costs[i, l(i)] and keep the cannot-links.
+
+        Clusters may be empty.
 
         Parameters
         ----------
@@ -174,7 +175,7 @@ class Assignment:
 
 
 class _Narrow(NamedTuple):
-    """A component that is solved by tables over q labels of each block."""
+    """Component that is solved by tables over q labels of each block."""
 
     q: int
     buckets: list[Bucket]
@@ -226,8 +227,10 @@ class _Group(NamedTuple):
 def _components(
     n: int, pairs: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the blocks and the pairs of each component of a graph in which every block has a
-    pair."""
+    """Yield the blocks and the pairs of each component of a graph.
+
+    Every block has a pair.
+    """
     if not n:
         return
     component = connected_components(sparse_graph(n, pairs), directed=False)[1]

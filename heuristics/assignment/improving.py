@@ -31,8 +31,11 @@ LONGEST_CHAIN = 64
 def improve(
     potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit, by_tabu: bool = True
 ) -> NDArray[np.int64]:
-    """Return labels at most as costly, from labels (n,) that keep the hard pairs, by descent and,
-    if wanted, tabu search and descent once more. Repeatable, unless the time cuts in."""
+    """Return labels at most as costly, from labels (n,) that keep the hard pairs.
+
+    They come from descent and, if wanted, tabu search and descent once more. Repeatable, unless the
+    time cuts in.
+    """
     descended = _descend(potts, labels, time_left)
     if not by_tabu:
         return descended
@@ -81,8 +84,10 @@ def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -
 
 @njit(cache=True, nogil=True)
 def _cheapest_move(i: int, gamma: Reals, broken: Integers, labels: Integers) -> tuple[int, float]:
-    """Return the cheapest label of block i, other than its own, that breaks no hard pair, -1 for
-    none, and the change of the cost."""
+    """Return the cheapest label of block i that breaks no hard pair, and the change of cost.
+
+    It is another one than its own; -1 for none.
+    """
     best, least = -1, np.inf
     for a in range(gamma.shape[1]):
         if a != labels[i] and broken[i, a] == 0 and gamma[i, a] < least:
@@ -107,9 +112,12 @@ def _tabu_over_costs(
     below: float,
     threshold: float,
 ) -> tuple[int, float]:
-    """Tabu search over the objective: `count` times the cheapest move of a block that has not been
-    moved lately, unless it leads below the best so far. `below` is by how much the objective of
-    labels exceeds that of `best`, and `since` how long that is ago; both are returned."""
+    """Run tabu search over the objective.
+
+    `count` times, the cheapest move is made of a block that has not been moved lately, unless it
+    leads below the best so far. `below` is by how much the objective of labels exceeds that of
+    `best`, and `since` how long that is ago; both are returned.
+    """
     n = len(labels)
     state = np.uint64(88172645463325252 + moves)
     target = np.empty(n, np.int64)
@@ -166,8 +174,10 @@ def _descent_pass(
     is_waiting: Booleans,
     threshold: float,
 ) -> bool:
-    """Go over the blocks from the first to before the last that wait to be looked at; return
-    whether any labels were changed."""
+    """Go over the blocks from the first to before the last that wait to be looked at.
+
+    Return whether any labels were changed.
+    """
     n, q = gamma.shape
     stamp = np.full(n, -1, np.int64)
     chain = np.empty(LONGEST_CHAIN, np.int64)
@@ -252,8 +262,10 @@ def _chain(
     target: Integers,
 ) -> tuple[int, float]:
     """Collect the Kempe chain of block i with the cluster of its label a, with the new labels.
-    Returns its length, 0 if it is too long or a block must not have the other cluster, and the
-    change of the objective when it is exchanged."""
+
+    Return its length, 0 if it is too long or a block must not have the other cluster, and the
+    change of the objective when it is exchanged.
+    """
     here = cluster_of(candidates, i, labels[i])
     there = cluster_of(candidates, i, a)
     chain[0], target[0] = i, a

@@ -66,7 +66,7 @@ class PairGraph:
 
     @cached_property
     def is_hard(self) -> NDArray[np.bool_]:
-        """(q,) whether a pair is a hard cannot-link."""
+        """Marks of the pairs that are hard cannot-links, (q,)."""
         return np.isinf(self.weights)
 
 
@@ -112,8 +112,11 @@ def adjacency_lists(n: int, pairs: NDArray[np.integer]) -> Neighbours:
 def _summed(
     contraction: Contraction, soft: SoftPairs
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], float]:
-    """Soft pairs over the blocks: keys i m + j, i < j, each once, their weights, and the weight of
-    the pairs inside blocks."""
+    """Return the soft pairs over the blocks.
+
+    They are keys i m + j, i < j, each once, their weights, and the weight of the pairs inside
+    blocks.
+    """
     i, j = np.sort(contraction.block_of[soft.pairs], axis=1).T
     across = i != j
     keys, number = np.unique((i * contraction.n_blocks + j)[across], return_inverse=True)
@@ -159,7 +162,7 @@ class Potts:
 
     @property
     def must_link_weight(self) -> float:
-        """The sum of the weights of the soft must-links, which the objective leaves out."""
+        """Sum of the weights of the soft must-links, which the objective leaves out."""
         return float(-self.weights[self.weights < 0].sum())
 
     def clusters(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -168,15 +171,19 @@ class Potts:
         return self.candidates[np.arange(self.n), labels]
 
     def value(self, labels: NDArray[np.int64]) -> float:
-        """Return the objective of labels (n,); inf if a hard pair is broken or a label not
-        allowed."""
+        """Return the objective of labels (n,).
+
+        It is inf if a hard pair is broken or a label not allowed.
+        """
         cluster = self.clusters(labels)
         same = cluster[self.pairs[:, 0]] == cluster[self.pairs[:, 1]]
         return float(self.costs[np.arange(self.n), labels].sum() + self.weights[same].sum())
 
     def matches(self) -> NDArray[np.int64]:
-        """(p, q) for pair ij and each label of i the label of j that stands for the same cluster,
-        -1 for none."""
+        """Return the matching labels (p, q) of block j for the labels of i, for pairs ij.
+
+        They stand for the same cluster, -1 for none.
+        """
         if self.candidates is None:
             return np.broadcast_to(np.arange(self.q), (len(self.pairs), self.q))
         own, theirs = self.candidates[self.pairs[:, 0]], self.candidates[self.pairs[:, 1]]
@@ -187,8 +194,7 @@ class Potts:
         return matching
 
     def restricted(self, blocks: NDArray[np.int64], pairs: NDArray[np.int64]) -> Potts:
-        """Return the programme of some blocks and of the pairs of these numbers, which lie
-        within."""
+        """Return the programme of some blocks and of the pairs of these numbers, all within."""
         position = np.empty(self.n, np.int64)
         position[blocks] = np.arange(len(blocks))
         candidates = None if self.candidates is None else self.candidates[blocks]

@@ -1,4 +1,4 @@
-"""The assignment step as a binary linear programme.
+"""Assignment step as a binary linear programme.
 
     minimise    sum_{i, a} costs_ia x_ia + sum_{w_p > 0} w_p y_p + sum_{w_p < 0, a} |w_p| z_pa
     subject to  sum_a x_ia = 1                                    for every block i,
@@ -46,8 +46,7 @@ def size_of(potts: Potts) -> int:
 
 
 class AssignmentProgramme:
-    """The programme held by a solver, to be minimised for one set of costs and weights after
-    another.
+    """Programme held by a solver, to be minimised for many costs and weights.
 
     Parameters
     ----------
@@ -98,8 +97,10 @@ class AssignmentProgramme:
         self._model: BinaryModel = load(BinaryProgramme(np.zeros(p), matrix, lower, sides), solver)
 
     def serves(self, weights: NDArray[np.float64]) -> bool:
-        """Whether the programme is that of these weights too: they have the signs it was made for.
-        A weight of zero has neither (the penalty may be zero)."""
+        """Return whether the programme is that of these weights too.
+
+        They have the signs it was made for. A weight of zero has neither (the penalty may be zero).
+        """
         return np.array_equal(np.sign(weights), self._signs)
 
     def minimise(
@@ -110,8 +111,9 @@ class AssignmentProgramme:
         seconds: float,
         time_left: TimeLeft = no_limit,
     ) -> ProgrammeSolution:
-        """Solve for other costs (n, q) and weights (p,), from the labels start (n,) if there are
-        any, within so many seconds, and given up where no time is left.
+        """Solve for other costs (n, q) and weights (p,), from the labels start (n,) if given.
+
+        It takes so many seconds at most, and is given up where no time is left.
 
         Raises
         ------

@@ -43,8 +43,10 @@ class Reduced(NamedTuple):
         return lifted
 
     def lower(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return labels (f,) of the free blocks from labels of all: the cheapest where theirs is
-        not allowed any more."""
+        """Return labels (f,) of the free blocks from labels of all.
+
+        They are the cheapest where theirs is not allowed any more.
+        """
         same: NDArray[np.bool_] = self.original == labels[self.blocks, None]
         same &= np.isfinite(self.potts.costs)
         cheapest: NDArray[np.intp] = self.potts.costs.argmin(axis=1)
@@ -52,9 +54,10 @@ class Reduced(NamedTuple):
 
 
 def without_dominated(potts: Potts, time_left: TimeLeft = no_limit) -> Potts | None:
-    """Return the programme without labels that another label of the block serves no worse, whatever
-    the labels of the others; None if there is none to be left out. The minimum is the same. Where
-    no time is left, some that are dominated may stay.
+    """Return the programme without dominated labels; None if there is none.
+
+    A label is dominated if another label of the block serves no worse, whatever the labels of the
+    others. The minimum is the same. Where no time is left, some that are dominated may stay.
 
     Label a of block i is dominated by b if
 
@@ -90,8 +93,10 @@ def without_dominated(potts: Potts, time_left: TimeLeft = no_limit) -> Potts | N
 
 
 def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
-    """Return the programme given labels (n,), -1 for the free blocks, and those that hard pairs
-    force; None if that is a contradiction: no labels of the others keep the hard pairs."""
+    """Return the programme given labels (n,), -1 for free blocks, and those that hard pairs force.
+
+    None if that is a contradiction: no labels of the others keep the hard pairs.
+    """
     costs, labels = potts.costs.copy(), settled.astype(np.int64)
     starts, block, pair = potts.neighbours
     constant = _settle(starts, block, potts.weights[pair], costs, potts.candidates, labels)
@@ -122,8 +127,11 @@ def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
 
 
 def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the labels under the injection of their clusters into all of them that makes them
-    cheapest; as they are, where finding that would take long."""
+    """Return the labels under the renaming of their clusters that makes them cheapest.
+
+    It is an injection into all clusters. The labels stay as they are where finding it would take
+    long.
+    """
     from scipy.optimize import linear_sum_assignment  # a fifth of a second, and seldom needed
 
     used, numbers = np.unique(labels, return_inverse=True)
@@ -167,8 +175,10 @@ def _dominate(
     costs: Reals,
     is_waiting: Booleans,
 ) -> bool:
-    """Go over the blocks from the first to before the last that wait; return whether any label
-    was left out (its cost is inf)."""
+    """Go over the blocks from the first to before the last that wait.
+
+    Return whether any label was left out (its cost is inf).
+    """
     n, q = costs.shape
     allowed = np.zeros(n, np.int64)
     for i in range(n):
@@ -230,8 +240,11 @@ def _settle(
     candidates: Integers | None,
     labels: Integers,
 ) -> float:
-    """Charge settled blocks to the costs of their neighbours, settle what has one label left, and
-    so on; return the cost of the settled blocks, inf for a contradiction."""
+    """Settle blocks with one label left, until there are none; return their cost.
+
+    Settled blocks are charged to the costs of their neighbours. The cost is inf for a
+    contradiction.
+    """
     n, q = costs.shape
     waiting = np.empty(n, np.int64)
     last = 0

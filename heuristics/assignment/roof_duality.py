@@ -45,9 +45,12 @@ PHASES, ARCS = 10, 1_000_000
 
 
 class RoofDual(NamedTuple):
-    """labels : (n,) of a minimiser (of the rounded coefficients), -1 where nothing is known;
-    is_strong : (n,) whether every minimiser has this label; bound : on the objective of `Potts`,
-    the rounding deducted"""
+    """Roof dual of a programme.
+
+    labels : (n,) of a minimiser (of the rounded coefficients), -1 where nothing is known; is_strong
+    : (n,) whether every minimiser has this label; bound : on the objective of `Potts`, the rounding
+    deducted
+    """
 
     labels: NDArray[np.int64]
     is_strong: NDArray[np.bool_]
@@ -55,7 +58,9 @@ class RoofDual(NamedTuple):
 
 
 class _Terms(NamedTuple):
-    """constant + sum_t coefficient[t] first[t] second[t] + sum_i single[i] over literals.
+    """Quadratic polynomial over literals.
+
+    constant + sum_t coefficient[t] first[t] second[t] + sum_i single[i] over literals.
 
     Literal 2i + a stands for [x_i = a]; `single` (2n,) has its coefficients, >= 0.
     """
@@ -68,7 +73,7 @@ class _Terms(NamedTuple):
 
 
 def roof_dual(potts: Potts, time_left: TimeLeft = no_limit) -> RoofDual:
-    """The roof dual of a programme with two labels, both allowed, for each block.
+    """Return the roof dual of a programme with two labels, both allowed, for each block.
 
     If the flow is no maximum when no time is left, nothing is known of labels; the bound holds.
     """
@@ -106,9 +111,11 @@ def roof_dual(potts: Potts, time_left: TimeLeft = no_limit) -> RoofDual:
 
 
 def find_satisfying(potts: Potts) -> NDArray[np.int64] | None:
-    """Labels (n,) that keep the hard pairs of a programme with two labels, both allowed, for each
-    block, or None: there are none. The labels are cheap ones where there is a choice, in the order
-    of what the choice matters."""
+    """Return labels (n,) that keep the hard pairs of a programme with two labels, or None.
+
+    Both labels of each block are allowed. None: there are no such labels. The labels are cheap ones
+    where there is a choice, in the order of what the choice matters.
+    """
     hard = potts.restricted(np.arange(potts.n), np.flatnonzero(np.isinf(potts.weights)))
     terms = _terms(hard)
     graph = _implications(potts.n, terms, np.full(len(terms.first), INFINITE))
@@ -161,8 +168,10 @@ def _implications(n: int, terms: _Terms, capacity: NDArray[np.int64]) -> Network
 
 
 def _symmetric(n: int, graph: Network) -> NDArray[np.bool_]:
-    """Whether an arc, or the one from the negation of its head to that of its tail, has capacity
-    left."""
+    """Return whether an arc or its mirror has capacity left.
+
+    The mirror is the arc from the negation of its head to that of its tail.
+    """
     tail = graph.head[np.arange(len(graph.head)) ^ 1]
     keys = tail * (2 * n) + graph.head
     order = np.argsort(keys)
@@ -213,8 +222,10 @@ def _close(
     preferred: Integers,
     labels: Integers,
 ) -> None:
-    """Let closed sets of literals hold: for each block without a label all that its preferred
-    label implies, if this is no contradiction, or all that the other label implies.
+    """Let closed sets of literals hold.
+
+    For each block without a label they are all that its preferred label implies, if this is no
+    contradiction, or all that the other label implies.
 
     An implication and its contraposition are both among the arcs, so that what a literal implies
     contradicts itself, or what holds, only if it implies its own negation.

@@ -1,4 +1,4 @@
-"""Labels of an assignment programme, with the cost of each other label of a block."""
+"""Labels of an assignment programme with incremental costs of relabelling."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ def steps_of_relabelling(potts: Potts) -> int:
 
 
 def least_improvement(potts: Potts) -> float:
-    """Return the least improvement that counts: far above the rounding of a change, so that a
-    descent ends."""
+    """Return the least improvement that counts.
+
+    It is far above the rounding of a change, so that a descent ends.
+    """
     finite = np.isfinite(potts.costs)
     soft = np.abs(potts.weights[np.isfinite(potts.weights)]).sum()
     return MINIMUM_IMPROVEMENT * float(np.abs(potts.costs[finite]).max() + soft / potts.n)

@@ -158,7 +158,7 @@ def _search(
     time_left: TimeLeft,
     parameters: AssignmentParameters,
 ) -> PottsSolution:
-    """Local search, then an integer programme."""
+    """Search by local search, then by an integer programme."""
     best = _local(potts, start, time_left)
     value = np.inf if best is None else potts.value(best)
     size, seconds = size_of(potts), time_left()
@@ -180,8 +180,11 @@ def _search(
 def _local(
     potts: Potts, start: NDArray[np.int64] | None, time_left: TimeLeft
 ) -> NDArray[np.int64] | None:
-    """Return the best labels of descents from `start`, from labels made block by block, and from
-    the cheapest labels with the broken hard pairs mended."""
+    """Return the best labels of several descents.
+
+    They are from `start`, from labels made block by block, and from the cheapest labels with the
+    broken hard pairs mended.
+    """
     options = []
     if start is not None and potts.value(start) < np.inf:
         options.append(start)

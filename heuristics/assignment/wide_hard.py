@@ -21,7 +21,9 @@ PROGRAMME_SHARE = 0.1
 
 
 class WideComponent:
-    """Labels by branch and bound, where that ends soon; else by local search, and by an integer
+    """Component of hard cannot-links solved by search.
+
+    It is solved by branch and bound, where that ends soon; else by local search, and by an integer
     programme where there is time for it.
 
     Parameters
@@ -47,8 +49,10 @@ class WideComponent:
         time_limit: float,
         time_left: TimeLeft,
     ) -> tuple[NDArray[np.int64], float]:
-        """Labels (b,) that keep the cannot-links, at most as costly as the last ones, (b,), under
-        any renaming of the clusters; and the seconds that integer programming took."""
+        """Return labels (b,) that keep the cannot-links, and the seconds of integer programming.
+
+        They are at most as costly as the last ones, (b,), under any renaming of the clusters.
+        """
         start = rename_clusters(last, costs)
         labels, is_optimal = cheapest_labels(
             costs, self._starts, self._neighbours, self._cliques, start
@@ -72,8 +76,11 @@ class WideComponent:
     def _search(
         self, potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft
     ) -> NDArray[np.int64]:
-        """Return the better labels of two descents: from these labels, and from the cheapest of
-        each block with the broken pairs mended."""
+        """Return the better labels of two descents.
+
+        They are from these labels, and from the cheapest of each block with the broken pairs
+        mended.
+        """
         found = improve(potts, labels, time_left, by_tabu=False)
         near = mend(potts, potts.costs.argmin(axis=1), time_left)
         if near is None:

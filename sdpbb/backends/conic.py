@@ -216,7 +216,7 @@ class _Answer:
 
 
 def _solved(programme: _Programme, solver: ConicSolver) -> _Answer:
-    """The answer of a solver, with the dual values that it ended with whatever its status."""
+    """Return the answer of a solver, with its last dual values whatever its status."""
     module, call = require(solver), {"clarabel": _clarabel, "scs": _scs}[solver]
     # A solver comes with a BLAS of its own, which limits that were set before do not know of.
     with threadpool_limits(1):
@@ -234,7 +234,7 @@ def _solved(programme: _Programme, solver: ConicSolver) -> _Answer:
 
 
 def _clarabel(clarabel: Any, programme: _Programme) -> _Answer:
-    """The answer of Clarabel."""
+    """Return the answer of Clarabel."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     if hasattr(settings, "max_threads"):  # older versions have no threads
@@ -264,7 +264,7 @@ def _clarabel(clarabel: Any, programme: _Programme) -> _Answer:
 
 
 def _scs(scs: Any, programme: _Programme) -> _Answer:
-    """The answer of SCS."""
+    """Return the answer of SCS."""
     A, b = programme.with_cone(by_columns=False)
     cone = {"z": programme.n_equations, "l": programme.n_inequalities, "s": [programme.m]}
     data = {"A": A, "b": b, "c": programme.q}
@@ -297,11 +297,11 @@ def _scaled(
 
 
 def _product(vector: NDArray[np.float64]) -> sp.csr_array:
-    """The matrix that takes Y vector from all m * m entries of Y."""
+    """Return the matrix that takes Y vector from all m * m entries of Y."""
     return sp.csr_array(sp.kron(sp.eye_array(len(vector)), sp.csr_array(vector[None, :])))
 
 
 def _entries(pairs: tuple[NDArray[np.intp], ...], m: int) -> sp.csr_array:
-    """The matrix that takes the entries of these pairs from all m * m."""
+    """Return the matrix that takes the entries of these pairs from all m * m."""
     i, j = pairs
     return sp.csr_array((np.ones(len(i)), (np.arange(len(i)), i * m + j)), shape=(len(i), m * m))

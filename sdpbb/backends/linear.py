@@ -74,8 +74,9 @@ class LinearModel:
         time_limit: float | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> LinearSolution:
-        """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0. Given up, as
-        when the time is over, once `stop`, which is asked on the way, is true.
+        """Minimise c'x for c = objective (p,), finite; time_limit in seconds, > 0.
+
+        It is given up, as when the time is over, once `stop`, which is asked on the way, is true.
 
         Raises
         ------

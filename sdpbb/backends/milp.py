@@ -23,8 +23,10 @@ class BinaryModel(Protocol):
         time_limit: float | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> MilpSolution:
-        """Minimise another objective (p,) over the same rows; given up, as when the time is over,
-        once `stop`, which is asked on the way, is true."""
+        """Minimise another objective (p,) over the same rows.
+
+        It is given up, as when the time is over, once `stop`, which is asked on the way, is true.
+        """
 
 
 _log = logging.getLogger(__name__)
@@ -87,8 +89,9 @@ class _PreferredModel:
 def solve_binary_programme(
     programme: BinaryProgramme, solver: str = "auto", stop: Callable[[], bool] | None = None
 ) -> MilpSolution:
-    """Minimise a binary programme with the solver of the given name; given up once `stop`, which is
-    asked on the way, is true.
+    """Minimise a binary programme with the solver of the given name.
+
+    It is given up once `stop`, which is asked on the way, is true.
 
     Raises
     ------

@@ -69,7 +69,7 @@ class BinaryProgramme:
         return len(self.objective)
 
     def satisfied_by(self, x: NDArray[np.float64]) -> bool:
-        """Whether a binary vector satisfies every row."""
+        """Return whether a binary vector satisfies every row."""
         activity = self.matrix @ x
         scale = 1 + abs(self.matrix) @ np.ones(self.n_variables)
         slack = ROW_TOLERANCE * scale

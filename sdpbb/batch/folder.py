@@ -111,7 +111,7 @@ def open_folder(path: str, resume: bool) -> Iterator[BatchFolder]:
 
 
 def table(result: BatchResult) -> str:
-    """Rows of a batch as CSV; empty fields stand for None."""
+    """Return the rows of a batch as CSV; empty fields stand for None."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

@@ -36,14 +36,14 @@ class Means:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; None for nan."""
+        """Return plain values; None for nan."""
         seconds, nodes = (None if math.isnan(x) else x for x in (self.seconds, self.nodes))
         return {"instances": self.n_rows, "seconds": seconds, "nodes": nodes}
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """Result of a batch as a whole.
+    """Result of a batch.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class BatchResult:
 
     @property
     def succeeded(self) -> bool:
-        """Whether every job has an answer: proven optimal, or proven infeasible."""
+        """True if every job has an answer: proven optimal, or proven infeasible."""
         return not self.n_missing and all(row.succeeded for row in self.rows)
 
     @property
@@ -85,15 +85,15 @@ class BatchResult:
         return [row for row in self.rows if not row.succeeded and row.status not in STOPPED]
 
     def means_of_answers(self) -> Means:
-        """Means over the rows that are answers."""
+        """Return the means over the rows that are answers."""
         return Means.of(row for row in self.rows if row.succeeded)
 
     def means_of_runs(self) -> Means:
-        """Means over the rows that are answers or were stopped."""
+        """Return the means over the rows that are answers or were stopped."""
         return Means.of(row for row in self.rows if row.succeeded or row.status in STOPPED)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return {
             "instances": self.n_jobs,
             "missing": self.n_missing,

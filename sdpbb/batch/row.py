@@ -113,11 +113,11 @@ class Row:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     def to_line(self) -> str:
-        """The row as a line of JSON."""
+        """Return the row as a line of JSON."""
         return json.dumps(self.to_dict(), allow_nan=False) + "\n"
 
     @classmethod

@@ -22,7 +22,7 @@ _EPS = 2.0**-52
 
 @dataclass(frozen=True)
 class CertificateVerdict:
-    """What is proven of an instance.
+    """Verdict on a certificate: what is proven of the instance.
 
     Attributes
     ----------

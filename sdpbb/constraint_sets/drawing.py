@@ -89,11 +89,11 @@ class Drawing:
         return drawn.soft if self.soft else drawn.hard
 
     def to_dict(self) -> dict[str, Any]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return asdict(self)
 
     def __str__(self) -> str:
-        """The parameters in words."""
+        """Return the parameters in words."""
         if self.pairs is not None:
             what = f"{counted(self.pairs, 'pair')} (Wagstaff and Cardie, 2000)"
         elif self.percentage is not None:

@@ -128,7 +128,7 @@ class GapReport:
         return json_text(self.to_dict())
 
     def to_row(self) -> dict[str, Any]:
-        """A row of a table, as plain values; what is known of the run has the prefix `best_`."""
+        """Return a row of a table, as plain values; those of the run have the prefix `best_`."""
         best = {f"best_{name}": value for name, value in self.result.to_row().items()}
         return self._figures() | {"n_violations": len(self.violations)} | best
 
@@ -158,7 +158,7 @@ class GapReport:
         return {name: finite_or_none(value) for name, value in figures.items()}
 
     def __str__(self) -> str:
-        """The verdict and the figures behind it, over several lines."""
+        """Return the verdict and the figures behind it, over several lines."""
         lines = [("Verdict", _sentence(self)), ("Sum of squares", f"{self.sum_of_squares:.12g}")]
         lines += [("Violated", text) for text in _shown_violations(self.violations)]
         if self.lower_bound is not None:

@@ -27,7 +27,7 @@ _SIZE = re.compile(r'width="([\d.]+)pt" height="[\d.]+pt"')
 
 
 def inline_svg(ax: Axes, name: str, description: str) -> Markup:
-    """The figure of the axes.
+    """Return the figure of the axes as SVG, to stand in a page.
 
     Parameters
     ----------

@@ -40,12 +40,12 @@ def paragraph(content: str | Markup, **attributes: str) -> Markup:
 
 
 def section(heading: str, *parts: Markup) -> Markup:
-    """A part of the page under its heading."""
+    """Return a part of the page under its heading."""
     return element("section", Markup.joined([element("h2", heading), *parts]))
 
 
 def definitions(pairs: Iterable[tuple[str, str | Markup]]) -> Markup:
-    """A table of two columns, a name and what it is."""
+    """Return a table of two columns, a name and its meaning."""
     rows = [
         element("tr", Markup.joined([element("th", name, scope="row"), element("td", value)]))
         for name, value in pairs
@@ -54,7 +54,10 @@ def definitions(pairs: Iterable[tuple[str, str | Markup]]) -> Markup:
 
 
 def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[str | Markup]]) -> Markup:
-    """A table of numbers, each row under the same heading; the first column names the row."""
+    """Return a table of numbers, each row under the same heading.
+
+    The first column names the row.
+    """
     head = Markup.joined(element("th", name, scope="col") for name in heading)
     body = [
         element(

@@ -67,7 +67,7 @@ def _bound(result: Result) -> str:
 
 
 def gap_text(result: Result) -> str:
-    """The gap in per cent, rounded up: what is proven is not more than what is said."""
+    """Return the gap in per cent, rounded up: no more is said than is proven."""
     return percent_up(result.gap)
 
 

@@ -167,7 +167,7 @@ def _draw_pairs(kind: DrawnPairs, word: str, places: NDArray[np.float64], ax: Ax
 
 
 def _alpha(n: int) -> float:
-    """The more lines, the fainter."""
+    """Return the opacity of lines: the more lines, the fainter."""
     return float(np.clip(8.0 / np.sqrt(max(n, 1)), 0.12, 0.6))
 
 

@@ -78,7 +78,7 @@ def _relative(Z: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _draw_borders(labels: NDArray[np.intp], ax: Axes) -> None:
-    """A square around each run of equal labels."""
+    """Draw a square around each run of equal labels."""
     from matplotlib.patches import Rectangle
 
     starts = [0, *(np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist(), len(labels)]

@@ -81,7 +81,7 @@ def plot_profile(groups: Sequence[SolvedRuns], ax: Axes | None = None) -> Axes:
 
 
 def _set_times(ax: Axes, left: float, right: float) -> None:
-    """A logarithmic axis from left to right, with plain numbers."""
+    """Set a logarithmic axis from left to right, with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     ax.set_xscale("log")

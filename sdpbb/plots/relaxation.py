@@ -24,7 +24,7 @@ class SolvedRelaxation:
 def solved_relaxation(
     instance: Instance, labels: NDArray[np.intp] | None = None, time_limit: float = math.inf
 ) -> SolvedRelaxation | Infeasibility | None:
-    """The semidefinite relaxation at the root, and labels to sort it by.
+    """Return the semidefinite relaxation at the root, and labels to sort it by.
 
     Parameters
     ----------

@@ -232,9 +232,11 @@ class _Evaluation:
         return self._context.tolerances.closes(lower, self._incumbent.cost)
 
     def _apart(self) -> NodeResult | None:
-        """Return the result if distances alone fix components that are to be moved: each to its own
-        mean, so that numbers lose no digits to what is far away. None if there are none, or if that
-        hardly makes anything smaller."""
+        """Return a FIXED result if distances split off components worth recentring, else None.
+
+        Each component is moved to its own mean, so that numbers lose no digits to what is far away.
+        None, too, if that hardly makes anything smaller.
+        """
         cutoff = self._cutoff
         if not math.isfinite(cutoff) or self._context.is_without_bound:
             return None
@@ -308,8 +310,10 @@ class _Evaluation:
         return Z[np.ix_(block, block)]
 
     def _leave(self, run: BoundRun[Any]) -> NodeResult:
-        """Return the result of a bound that has stalled: fix pairs, and branch unless that changes
-        the blocks."""
+        """Return the result of a stalled bound: fixings, or the branching pair.
+
+        Pairs are fixed; the node is branched unless that changes the blocks.
+        """
         fixings, evidence = Fixings(), None
         # Without an incumbent there is nothing that fixed pairs could be better than.
         if self._context.parameters.fixing and math.isfinite(self._cutoff):

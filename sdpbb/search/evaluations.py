@@ -101,7 +101,7 @@ class Evaluations:
         return TimeBudget(slice_, left, is_cancelled, take, bounds)
 
     def _note_step(self) -> None:
-        """A step of a task in this process has ended."""
+        """Note that a step of a task in this process has ended."""
         now = self._limits.seconds
         self._longest_step = max(self._longest_step, now - self._looked_at)
         self._looked_at = now

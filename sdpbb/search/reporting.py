@@ -18,25 +18,28 @@ class Watch:
     """Base class of search callbacks; each does nothing."""
 
     def began(self, search: Search) -> None:
-        """The search begins, or goes on from where it was left."""
+        """Be told that the search begins, or goes on from where it was left."""
 
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
-        """A result of a node's evaluation has been taken into the search.
+        """Be told that the result of a node's evaluation has been taken into the search.
+
+        If there are children, the node has been split: into the one in which the points of
+        `result.pair` share a cluster, and the one in which they do not.
 
         If there are children, the node has been split: into the one in which the points of
         `result.pair` share a cluster, and the one in which they do not.
         """
 
     def lost(self, search: Search, number: int) -> None:
-        """A node has been given up, because two workers died of it."""
+        """Be told that a node has been given up, because two workers died of it."""
 
     def round_ended(self, search: Search) -> None:
-        """All results that have come back have been taken."""
+        """Be told that all results that have come back have been taken."""
 
     def ended(self, search: Search) -> None:
-        """The search has ended; nodes that are not finished are open."""
+        """Be told that the search has ended; nodes that are not finished are open."""
 
 
 class Watches(Watch):

@@ -51,7 +51,7 @@ class Workforce:
 
     @property
     def is_here(self) -> bool:
-        """Whether tasks are done by this process, while their caller waits."""
+        """True while tasks are done by this process, and their caller waits."""
         return self.pool is self._here
 
     @property
@@ -83,13 +83,16 @@ class Workforce:
             self._go_over_for_a_tree(n_due, n_nodes, seconds)
 
     def _go_over_for_long_steps(self) -> None:
-        """One call later: a process takes a second to begin, and this one has heuristics to run."""
+        """Go over to a process once one has begun, at the second call.
+
+        A process takes a second to begin, and this one has heuristics to run.
+        """
         if self._others is not None:
             self.pool = self._others
         self._start_workers(1)
 
     def _go_over_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
-        """Once all have begun and there is work for two."""
+        """Go over to the processes once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
         if not grown and seconds < ALONE:
             return

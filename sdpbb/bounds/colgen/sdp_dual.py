@@ -26,7 +26,7 @@ class MasterDual:
     sigma: float
 
     def value(self, k: int) -> float:
-        """The master's dual objective."""
+        """Return the master's dual objective."""
         return float(self.prices.sum()) - k * self.sigma
 
 

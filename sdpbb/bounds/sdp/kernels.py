@@ -243,8 +243,11 @@ def violated_triangles(
 
 @njit(cache=True)
 def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota: int) -> Integers:
-    """Select the first `quota` triangles in the given order with no pair of blocks in more than
-    `per_pair` of them; return their positions."""
+    """Select triangles such that no pair of blocks is in too many; return their positions.
+
+    They are the first `quota` in the given order with no pair of blocks in more than `per_pair` of
+    them.
+    """
     used = np.zeros((m, m), np.int16)
     chosen = np.empty(min(quota, len(order)), np.int64)
     count = 0

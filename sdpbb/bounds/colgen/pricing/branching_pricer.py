@@ -134,7 +134,7 @@ class BranchingPricer:
     def _search_for(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
     ) -> ClusterSearch:
-        """The unfinished search if it has these arguments, else a new one."""
+        """Return the unfinished search if it has these arguments, else a new one."""
         state = self.state
         if not (
             self._search is not None
