@@ -89,7 +89,7 @@ class Task(NamedTuple):
 
 
 def parse_task(dataset: str, file_name: str) -> Task:
-    """The task that a file name `ml_A_cl_B_S.txt` stands for."""
+    """Return the task that a file name `ml_A_cl_B_S.txt` stands for."""
     match = re.fullmatch(r"ml_(\d+)_cl_(\d+)_(\d+)\.txt", file_name)
     if match is None:
         raise ValueError(f"{file_name}: expected ml_A_cl_B_S.txt")
@@ -102,7 +102,7 @@ def parse_task(dataset: str, file_name: str) -> Task:
 
 
 def find_tasks(data: Path, datasets: Iterable[str], seeds: Iterable[int]) -> list[Task]:
-    """The constraint sets of the chosen data sets, in their order."""
+    """Return the constraint sets of the chosen data sets, in their order."""
     seeds = set(seeds)
     tasks = []
     for dataset in datasets:
@@ -115,7 +115,7 @@ def find_tasks(data: Path, datasets: Iterable[str], seeds: Iterable[int]) -> lis
 
 
 def read_reference(path: Path) -> dict[tuple[str, str, int], dict[str, float]]:
-    """The published averages by `Task.configuration`."""
+    """Return the published averages by `Task.configuration`."""
     columns = (
         *("mean_size", "root_gap_percent", "nodes"),
         *("wall_seconds_16_cores", "solved_percent"),
@@ -159,7 +159,7 @@ def append_row(path: Path, row: Row) -> None:
 
 
 def geometric_mean(values: Iterable[float]) -> float:
-    """The geometric mean of positive values; nan of none."""
+    """Return the geometric mean of positive values; nan of none."""
     logarithms = [math.log(value) for value in values]
     return math.exp(fmean(logarithms)) if logarithms else math.nan
 
@@ -177,7 +177,7 @@ def configuration_of(row: Row) -> tuple[str, str, int]:
 
 
 def comparison(rows: list[Row], reference: dict) -> str:
-    """Our averages beside the published ones (in brackets), a line per configuration."""
+    """Return our averages beside the published ones (in brackets), a line per configuration."""
     lines = [
         f"{'dataset':<14} {'kind':<6} {'constr':>6} {'sets':>4} {'blocks':>16} "
         f"{'root gap %':>17} {'nodes':>16} {'seconds':>18} {'ratio':>7} {'solved':>7}"
@@ -303,7 +303,7 @@ def markdown_table(rows: list[Row], reference: dict) -> str:
 
 
 def by_configuration(rows: list[Row]) -> dict[tuple[str, str, int], list[Row]]:
-    """The rows by the key of the published averages, in their order."""
+    """Return the rows by the key of the published averages, in their order."""
     configurations: dict[tuple[str, str, int], list[Row]] = {}
     for row in rows:
         configurations.setdefault(configuration_of(row), []).append(row)
@@ -363,7 +363,7 @@ def write_report(path: Path, rows: list[Row], reference: dict) -> None:
 
 
 def finished_rows(paths: list[Path], gap: float) -> list[Row]:
-    """The rows of finished runs with that gap; of several of one set, the last."""
+    """Return the rows of finished runs with that gap; of several of one set, the last."""
     rows: dict[tuple[str, str], Row] = {}
     others = 0
     for path in paths:
@@ -468,7 +468,7 @@ def solve_one(data: Path, task: Task, gap: float, time_limit: float, workers: in
 
 
 def cpu_name() -> str:
-    """The processor's name, as far as the system tells it."""
+    """Return the processor's name, as far as the system tells it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             return next(line.split(":", 1)[1].strip() for line in file if "model name" in line)
@@ -515,7 +515,7 @@ def _column(rows: list[Row], name: str) -> list[float | None]:
 
 
 def _root_gaps(rows: list[Row]) -> list[float | None]:
-    """In per cent."""
+    """Return the gaps at the root, in per cent."""
     return [None if gap is None else 100 * gap for gap in _column(rows, "root_gap")]
 
 

@@ -100,7 +100,7 @@ def processor_seconds() -> float:
 
 
 def measured(task: Task, options: dict[str, Any]) -> dict[str, Any]:
-    """The row of a set: solved in one process, checked in another."""
+    """Return the row of a set: solved in one process, checked in another."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         described = json.dumps([task, str(folder), options])
@@ -148,7 +148,7 @@ compared by the seconds of the processor, where both are solved.
 
 
 def report(found: list[Row]) -> str:
-    """The page in Markdown."""
+    """Return the page in Markdown."""
     solved = [row for row in found if row["status"] == "optimal"]
     verified = [row for row in solved if row["verdict"] == "optimal"]
     shares = [float(row["checking"]) / float(row["seconds"]) for row in solved]

@@ -58,7 +58,7 @@ class Run(NamedTuple):
 
 
 def key_of(row: Row) -> tuple[str, ...]:
-    """`Run.key` of a row."""
+    """Return `Run.key` of a row."""
     return tuple(row[f] for f in ("suite", "instance", "k", "constraints", "draw", "engine"))
 
 
@@ -126,7 +126,7 @@ def solve_in_process(run: Run, time_limit: float) -> dict[str, Any]:
 
 
 def _identity(run: Run, time_limit: float) -> dict[str, Any]:
-    """A row that says what was asked, and nothing of the outcome."""
+    """Return a row that says what was asked, and nothing of the outcome."""
     suite, name, k, constraints, draw = run.case
     return dict.fromkeys(FIELDS) | {
         "suite": suite,
@@ -143,7 +143,7 @@ def _identity(run: Run, time_limit: float) -> dict[str, Any]:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of earlier runs; of several of one run, the last."""
+    """Return the rows of earlier runs; of several of one run, the last."""
     return list({key_of(row): row for row in rows.read(path)}.values())
 
 

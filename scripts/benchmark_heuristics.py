@@ -63,7 +63,7 @@ COL2_STEP_SECONDS = 3.0
 
 
 class Case(NamedTuple):
-    """An instance, and the true labels where they are known."""
+    """Instance, and the true labels where they are known."""
 
     instance: Instance
     truth: NDArray[np.intp] | None = None
@@ -155,7 +155,7 @@ def matrix_case(dataset: str, percentage: str) -> Case:
 
 @lru_cache(maxsize=2)
 def col2_case(n: int, k: int, fraction: float, soft: bool) -> Case:
-    """Hard constraints, or soft cannot-links of weight 1 (the paper's N2-S and its like)."""
+    """Return hard constraints, or soft cannot-links of weight 1 (the paper's N2-S and its like)."""
     instance, truth = generated.col2(n, k, fraction, seed=0)
     return Case(generated.with_soft_cannot_links(instance) if soft else instance, truth)
 

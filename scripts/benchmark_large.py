@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def constrained(name: str, seed: int) -> sdpbb.Instance:
-    """The data with n // 4 must-links and about as many cannot-links, n // 2 in all."""
+    """Return the data with n // 4 must-links and about as many cannot-links, n // 2 in all."""
     points, labels = DATA[name](return_X_y=True)
     n, rng = len(points), np.random.default_rng(seed)
     links: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}

@@ -41,7 +41,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Small first."""
+    """Return the cases, small ones first."""
     for n in (100, 200, 500, 1000, 2000):
         for k in sorted({3, 10, n // 10}):
             for d in (2, 10, 50):
@@ -81,7 +81,7 @@ def solve_one(case: Case, time_limit: float) -> dict[str, Any]:
 
 
 def table(known: list[rows.Row]) -> str:
-    """One line for each row."""
+    """Return one line for each row."""
     head = ("n", "k", "d", "constraints", "seconds", "gap", "MiB")
     lines = []
     for row in known:

@@ -62,7 +62,7 @@ class Case(NamedTuple):
 
 
 def cases(limit: float) -> Iterator[Case]:
-    """Commands on all sizes; the others on the largest and on one whose matrices fit."""
+    """Return commands on all sizes; the others on the largest and on one whose matrices fit."""
     for n, k, d in itertools.product((3000, 5000, 20000), (10, 100), (5, 50)):
         yield Case("solve", n, k, d, limit)
     yield Case("solve", 20000, 2000, 5, limit)
@@ -91,7 +91,7 @@ class Data(NamedTuple):
 
 
 def write_data(case: Case, folder: Path) -> Data:
-    """The files of a case."""
+    """Write the files of a case."""
     stem = folder / f"{case.n}_{case.k}_{case.d}"
     data = Data(*(stem.with_suffix(s) for s in (".txt", ".con", ".labels", ".npy", ".pairs.npy")))
     if data.pairs.exists():
@@ -183,13 +183,13 @@ def measured(case: Case, data: Data, folder: Path) -> dict[str, Any]:
 
 
 def own_seconds(lines: list[str], limit: float) -> float | str:
-    """Seconds beyond the limit by the program's own clock, if it tells."""
+    """Return seconds beyond the limit by the program's own clock, if it tells."""
     told = [line.split() for line in lines if line.startswith("Time ")]
     return round(float(told[-1][1]) - limit, 2) if told else ""
 
 
 def resident(process: psutil.Process) -> float:
-    """MiB of a process and its descendants."""
+    """Return the MiB of a process and its descendants."""
     total = 0
     for one in [process, *children(process)]:
         try:
@@ -207,7 +207,7 @@ def children(process: psutil.Process) -> list[psutil.Process]:
 
 
 def baseline(folder: Path) -> float:
-    """Seconds of a command that finds and proves a tiny clustering."""
+    """Return seconds of a command that finds and proves a tiny clustering."""
     path = folder / "tiny.txt"
     path.write_text("4 1 2\n0\n1\n5\n6\n")
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The benchmark instances of column generation, by name and seeded.
+"""Benchmark instances of column generation, by name and seeded.
 
 tables          Iris and Wine of scikit-learn, unscaled, and a stand-in for Soybean (small), with
                 the numbers of clusters and constraints of Tables 6 to 8 of B. Babaki, T. Guns and
@@ -135,7 +135,7 @@ def soybean() -> Labelled:
 
 
 def generated(name: str, k: int, rng: np.random.Generator) -> Labelled:
-    """The points of a family in the number that the name says.
+    """Return the points of a family in the number that the name says.
 
     "planar-n": uniform in the unit square, labelled by the nearest of k centres that are too.
     "blobsd-n": normal clouds of equal size about k centres uniform in the unit cube in d

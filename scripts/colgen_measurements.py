@@ -82,7 +82,7 @@ class Settings(NamedTuple):
 
 
 def pricing(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
-    """The exact problem in the middle of column generation, and the last."""
+    """Measure the exact problem in the middle of column generation, and the last."""
     root = root_of(case)
     asked = generated(root, "auto", None, settings.seconds).pricer.asked
     chosen = {"middle": asked[(len(asked) - 1) // 2], "last": asked[-1]} if asked else {}
@@ -107,7 +107,7 @@ def pricing(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def our_pricing(settings: Settings) -> Callable[..., Priced]:
-    """The search for the least value only."""
+    """Search for the least value only."""
 
     def priced(contraction: Contraction, prices: NDArray[np.float64], target: float) -> Priced:
         search = ClusterSearch(BlockProblem.of(contraction), prices, target)
@@ -122,7 +122,7 @@ def our_pricing(settings: Settings) -> Callable[..., Priced]:
 
 
 def paper_limit(problem: PricingProblem, settings: Settings) -> int:
-    """Nodes for about so many seconds, from the pace of the first few thousand."""
+    """Return nodes for about so many seconds, from the pace of the first few thousand."""
     arguments = (problem.contraction, problem.prices, problem.target)
     paper_pricing(*arguments, node_limit=1)
     start = time.perf_counter()
@@ -132,7 +132,7 @@ def paper_limit(problem: PricingProblem, settings: Settings) -> int:
 
 
 def stabilisation(case: Case, settings: Settings) -> Iterator[dict[str, Any]]:
-    """Every scheme from the same columns."""
+    """Measure every scheme from the same columns."""
     root = root_of(case)
     start = time.perf_counter()
     centre = semidefinite_centre(root)

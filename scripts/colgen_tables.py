@@ -1,4 +1,4 @@
-"""The tables of `benchmark_colgen.py`: engines beside each other, and beside the published rows."""
+"""Tables of `benchmark_colgen.py`: engines beside each other, and beside the published rows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def write_report(path: Path, rows: list[Row], reference: Path) -> None:
 
 
 def published(reference: Path) -> dict[tuple[str, str, str], Row]:
-    """The rows of the paper's Tables 6 and 7 by data set, clusters and constraints."""
+    """Return the rows of the paper's Tables 6 and 7 by data set, clusters and constraints."""
     with open(reference / "column_generation_results.csv", newline="", encoding="utf-8") as file:
         return {
             (row["dataset"].lower(), row["k"], row["n_constraints"]): row
@@ -73,7 +73,7 @@ def published(reference: Path) -> dict[tuple[str, str, str], Row]:
 
 
 def published_grid(rows: list[Row], paper: dict[tuple[str, str, str], Row]) -> list[str]:
-    """Tables 6 to 8: the published value and whether it was proven beside ours."""
+    """Return Tables 6 to 8: the published value and whether it was proven beside ours."""
     lines = [
         "",
         "## The instances of the paper (Tables 6 to 8)",
@@ -88,7 +88,7 @@ def published_grid(rows: list[Row], paper: dict[tuple[str, str, str], Row]) -> l
 
 
 def public(rows: list[Row]) -> list[str]:
-    """The published constraint sets of PC-SOS-SDP."""
+    """Return the published constraint sets of PC-SOS-SDP."""
     lines = ["", "## Published constraint sets (PC-SOS-SDP), gap 1e-9"]
     found = [spread(runs) for runs in by_instance(rows).values()]
     compared = [value for value in found if value is not None]
@@ -102,7 +102,7 @@ def public(rows: list[Row]) -> list[str]:
 
 
 def grouped(rows: list[Row], paper: dict[tuple[str, str, str], Row]) -> list[str]:
-    """A table for each data set, a line for each number of clusters and constraints."""
+    """Return a table for each data set, a line for each number of clusters and constraints."""
     engines = engines_of(rows)
     of_data: dict[str, dict[tuple[str, str], list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
@@ -127,7 +127,7 @@ def grouped(rows: list[Row], paper: dict[tuple[str, str, str], Row]) -> list[str
 
 
 def summary(rows: list[Row]) -> list[str]:
-    """Solved of how many, mean objective, median seconds, median nodes."""
+    """Return the number solved of how many, mean objective, median seconds, median nodes."""
     if not rows:
         return ["-"] * 4
     infeasible = sum(row["status"] == "infeasible" for row in rows)
@@ -199,7 +199,7 @@ def ratio(slow: Row | None, fast: Row | None) -> Ratio | None:
 
 
 def shown(row: Row | None) -> str:
-    """Its seconds, with the gap if it is not solved."""
+    """Return the seconds of a run, with the gap if it is not solved."""
     if row is None:
         return "-"
     if not row["seconds"]:
@@ -269,7 +269,7 @@ def spread(runs: Engines) -> float | None:
 
 
 def by_instance(rows: Iterable[Row]) -> dict[tuple[str, ...], Engines]:
-    """The rows by suite, instance, k, constraints and draw."""
+    """Return the rows by suite, instance, k, constraints and draw."""
     instances: dict[tuple[str, ...], Engines] = defaultdict(dict)
     for row in rows:
         key = tuple(row[f] for f in ("suite", "instance", "k", "constraints", "draw"))
@@ -278,10 +278,10 @@ def by_instance(rows: Iterable[Row]) -> dict[tuple[str, ...], Engines]:
 
 
 def engines_of(rows: Iterable[Row]) -> list[str]:
-    """The engines, the semidefinite bound first."""
+    """Return the engines, the semidefinite bound first."""
     return sorted({row["engine"] for row in rows}, key=lambda engine: (engine != "sdp", engine))
 
 
 def numbers(rows: Iterable[Row], field: str) -> list[float]:
-    """The values of a column where there are any."""
+    """Return the values of a column where there are any."""
     return [float(row[field]) for row in rows if row[field]]

@@ -78,7 +78,7 @@ def clouds(m: int, k: int) -> Case:
 
 
 def cases(data: Path, largest: int) -> Iterator[Case]:
-    """Small first."""
+    """Return the cases, small ones first."""
     for m, k in RANDOM:
         if m <= largest:
             yield clouds(m, k)
@@ -96,7 +96,7 @@ def cases(data: Path, largest: int) -> Iterator[Case]:
 
 
 def cuts_of_root(contraction: Contraction) -> CutSet:
-    """The cuts that matter after STEPS evaluations of the bound."""
+    """Return the cuts that matter after STEPS evaluations of the bound."""
     run = SdpBounding().start(contraction, None)
     for _ in range(STEPS):
         run.advance(np.inf)
@@ -105,7 +105,7 @@ def cuts_of_root(contraction: Contraction) -> CutSet:
 
 
 def by_method(relaxation: Relaxation, cuts: CutSet) -> dict[str, Any]:
-    """The method with fixed cuts, until its bound does not rise any more."""
+    """Run the method with fixed cuts, until its bound does not rise any more."""
     parameters = SdpParameters()
     began = time.perf_counter()
     state = AdmmState.centre(relaxation, parameters.admm.penalty)
@@ -128,7 +128,7 @@ def by_method(relaxation: Relaxation, cuts: CutSet) -> dict[str, Any]:
 
 
 def by_solver(relaxation: Relaxation, cuts: CutSet, solver: ConicSolver) -> dict[str, Any]:
-    """A solver's word, and what its dual values prove."""
+    """Return a solver's word, and what its dual values prove."""
     began = time.perf_counter()
     solution, dual = solve_relaxation(relaxation, cuts, solver)
     seconds = time.perf_counter() - began
@@ -141,7 +141,7 @@ def by_solver(relaxation: Relaxation, cuts: CutSet, solver: ConicSolver) -> dict
 
 
 def compare(case: Case) -> dict[str, Any]:
-    """A row."""
+    """Return the row of a case."""
     import sdpbb
 
     relaxation = Relaxation.of(case.contraction)
@@ -155,7 +155,7 @@ def compare(case: Case) -> dict[str, Any]:
 
 
 def table(known: list[rows.Row]) -> str:
-    """One line for each row; differences relative to the value that Clarabel reports."""
+    """Return one line for each row; differences relative to the value that Clarabel reports."""
     head = (
         *("instance", "m", "k", "cuts", "Clarabel", "SCS", "ours"),
         *("SCS - Clarabel", "ours - Clarabel", "Clarabel's duals - ours", "SCS's duals - ours"),

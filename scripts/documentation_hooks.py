@@ -22,7 +22,7 @@ _HELP = re.compile(r"^\{\{ help ?([a-z ]*) \}\}$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **context: Any) -> str:
-    """MkDocs calls this with the text of each page."""
+    """Insert generated parts into a page: MkDocs calls this with the text of each page."""
     markdown = markdown.replace("{{ parameters }}", _parameters())
     markdown = _HEURISTIC.sub(lambda found: _heuristic_parameters(found[1]), markdown)
     return _HELP.sub(lambda found: f"```text\n{_help_text(found[1])}```", markdown)
@@ -30,7 +30,7 @@ def on_page_markdown(markdown: str, **context: Any) -> str:
 
 @cache
 def _parameters() -> str:
-    """A section for each component, with a table of its parameters."""
+    """Return a section for each component, with a table of its parameters."""
     from sdpbb.declaration import Parameters, declarations
     from sdpbb.parameters import SolverParameters
 

@@ -25,12 +25,12 @@ COLGEN = sdpbb.SolverParameters(bounding="colgen")
 
 
 def cloud(n: int, d: int, k: int, seed: int, **constraints) -> sdpbb.Instance:
-    """Points without structure, whose runs branch."""
+    """Return points without structure, whose runs branch."""
     return sdpbb.Instance(np.random.default_rng(seed).normal(size=(n, d)), k, **constraints)
 
 
 def runs():
-    """Yields (name, instance, parameters)."""
+    """Yield (name, instance, parameters)."""
     pairs = {"must_link": [(0, 1), (2, 3)], "cannot_link": [(0, 2), (4, 5), (5, 6), (4, 6)]}
     small, smaller = cloud(60, 10, 6, 1), cloud(34, 6, 4, 2)
     constrained, plane = cloud(50, 3, 4, 3, **pairs), cloud(60, 2, 12, 5, **pairs)

@@ -1,4 +1,4 @@
-"""The benchmark instances of the heuristics: constraints by percentage, and clouds of points.
+"""Benchmark instances of the heuristics: constraints by percentage, and clouds of points.
 
 The constraint sets follow G. González-Almagro et al., DILS: constrained clustering through dual
 iterative local search, Computers & Operations Research 121 (2020), as P. Baumann and D. S. Hochbaum
@@ -30,7 +30,7 @@ _FIRST_PART = {"iris": (45, 45, 45), "wine": (54, 63, 43)}
 
 
 class Labelled(NamedTuple):
-    """An instance with hard constraints, and the true labels (n,) that they agree with."""
+    """Instance with hard constraints, and the true labels (n,) that they agree with."""
 
     instance: Instance
     labels: NDArray[np.intp]
@@ -104,7 +104,7 @@ def bh_kmeans(name: str, percent: str, folder: Path) -> Labelled:
 
 
 def with_soft_cannot_links(instance: Instance) -> Instance:
-    """The hard cannot-links made soft ones of weight 1 (PCCC-N2-S, section 5.5 of PCCC)."""
+    """Return the hard cannot-links made soft ones of weight 1 (PCCC-N2-S, section 5.5 of PCCC)."""
     pairs = instance.cannot_link
     return Instance(
         instance.points,
@@ -116,7 +116,7 @@ def with_soft_cannot_links(instance: Instance) -> Instance:
 
 
 def standardised(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each coordinate less its mean, over its standard deviation; constant ones are 0."""
+    """Return each coordinate less its mean, over its standard deviation; constant ones are 0."""
     centred = points - points.mean(axis=0)
     deviation = centred.std(axis=0)
     return centred / np.where(deviation > 0, deviation, 1.0)

@@ -1,4 +1,4 @@
-"""The tables of `benchmark_heuristics.py`: our rows beside the published ones."""
+"""Tables of `benchmark_heuristics.py`: our rows beside the published ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def write_report(path: Path, rows: list[Row], reference: Path, docs: Path) -> No
 
 
 def optima(path: Path) -> dict[tuple[str, str], float]:
-    """The objective of every set that is proven to 1e-4 or better, by data set and set."""
+    """Return the objective of every set that is proven to 1e-4 or better, by data set and set."""
     with open(path, newline="", encoding="utf-8") as file:
         return {
             (row["dataset"], row["set"]): float(row["objective"])
@@ -110,7 +110,7 @@ def table8(rows: list[Row], optimum: dict[tuple[str, str], float], reference: Pa
 
 
 def bh(rows: list[Row], reference: Path) -> list[str]:
-    """Averages of three seeds on Iris and Wine."""
+    """Return averages of three seeds on Iris and Wine."""
     with open(reference / "bh_kmeans_results.csv", newline="", encoding="utf-8") as file:
         table = {(row["measure"], row["dataset"].lower()): row for row in csv.DictReader(file)}
     with open(reference / "pccc_results.csv", newline="", encoding="utf-8") as file:
@@ -150,7 +150,7 @@ def bh(rows: list[Row], reference: Path) -> list[str]:
 
 
 def plain(rows: list[Row]) -> list[str]:
-    """PCCC against HiGHS on the whole programme."""
+    """Return the table of PCCC against HiGHS on the whole programme."""
     pairs: dict[tuple[str, str], dict[str, Row]] = defaultdict(dict)
     for row in rows:
         pairs[row["dataset"], row["set"]][row["method"]] = row
@@ -167,7 +167,7 @@ def plain(rows: list[Row]) -> list[str]:
 
 
 def col2(rows: list[Row]) -> list[str]:
-    """Seconds and adjusted Rand index by the number of clusters, worst and mean."""
+    """Return seconds and adjusted Rand index by the number of clusters, worst and mean."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     lines = [
         "",
@@ -209,7 +209,7 @@ INF = float("inf")
 
 
 def cost(row: Row) -> float:
-    """The sum of squares, inf without a clustering that keeps the hard constraints."""
+    """Return the sum of squares, inf without a clustering that keeps the hard constraints."""
     keeps = row["sum_of_squares"] and row["hard_violations"] == "0"
     return float(row["sum_of_squares"]) if keeps else INF
 

@@ -24,7 +24,7 @@ INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 def draw_constraints(
     classes: Sequence[int], n_must_link: int, n_cannot_link: int, seed: int
 ) -> Constraints:
-    """Random constraints between different pairs of points that agree with their classes."""
+    """Return random constraints between different pairs of points that agree with their classes."""
     rng = random.Random(seed)  # whose random() is the same in every version of Python
     n = len(classes)
     must_link: set[tuple[int, int]] = set()
@@ -40,7 +40,7 @@ def draw_constraints(
 
 
 def constraint_counts(n: int) -> list[tuple[int, int]]:
-    """The numbers of must-links and cannot-links of the sets for n points."""
+    """Return the numbers of must-links and cannot-links of the sets for n points."""
     counts = []
     for half in (round(n / 8), round(n / 4)):
         counts += [(2 * half, 0), (0, 2 * half), (half, half)]

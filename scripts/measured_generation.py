@@ -73,7 +73,7 @@ class Generated(NamedTuple):
 
 
 class Root(NamedTuple):
-    """The root of an instance, with a known clustering: labels (m,) of blocks, and its cost."""
+    """Root of an instance, with a known clustering: labels (m,) of blocks, and its cost."""
 
     contraction: Contraction
     labels: NDArray[np.intp]
@@ -81,7 +81,7 @@ class Root(NamedTuple):
 
 
 def root_of(case: Case) -> Root:
-    """With the clustering of the heuristic "best-of"."""
+    """Return the root with the clustering of the heuristic "best-of"."""
     instance = instance_of(case)
     contraction = contract(instance)
     known = sdpbb.heuristic("best-of").run(instance)
@@ -106,7 +106,7 @@ def generated(root: Root, scheme: Scheme, centre: DualValues | None, seconds: fl
 
 
 def semidefinite_centre(root: Root) -> DualValues:
-    """Dual values of a relaxation that has only begun."""
+    """Return dual values of a relaxation that has only begun."""
     run = SdpBounding().start(root.contraction, None)
     while run.n_iterations < SDP_ITERATIONS:
         if run.advance(root.cost * (1 - GAP)).stalled:

@@ -1,4 +1,4 @@
-"""The tables of `colgen_measurements.py`, in Markdown."""
+"""Tables of `colgen_measurements.py`, in Markdown."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def stabilisation_table(rows: list[Row]) -> list[str]:
 
 
 def total(row: Row, field: str) -> float:
-    """A number of the row; its seconds are with those of the centre."""
+    """Return a number of the row; its seconds are with those of the centre."""
     extra = float(row["centre_seconds"]) if field == "seconds" else 0.0
     return float(row[field]) + extra
 

@@ -1,4 +1,4 @@
-"""The published pricing method, as a yardstick for `sdpbb.bounds.colgen`.
+"""Published pricing method, as a yardstick for `sdpbb.bounds.colgen`.
 
 B. Babaki, T. Guns and S. Nijssen, Constrained clustering using column generation (2014), section 4:
 a set enumeration of the blocks, depth first, which removes candidates by cannot-links and pairwise
@@ -31,7 +31,7 @@ SAME = 1e-8
 
 
 class Priced(NamedTuple):
-    """The outcome of a search for the cluster of least c(X) - prices(X).
+    """Outcome of a search for the cluster of least c(X) - prices(X).
 
     value : the least, or the target if no cluster is below it
     n_nodes : of the search
@@ -132,7 +132,7 @@ def pair_sums(contraction: Contraction) -> NDArray[np.float64]:
 
 @njit(cache=True)
 def _search(d, sizes, prices, adjacent, target, node_limit):
-    """Algorithm 1 with a stack in place of recursion.
+    """Run Algorithm 1 with a stack in place of recursion.
 
     X has t blocks, old[t] the sum of its d, size[t] points and price[t] to gain;
     stack[t, :count[t]] are its candidates that are left, the next one last, and
@@ -230,7 +230,7 @@ def _size_bound(old, size, price, candidates, n, beta, sizes, prices, by_price):
 def compare_pricing(
     problems: Iterable[PricingProblem], ours: Pricing, node_limit: int = 10**8
 ) -> list[Comparison]:
-    """Both methods on the same problems.
+    """Compare both methods on the same problems.
 
     Parameters
     ----------

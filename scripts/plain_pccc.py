@@ -56,7 +56,7 @@ class PlainPCCC(Heuristic):
 
 
 def whole_programme(contraction: Contraction) -> BinaryProgramme:
-    """The colourings of the cannot-link graph with k colours that use every colour."""
+    """Return the colourings of the cannot-link graph with k colours that use every colour."""
     m, k = contraction.n_blocks, contraction.k
     colourings = colouring_programme(sparse_graph(m, contraction.cannot_link), k, np.zeros((m, k)))
     columns = np.arange(m * k).reshape(m, k).T.reshape(-1)  # the blocks of each cluster

@@ -35,7 +35,7 @@ class Case(NamedTuple):
 
 
 def cases(folder: Path) -> list[Case]:
-    """The instances in a folder, in the order of the entries."""
+    """Return the instances in a folder, in the order of the entries."""
     found = [Case("iris.txt", "", k) for k in range(2, 7)]
     for data in ("iris.txt", "wine.txt"):
         sets = sorted(path.name for path in folder.glob(f"{Path(data).stem}_ml_*_cl_*.txt"))
@@ -44,7 +44,7 @@ def cases(folder: Path) -> list[Case]:
 
 
 def entry(case: Case, result: sdpbb.Result) -> str:
-    """The TOML table of a proven optimum."""
+    """Return the TOML table of a proven optimum."""
     return (
         "\n[[optimum]]\n"
         f'data = "{case.data}"\n'

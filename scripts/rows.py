@@ -15,7 +15,7 @@ Row = dict[str, str]
 
 
 def read(path: Path) -> list[Row]:
-    """All rows, in their order; none of a file that is not there."""
+    """Return all rows, in their order; none of a file that is not there."""
     if not path.exists():
         return []
     with open(path, newline="", encoding="utf-8") as file:
@@ -39,6 +39,6 @@ def append(path: Path, fields: Sequence[str], row: Mapping[str, Any], line_end: 
 
 
 def markdown(head: Sequence[str], lines: Iterable[Sequence[str]], n_text: int = 1) -> list[str]:
-    """The lines of a table in Markdown; all columns but the first n_text are numbers."""
+    """Return the lines of a table in Markdown; all columns but the first n_text are numbers."""
     rule = ["---"] * n_text + ["---:"] * (len(head) - n_text)
     return [f"| {' | '.join(cells)} |" for cells in (head, rule, *lines)]

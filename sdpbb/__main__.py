@@ -1,4 +1,4 @@
-"""The command `sdpbb`, and `python -m sdpbb`: make the process ready, then import the rest."""
+"""Command `sdpbb`, and `python -m sdpbb`: make the process ready, then import the rest."""
 
 from __future__ import annotations
 

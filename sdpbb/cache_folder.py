@@ -1,4 +1,4 @@
-"""A folder for compiled kernels, where Numba finds none by itself. Light: it is imported first."""
+"""Folder for compiled kernels, where Numba finds none by itself. Light: it is imported first."""
 
 from __future__ import annotations
 

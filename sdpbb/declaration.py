@@ -157,7 +157,7 @@ class Parameters:
         raise ParameterError(f"{shown_path(path)}: {problem}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Nested plain values."""
+        """Return nested plain values."""
         return dataclasses.asdict(self)
 
     def to_toml(self) -> str:

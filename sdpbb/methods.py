@@ -59,7 +59,7 @@ def heuristic(name: str, **parameters: Any) -> Heuristic:
 
 @dataclass(frozen=True)
 class RootRelaxation:
-    """The semidefinite relaxation of a contraction, solved as at the root of `sdpbb.solve`.
+    """Semidefinite relaxation of a contraction, solved as at the root of `sdpbb.solve`.
 
     Parameters
     ----------

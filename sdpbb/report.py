@@ -46,7 +46,7 @@ STOPPED_BY = {
 
 
 class ProgressTable:
-    """An observer that writes a line-by-line log of the run, then the summary.
+    """Observer that writes a line-by-line log of the run, then the summary.
 
     Plain ASCII, flushed after every line, so that it reads the same in a terminal, through a pipe
     and from a file that is still written to. At most one line per INTERVAL, apart from those of

@@ -128,7 +128,7 @@ class Result:
         return float(self.parameters.get("gap", 0.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; numbers that are not finite become None."""
+        """Return plain values, ready for JSON; numbers that are not finite become None."""
         statistics = asdict(self.statistics)
         values = {
             "status": self.status.value,
@@ -146,7 +146,7 @@ class Result:
         return {key: finite_or_none(value) for key, value in values.items()}
 
     def to_json(self) -> str:
-        """`to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
         return json_text(self.to_dict())
 
     def to_row(self) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class Result:
         return {key: finite_or_none(value) for key, value in values.items()}
 
     def to_pandas(self) -> pd.Series:
-        """`to_row()` as a pandas Series; a list of them makes a data frame.
+        """Return `to_row()` as a pandas Series; a list of them makes a data frame.
 
         Raises
         ------

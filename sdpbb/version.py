@@ -1,4 +1,4 @@
-"""The version of this installation."""
+"""Version of this installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Peng-Wei relaxation, solved by Clarabel or SCS.
+"""Peng-Wei relaxation, solved by Clarabel or SCS.
 
 Their values and solutions are to compare with and to steer by, never to prune by; their dual
 values prove something only once the dual function is evaluated at them.
@@ -148,7 +148,7 @@ def solve_peng_wei(
 
 @dataclass(frozen=True, eq=False)
 class _Programme:
-    """A semidefinite programme in the form of both solvers.
+    """Semidefinite programme in the form of both solvers.
 
     minimise    <q, x>
     subject to  A x + s = b,  s in {0}^n_equations x R_+^n_inequalities
@@ -203,7 +203,7 @@ class _Programme:
 
 @dataclass(frozen=True, eq=False)
 class _Answer:
-    """A solver's answer: status, primal values where it calls them a solution, dual values."""
+    """Answer of a solver: status, primal values where it calls them a solution, dual values."""
 
     status: str
     x: NDArray[np.float64] | None

@@ -1,4 +1,4 @@
-"""A linear programme over fixed rows whose columns come and go, held by HiGHS."""
+"""Linear programme over fixed rows whose columns come and go, held by HiGHS."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Vertex:
-    """An optimal basic solution.
+    """Optimal basic solution.
 
     objective : c'x
     x : (p,) values of the columns

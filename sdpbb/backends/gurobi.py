@@ -19,7 +19,7 @@ from sdpbb.errors import BackendFailure, BackendUnavailable
 
 
 class GurobiModel:
-    """A binary programme held by Gurobi: one thread, no output, no optimality gap.
+    """Binary programme held by Gurobi: one thread, no output, no optimality gap.
 
     Raises
     ------

@@ -33,7 +33,7 @@ _INTERRUPTIBLE = (
 
 
 class HighsModel:
-    """A binary programme held by HiGHS: one thread, no output, no optimality gap."""
+    """Binary programme held by HiGHS: one thread, no output, no optimality gap."""
 
     def __init__(self, programme: BinaryProgramme) -> None:
         self._programme = programme

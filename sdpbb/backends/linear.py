@@ -1,4 +1,4 @@
-"""The linear relaxation of a binary programme, held by HiGHS for one objective after another."""
+"""Linear relaxation of a binary programme, held by HiGHS for one objective after another."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from sdpbb.errors import BackendUnavailable, ParameterError
 
 
 class BinaryModel(Protocol):
-    """A programme held by a solver, to be minimised for one objective after another."""
+    """Programme held by a solver, to be minimised for one objective after another."""
 
     def minimise(
         self,
@@ -60,7 +60,7 @@ def load(programme: BinaryProgramme, solver: str = "auto") -> BinaryModel:
 
 
 class _PreferredModel:
-    """A programme held by Gurobi for as long as it is available, then by HiGHS."""
+    """Programme held by Gurobi for as long as it is available, then by HiGHS."""
 
     def __init__(self, programme: BinaryProgramme) -> None:
         self._programme = programme

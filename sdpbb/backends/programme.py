@@ -18,7 +18,7 @@ ROW_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BinaryProgramme:
-    """A binary linear programme.
+    """Binary linear programme.
 
     minimise    c'x
     subject to  lower <= A x <= upper,  x in {0, 1}^p

@@ -82,4 +82,4 @@ BatchObserver = Callable[[BatchEvent], None]
 
 
 def ignore(event: BatchEvent) -> None:
-    """Observer that does nothing."""
+    """Do nothing: the observer of a quiet batch."""

@@ -16,7 +16,7 @@ from sdpbb.locks import hold
 
 
 class ResultsFile:
-    """A file of rows, one line of JSON each, that one process writes to at a time.
+    """File of rows, one line of JSON each, that one process writes to at a time.
 
     A row is on disk when `append` returns. A line that the end of a process left unfinished is cut
     off when the file is opened the next time; nobody was told of that row.

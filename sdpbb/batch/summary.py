@@ -40,7 +40,7 @@ def summary(result: BatchResult) -> str:
 
 
 def short_line(row: Row) -> str:
-    """Result of a job on one line."""
+    """Return the result of a job on one line."""
     if row.succeeded:
         return f"{shown_path(row.name)}: {_answer(row)}"
     return _failed(row) if row.termination is None else _stopped(row)

@@ -1,4 +1,4 @@
-"""The hybrid bound of a node: the semidefinite bound and column generation, in stages."""
+"""Hybrid bound of a node: the semidefinite bound and column generation, in stages."""
 
 from __future__ import annotations
 

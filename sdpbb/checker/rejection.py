@@ -1,4 +1,4 @@
-"""The error of a check that fails."""
+"""Error of a check that fails."""
 
 from __future__ import annotations
 

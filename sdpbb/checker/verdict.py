@@ -64,7 +64,7 @@ class CertificateVerdict:
         return replace(self, status=status, tolerance=tolerance)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {"verified": True, **asdict(self)}
 
     def __str__(self) -> str:

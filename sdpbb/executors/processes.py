@@ -174,7 +174,7 @@ class _SentTask:
 
 
 class _Worker:
-    """A worker process and its tasks, which it runs in the order of submission.
+    """Worker process and its tasks, which it runs in the order of submission.
 
     A thread writes to its pipe and another reads from it, so that nobody waits for a worker that is
     stopped or busy. The latter ends all futures, the last ones when the process has ended.

@@ -33,7 +33,7 @@ class Conflict:
     is_exact: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, all members included."""
+        """Return plain values, all members included."""
         return {
             "kind": self.kind.name.lower(),
             "heading": self.heading,

@@ -32,7 +32,7 @@ class ForcedPair:
     reasons: tuple[Statement, ...] = ()
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values; rows are named as the user does."""
+        """Return plain values; rows are named as the user does."""
         reasons = [reason.to_dict() for reason in self.reasons]
         return {"rows": list(self.names), "reasons": reasons}
 

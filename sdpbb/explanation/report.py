@@ -78,7 +78,7 @@ class ConstraintReport:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; rows are named as the user does."""
+        """Return plain values; rows are named as the user does."""
         instance = self.instance
         return {
             "instance": instance.name,
@@ -98,7 +98,7 @@ class ConstraintReport:
         }
 
     def to_json(self) -> str:
-        """`to_dict()` as one JSON object, one line per key."""
+        """Return `to_dict()` as one JSON object, one line per key."""
         return json_text(self.to_dict())
 
     def __str__(self) -> str:

@@ -63,7 +63,7 @@ class Statement:
     text: str
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values; rows are named as the user does."""
+        """Return plain values; rows are named as the user does."""
         return {
             "kind": self.kind.name.lower(),
             "rows": list(self.names),

@@ -73,7 +73,7 @@ class Violation:
     constraint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self) | {"points": list(self.points), "rows": list(self.rows)}
 
     def __str__(self) -> str:

@@ -124,7 +124,7 @@ class GapReport:
         }
 
     def to_json(self) -> str:
-        """`to_dict()` as one JSON object, one line per key: what `--json` writes."""
+        """Return `to_dict()` as one JSON object, one line per key: what `--json` writes."""
         return json_text(self.to_dict())
 
     def to_row(self) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class GapReport:
         return self._figures() | {"n_violations": len(self.violations)} | best
 
     def to_pandas(self) -> pd.Series:
-        """`to_row()` as a pandas Series.
+        """Return `to_row()` as a pandas Series.
 
         Raises
         ------

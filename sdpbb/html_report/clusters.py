@@ -18,7 +18,7 @@ MOST_CLUSTERS = 500
 
 
 def conflict(run: ReportedRun) -> Markup:
-    """Section: why there is no clustering."""
+    """Return the section that says why there is no clustering."""
     found = run.result.conflict
     if found is None:
         parts = [paragraph(f"The proof: {run.result.infeasibility}.")]
@@ -36,7 +36,7 @@ def conflict(run: ReportedRun) -> Markup:
 
 
 def clustering(run: ReportedRun, partition: Partition) -> Markup:
-    """Section: the clusters as a picture and a table."""
+    """Return the section of the clusters, as a picture and a table."""
     instance = run.instance
     n_violated = sum(len(violated) for violated in partition.violations(instance))
     n_constraints = len(instance.must_link) + len(instance.cannot_link)

@@ -19,7 +19,7 @@ class Markup:
 
 
 def markup(content: str | Markup) -> Markup:
-    """Content as it is, if it is markup; other text with its special characters escaped."""
+    """Return content as it is, if it is markup; other text with its special characters escaped."""
     if isinstance(content, Markup):
         return content
     shown = (char if char.isprintable() or char == "\n" else "\ufffd" for char in content)
@@ -27,7 +27,10 @@ def markup(content: str | Markup) -> Markup:
 
 
 def element(tag: str, content: str | Markup, **attributes: str) -> Markup:
-    """One element; an underscore at the end of an attribute's name is left out (`class_`)."""
+    """Return an element as markup.
+
+    An underscore at the end of an attribute's name is left out (`class_`).
+    """
     given = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for name, value in attributes.items()
@@ -80,7 +83,7 @@ def table(caption: str, heading: Sequence[str], rows: Iterable[Sequence[str | Ma
 
 
 def _scrolling(content: Markup) -> Markup:
-    """Wide content scrolls by itself on a narrow screen."""
+    """Wrap wide content so that it scrolls by itself on a narrow screen."""
     return element("div", content, class_="scroll")
 
 

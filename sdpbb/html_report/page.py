@@ -1,4 +1,4 @@
-"""The page of a run, and its file."""
+"""Page of a run, and its file."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ VERDICTS = {
 
 @dataclass(frozen=True)
 class ReportedRun:
-    """A run that has ended, with its instance and its trace.
+    """Run that has ended, with its instance and its trace.
 
     trace : what the run did; None if nobody watched
     command : what was typed; "" for a run from Python

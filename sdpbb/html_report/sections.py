@@ -33,7 +33,7 @@ MOST_NODES = 3_000
 
 
 def opening(run: ReportedRun) -> Markup:
-    """Section: the name, the verdict and the figures."""
+    """Return the section of the name, the verdict and the figures."""
     result = run.result
     strong = element("strong", verdict(result))
     return Markup.joined(
@@ -68,7 +68,7 @@ def _tiles(result: Result) -> Markup:
 
 
 def question(run: ReportedRun) -> Markup:
-    """Section: what was asked."""
+    """Return the section that says what was asked."""
     instance, result = run.instance, run.result
     text = (
         f"Divide {amount(instance.n_points, 'point')} into exactly "
@@ -111,7 +111,7 @@ def _limits(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def course(run: ReportedRun) -> list[Markup]:
-    """Sections: bounds over time, and the tree."""
+    """Return the sections of the bounds over time, and of the tree."""
     trace = run.trace
     if trace is None:
         return []
@@ -151,7 +151,7 @@ def _tree(trace: Trace) -> Markup:
 
 
 def reproduction(run: ReportedRun) -> Markup:
-    """Section: what it takes to repeat the run."""
+    """Return the section that says how to repeat the run."""
     result, parameters = run.result, run.result.parameters
     parts = []
     if run.command:

@@ -1,4 +1,4 @@
-"""The bounds of a run over time."""
+"""Bounds of a run over time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plot_bounds(trace: Trace, ax: Axes | None = None) -> Axes:
 
 
 def _improvements(upper: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Positions at which a cost is less than all before it."""
+    """Return positions at which a cost is less than all before it."""
     known = np.where(np.isnan(upper), np.inf, upper)
     before = np.concatenate([[np.inf], np.minimum.accumulate(known)[:-1]])
     return np.flatnonzero(known < before)

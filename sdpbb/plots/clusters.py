@@ -1,4 +1,4 @@
-"""A clustering and its constraints on a plane."""
+"""Clustering and its constraints on a plane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solution of the relaxation, sorted by clusters."""
+"""Solution of the relaxation, sorted by clusters."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def sorted_order(Z: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np
 
 
 def _relative(Z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Z_ij / sqrt(Z_ii Z_jj), at most 1 for a semidefinite matrix."""
+    """Return Z_ij / sqrt(Z_ii Z_jj), at most 1 for a semidefinite matrix."""
     roots = np.sqrt(np.maximum(np.diag(Z), np.finfo(np.float64).tiny))
     return np.clip(Z / roots / roots[:, None], 0.0, 1.0)
 

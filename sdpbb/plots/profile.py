@@ -40,7 +40,7 @@ class SolvedRuns:
 
 
 def plot_profile(groups: Sequence[SolvedRuns], ax: Axes | None = None) -> Axes:
-    """For each group of runs, the share that was solved within t seconds, over t.
+    """Plot, for each group of runs, the share that was solved within t seconds, over t.
 
     The cumulative distribution of solution times: a curve that is higher solves more, one that is
     farther left solves sooner. (A performance profile after E. D. Dolan, J. J. Moré, Benchmarking

@@ -1,4 +1,4 @@
-"""The runs of a batch, from its tables of results."""
+"""Runs of a batch, from its tables of results."""
 
 from __future__ import annotations
 

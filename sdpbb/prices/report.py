@@ -130,7 +130,7 @@ class PriceReport:
         return [price.to_row() for price in self.prices]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         result = self.result
         return {
             "status": result.status.value,
@@ -150,7 +150,7 @@ class PriceReport:
         }
 
     def to_json(self) -> str:
-        """`to_dict()` as one JSON object, one line per key."""
+        """Return `to_dict()` as one JSON object, one line per key."""
         return json_text(self.to_dict())
 
     def to_csv(self) -> str:

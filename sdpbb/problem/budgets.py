@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class PointBudget:
-    """A budget over points:
+    """Budget over points:
 
         sum_{i in C} weights_i + (number of the pairs inside C) <= limit for every cluster C.
 

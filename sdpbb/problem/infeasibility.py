@@ -44,7 +44,7 @@ class Infeasibility:
     rows: tuple[str, ...] = field(default=(), compare=False)
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values: the kind's name, all points, and the text."""
+        """Return plain values: the kind's name, all points, and the text."""
         return {"kind": self.kind.name.lower(), "points": list(self.points), "text": str(self)}
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The loop of branch and bound: select, evaluate, bound, branch."""
+"""Loop of branch and bound: select, evaluate, bound, branch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sdpbb.search.state import Search
 
 
 def branch_and_bound(search: Search, evaluations: Evaluations, watch: Watch) -> Termination | None:
-    """Best-first branch and bound (PC-SOS-SDP, Algorithm 3), asynchronous.
+    """Search best-first by branch and bound (PC-SOS-SDP, Algorithm 3), asynchronously.
 
     While no limit is reached and a worker is free:
 

@@ -52,7 +52,7 @@ class Tree:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """In a copy and in a checkpoint all nodes that are not finished are open."""
+        """Return the state for a copy or a checkpoint: all unfinished nodes are open in it."""
         return {
             "tolerances": self.tolerances,
             "upper": self.upper,

@@ -127,4 +127,4 @@ class Workforce:
 
 
 def _start_worker() -> None:
-    """No-op task that starts a worker."""
+    """Do nothing: a task that starts a worker."""

@@ -154,7 +154,7 @@ class Trace:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON, by columns; None stands for inf."""
+        """Return plain values, ready for JSON, by columns; None stands for inf."""
         points, nodes = self.points, self.nodes
         return {
             "kind": KIND,
@@ -179,7 +179,7 @@ class Trace:
         }
 
     def to_json(self) -> str:
-        """`to_dict()` as one JSON object: what `--trace` writes and `read_trace` reads."""
+        """Return `to_dict()` as one JSON object: what `--trace` writes and `read_trace` reads."""
         return json_text(self.to_dict())
 
     def write(self, path: FilePath) -> None:

@@ -56,7 +56,7 @@ class StepEvent(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """A step of column generation.
+    """Step of column generation.
 
     event : its result
     bound : the best bound proven so far

@@ -1,4 +1,4 @@
-"""The restricted master programme: the cheapest cover of the blocks by known clusters."""
+"""Restricted master programme: the cheapest cover of the blocks by known clusters."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Penalty:
 
 @dataclass(frozen=True, eq=False)
 class MasterSolution:
-    """An optimal solution of the restricted master programme and of its dual.
+    """Optimal solution of the restricted master programme and of its dual.
 
     phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
     value : the minimum; with a penalty its perturbations are paid for
@@ -94,7 +94,7 @@ class MasterState:
 
 
 class Master:
-    """The restricted master programme in the covering form, over a pool of columns.
+    """Restricted master programme in the covering form, over a pool of columns.
 
         minimise    sum_X c_X x_X
         subject to  sum_{X contains i} x_X >= 1 for every block i,  sum_X x_X <= k,  x >= 0

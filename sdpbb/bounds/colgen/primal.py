@@ -36,7 +36,7 @@ class PrimalState:
 
 
 class Primal:
-    """The last solution of the master programme, and the cheapest clustering found so far.
+    """Last solution of the master programme, and the cheapest clustering found so far.
 
     state : of one for the same contraction, to go on from; None to begin
     """

@@ -79,7 +79,7 @@ class StabilisationState:
 
 
 class Stabilisation(Protocol):
-    """A stabilisation scheme. Its methods are called in the order below, over and over."""
+    """Stabilisation scheme. Its methods are called in the order below, over and over."""
 
     state: StabilisationState
 

@@ -20,7 +20,7 @@ UNLIKELY = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of the data, by their names or numbers in a file.
+    """Rows of the data, by their names or numbers in a file.
 
     Parameters
     ----------

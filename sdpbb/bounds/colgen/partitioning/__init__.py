@@ -1,4 +1,4 @@
-"""The cheapest partition of the blocks into clusters of a list, and the proof of it."""
+"""Cheapest partition of the blocks into clusters of a list, and the proof of it."""
 
 from sdpbb.bounds.colgen.partitioning.cheapest import Partitioning, cheapest_partition
 

@@ -1,4 +1,4 @@
-"""The cheapest partition of the blocks into clusters of an explicit list, and the proof of it."""
+"""Cheapest partition of the blocks into clusters of an explicit list, and the proof of it."""
 
 from __future__ import annotations
 
@@ -318,5 +318,5 @@ class _PartitionSearch:
 
 
 def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:
-    """Positions of the `count` lowest values, in ascending order."""
+    """Return positions of the `count` lowest values, in ascending order."""
     return np.argsort(reduced, kind="stable")[:count]

@@ -1,4 +1,4 @@
-"""The partitioning master over columns of an explicit list, with subset rows; it only steers."""
+"""Partitioning master over columns of an explicit list, with subset rows; it only steers."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Multipliers:
 
 @dataclass(frozen=True, eq=False)
 class PartitioningVertex:
-    """An optimal vertex of the programme in `ExplicitMaster`, in the units of its costs.
+    """Optimal vertex of the programme in `ExplicitMaster`, in the units of its costs.
 
     x : (p,) of the columns
     prices, sigma, penalties : (m,), multipliers of the rows: c(X) - prices(X) + sigma + penalties

@@ -1,4 +1,4 @@
-"""The pricer of column generation: local search first, branch and bound to prove."""
+"""Pricer of column generation: local search first, branch and bound to prove."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class BranchingPricer:
         return max(1, self._parameters.nodes_per_slice // slower)
 
     def problem(self) -> PricingProblem:
-        """Pricing problem with the constraints that are known by now."""
+        """Return the pricing problem with the constraints that are known by now."""
         return self._problem(False)
 
     def _climbed(

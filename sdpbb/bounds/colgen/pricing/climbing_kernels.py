@@ -1,4 +1,4 @@
-"""The compiled loop of heuristic pricing: local search for sets of low value from every block."""
+"""Compiled loop of heuristic pricing: local search for sets of low value from every block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bound by the place of the mean: a ball around that of the blocks chosen, and a box."""
+"""Bound by the place of the mean: a ball around that of the blocks chosen, and a box."""
 
 from __future__ import annotations
 

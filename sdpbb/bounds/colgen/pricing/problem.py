@@ -1,4 +1,4 @@
-"""The pricing problem: the data of a contraction, arranged for a search at any prices."""
+"""Pricing problem: the data of a contraction, arranged for a search at any prices."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW_BLOCKS = 16
 
 @dataclass(frozen=True, eq=False)
 class PricingProblem:
-    """The pricing problem of a contraction, at any prices.
+    """Pricing problem of a contraction, at any prices.
 
     order : (m,) the block at each position; positions of a clique of cannot-links are neighbours
     data : over positions

@@ -1,4 +1,4 @@
-"""The bound by the number of points, for many dimensions."""
+"""Bound by the number of points, for many dimensions."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ class CutSet:
 
 @dataclass(frozen=True, eq=False)
 class ScaledCuts:
-    """A CutSet in the coordinates of Y, ready for the compiled sweeps.
+    """CutSet in the coordinates of Y, ready for the compiled sweeps.
 
     Each cut is <B, Y> >= b with a symmetric matrix B of Frobenius norm 1. The sweeps read and
     write the upper triangle only: `position` is row * m + column, `coefficient` the factor of the
