@@ -22,7 +22,7 @@ _LENGTHS = range(2**63)
 
 
 class Decoder:
-    """A value from a document and arrays.
+    """Decoder of an archive: rebuilds a value from its document and arrays.
 
     Use: `Decoder(document)`, `blank_arrays`, which the caller fills, `value`. Nothing is called but
     the registered types, by the names of their fields, or their `__setstate__`, and no more memory

@@ -40,7 +40,7 @@ INLINE = range(-(2**63), 2**63)
 
 
 class Encoder:
-    """A value as a document and a list of arrays.
+    """Encoder of an archive: turns a value into a document and arrays.
 
     Raises
     ------
@@ -148,8 +148,7 @@ def _unsupported(value: Any, expected: str) -> TypeError:
 
 
 def is_plain(dtype: Any) -> bool:
-    """Return whether dtype is the string (`np.dtype.str`) of a type of arrays that archives
-    hold."""
+    """Return whether dtype is one of arrays that archives hold, as `np.dtype.str` states it."""
     return type(dtype) is str and dtype in _DTYPES
 
 

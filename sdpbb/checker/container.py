@@ -74,8 +74,10 @@ class StoredArray:
 
 
 class Arrays(Sequence[NDArray[Any]]):
-    """The arrays of a file, decompressed whenever one is taken, so that memory is that of the ones
-    in use."""
+    """Arrays of a file, decompressed whenever one is taken.
+
+    Memory is that of the ones in use.
+    """
 
     def __init__(self, stored: Sequence[StoredArray]) -> None:
         self.stored = tuple(stored)

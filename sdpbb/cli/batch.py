@@ -97,8 +97,9 @@ def batch(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Solve every instance that MANIFEST names, each in isolation: a wrong file, a crash or a time
-    limit is a row of the results, and not the end.
+    """Solve every instance that MANIFEST names, each in isolation.
+
+    A wrong file, a crash or a time limit is a row of the results, and not the end.
 
     --gap, the limits, --seed, --bounding and --sdp-solver are for the run of every instance, and
     take precedence over MANIFEST.

@@ -53,8 +53,10 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
 
 
 def read_parameters(file: str) -> tuple[SolverParameters, frozenset[str]]:
-    """Return the parameters in a TOML file, and the names of those that it states itself; raise
-    InstanceError if it cannot be read, or is wrong."""
+    """Return the parameters in a TOML file, and the names of those that it states itself.
+
+    Raises InstanceError if it cannot be read, or is wrong.
+    """
     try:
         return SolverParameters.load_stated(file)
     except ParameterError as error:

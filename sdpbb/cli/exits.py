@@ -72,8 +72,11 @@ NOTHING_WRITTEN: Mapping[ExitCode, str] = {
 def meanings(
     others: Mapping[ExitCode, str], without: Container[ExitCode] = ()
 ) -> Mapping[ExitCode, str]:
-    """Return the meanings of a command's exit statuses: `EXIT_CODES` with others in the place of
-    theirs, less those that the command does not have."""
+    """Return the meanings of a command's exit statuses.
+
+    They are `EXIT_CODES` with others in the place of theirs, less those that the command does not
+    have.
+    """
     all_meanings = {**EXIT_CODES, **others}
     return {code: all_meanings[code] for code in sorted(all_meanings) if code not in without}
 
@@ -144,8 +147,11 @@ def one_line_errors(debug: bool = False) -> Iterator[None]:
 
 
 def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
-    """Return a message on a parameter, `name = value: ...`, as one on the option of that name, or
-    on `--option name=value` for those in parameters; other messages as they are."""
+    """Return a message on a parameter, `name = value: ...`, as one on an option.
+
+    It is the option of that name, or `--option name=value` for those in parameters. Other messages
+    are returned as they are.
+    """
     message = str(error)
     found = re.match(r"([a-z_]+) = ", message)
     if found is None:

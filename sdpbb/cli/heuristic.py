@@ -125,7 +125,7 @@ class Measures:
     silhouette: bool
 
     def of(self, instance: Instance, result: HeuristicResult) -> dict[str, float | None]:
-        """Of the clustering, if there is one."""
+        """Return the measures of the clustering, if there is one."""
         from heuristics import measures
 
         values: dict[str, float | None] = {}

@@ -45,7 +45,7 @@ class HeuristicReport:
         }
 
     def summary(self) -> str:
-        """What was found, what it violates and what it took, over several lines."""
+        """Return what was found, what it violates and what it took, over several lines."""
         result = self.result
         lines = [("Status", _status(self.instance, result))]
         if result.sum_of_squares is not None:

@@ -37,7 +37,7 @@ class Outputs:
 
     @property
     def use_stdout(self) -> bool:
-        """Whether standard output is taken, so that the log must go elsewhere."""
+        """True if standard output is taken, so that the log must go elsewhere."""
         return STDOUT in self.paths
 
     def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
@@ -59,8 +59,11 @@ class Outputs:
             _require(new_file_problem(checkpoint))
 
     def log(self, interrupt: threading.Event) -> ForgivingStream:
-        """Return the stream for the log of a run, which sets interrupt when nobody waits for its
-        result: its reader is gone, and no file was asked for."""
+        """Return the stream for the log of a run.
+
+        It sets interrupt when nobody waits for the result: its reader is gone, and no file was
+        asked for.
+        """
         return ForgivingStream(
             "stderr" if self.use_stdout else "stdout", None if self.paths else interrupt
         )
@@ -106,7 +109,7 @@ class Outputs:
 
 @dataclass(frozen=True)
 class CertifiedOutputs(Outputs):
-    """The same, and the certificate, which the engine writes itself."""
+    """`Outputs` and the path of a certificate, which the engine writes itself."""
 
     certificate: str | None = None
 

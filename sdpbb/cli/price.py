@@ -126,7 +126,7 @@ class PriceOutputs(Outputs):
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be priced, and how."""
+    """Constraints to be priced, and how."""
 
     instance: Instance
     constraints: list[Statement] | None

@@ -1,4 +1,4 @@
-"""A run that is reported while it lasts, ends at Ctrl-C, and is written when it ends."""
+"""Running of an engine command: log, signals, output files."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class RunOutputs(CertifiedOutputs):
         return [*super().paths, *(path for path in own if path is not None)]
 
     def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
-        """As `Outputs.check`; also whether pictures can be drawn, if they are asked for."""
+        """Check as `Outputs.check` does, and that pictures can be drawn, if they are asked for."""
         super().check(inputs, checkpoint, resumed)
         if self.html is not None:
             from sdpbb.plots import require_matplotlib

@@ -18,8 +18,9 @@ def say(line: str) -> None:
 
 
 class ForgivingStream:
-    """A standard stream whose failure does not end the run: its reader may leave (`sdpbb ... |
-    head`), its disk may be full.
+    """Standard stream whose failure does not end the run.
+
+    Its reader may leave (`sdpbb ... | head`), its disk may be full.
 
     From then on the text is dropped; if it was the reader, and there is an event on_closed, that is
     set.

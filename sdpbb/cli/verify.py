@@ -68,7 +68,7 @@ Gap = Annotated[
 
 @dataclass(frozen=True)
 class _Rejection:
-    """Why a certificate is none, for the JSON."""
+    """Reason why a certificate was rejected, for the JSON."""
 
     reason: str
 
@@ -96,8 +96,10 @@ def verify(
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
-    """Check a certificate that 'sdpbb solve --certificate' has written: prove again, without the
-    solver, what it says of the instance."""
+    """Check a certificate that 'sdpbb solve --certificate' has written.
+
+    It is proven again, without the solver, what the certificate says of the instance.
+    """
     with one_line_errors(debug):
         inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
         outputs = Outputs(json, None)

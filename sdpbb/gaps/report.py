@@ -117,7 +117,10 @@ class GapReport:
         return LabelVerdict.NOT_OPTIMAL if self.saving > PRECISION else LabelVerdict.UNDECIDED
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; `best` is the run with its labels (`Result.to_dict`)."""
+        """Return plain values, ready for JSON.
+
+        `best` is the run with its labels (`Result.to_dict`).
+        """
         return self._figures() | {
             "violations": [violation.to_dict() for violation in self.violations],
             "best": self.result.to_dict(),
