@@ -140,7 +140,8 @@ class GrowingModel:
     def solve(self, basis: Basis | None) -> Vertex | None:
         """Return an optimal vertex, from a basis if one is given; None if no x satisfies the rows.
 
-        Where HiGHS finds none from the basis, it begins once more without.
+        Where HiGHS finds none from the basis, it begins once more without. Its last vertex is
+        returned, too, if that is optimal but for rounding.
 
         Raises
         ------
@@ -155,9 +156,13 @@ class GrowingModel:
         highs = self._highs
         if verdict == highspy.HighsModelStatus.kInfeasible:
             return None
-        if verdict != highspy.HighsModelStatus.kOptimal:
-            raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
         solution, left = highs.getSolution(), highs.getBasis()
+        # Simplex has ended, and after unscaling a row or a dual value is beyond its tolerance, as
+        # coefficients are too far apart. Nothing is proven by a vertex alone: bounds hold at any
+        # dual values.
+        is_imprecise = verdict == highspy.HighsModelStatus.kUnknown and solution.dual_valid
+        if verdict != highspy.HighsModelStatus.kOptimal and not is_imprecise:
+            raise BackendFailure(f"HiGHS: {highs.modelStatusToString(verdict)}")
         return Vertex(
             objective=float(highs.getInfo().objective_function_value),
             x=np.array(solution.col_value),

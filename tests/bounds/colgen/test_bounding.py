@@ -20,7 +20,17 @@ from sdpbb.bounds.colgen.parameters import (
     PricingParameters,
 )
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.problem import Contraction, Infeasibility, Instance, MaximumSize, contract
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import (
+    Contraction,
+    Infeasibility,
+    Instance,
+    MaximumSize,
+    SoftCannotLinks,
+    contract,
+)
+from sdpbb.result import SolutionStatus
+from sdpbb.solver import solve
 from tests.constrained import (
     ForbiddenSets,
     all_of,
@@ -321,3 +331,16 @@ def test_what_holds_no_clustering_is_proven_to(engine, name, cutoff):
     assert isinstance(contraction, Contraction)
     run = ColgenBounding(ENGINES[engine]).start(contraction, None)
     assert bounded(run, math.inf, cutoff, contraction) == math.inf
+
+
+def test_costs_too_far_apart_for_simplex_do_not_end_the_run():
+    # HiGHS ends a master programme as "Unknown": after unscaling, a dual value is out of tolerance.
+    rng = np.random.default_rng(40)
+    n = int(rng.integers(8, 15))
+    points = rng.normal(size=(n, 2))
+    points[0] += 10.0 ** rng.integers(6, 15)
+    soft = [pair for pair in combinations(range(n), 2) if rng.random() < 0.3]
+    instance = Instance(points, 3, cluster_constraints=(SoftCannotLinks(soft, 2),))
+    result = solve(instance, SolverParameters(bounding="colgen"))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(solve(instance).objective, rel=1e-9)
