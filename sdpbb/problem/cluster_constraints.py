@@ -253,8 +253,8 @@ class AnyOf(ClusterConstraint):
         return any(is_allowed(each, instance, members) for each in self.constraints)
 
 
-# What a checkpoint can hold.
-BUILT_IN = (
+# Constraints that checkpoints can hold and certificates can state.
+BUILT_IN: list[type[ClusterConstraint]] = [
     MaximumSize,
     MaximumDiameter,
     MaximumOverlap,
@@ -262,7 +262,7 @@ BUILT_IN = (
     SoftCannotLinks,
     AllOf,
     AnyOf,
-)
+]
 
 
 def checked_constraints(values: Any, argument: str) -> tuple[ClusterConstraint, ...]:
