@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
-import sdpbb.bounds.certified
-import sdpbb.bounds.hybrid  # noqa: F401  as the one before: registers the types of states
-from sdpbb.archive import ArchiveHeader, read_archive, write_archive
+from sdpbb.archive import read_archive, write_archive
 from sdpbb.archive.stored import stored
+from sdpbb.bounds.registry import METHODS
 from sdpbb.certificates.recorder import Proof
 from sdpbb.errors import ArchiveError
 from sdpbb.files import FilePath, remove_leftovers, shown_path
@@ -19,9 +19,10 @@ from sdpbb.problem import Infeasibility, Instance
 from sdpbb.search.events import CheckpointFailed, Observer
 from sdpbb.search.reporting import Watch
 from sdpbb.search.state import Search
-from sdpbb.version import installed_version
 
-KIND = "checkpoint"
+# What is saved of a node is up to the bounding method. Types are registered when their modules are
+# imported, so these are imported before a checkpoint is read.
+STATE_MODULES = (*(method.module for method in METHODS.values()), "sdpbb.bounds.certified")
 # Seconds between two writes at least, and the part of the run that may be spent on them.
 INTERVAL, SHARE = 5.0, 0.05
 
@@ -67,7 +68,7 @@ def write_checkpoint(path: FilePath, run: SavedRun) -> None:
     OSError
         See `sdpbb.files.replacement`. What was at path is still there.
     """
-    write_archive(path, KIND, run)
+    write_archive(path, run)
 
 
 def read_checkpoint(path: FilePath) -> SavedRun:
@@ -78,19 +79,12 @@ def read_checkpoint(path: FilePath) -> SavedRun:
     ArchiveError
         If it is none, damaged, or of another version of sdpbb. One line that names the file.
     """
-    found = read_archive(path, KIND, accept=_check_version)
+    for module in STATE_MODULES:
+        import_module(module)
+    found = read_archive(path)
     if not isinstance(found, SavedRun):
         raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a whole one")
     return found
-
-
-def _check_version(header: ArchiveHeader) -> None:
-    # What a state means is defined by the methods of its version.
-    if header.version != installed_version():
-        raise ArchiveError(
-            f"was written by sdpbb {header.version}; expected one of sdpbb {installed_version()}, "
-            f"which this is (sdpbb {header.version} can resume it)"
-        )
 
 
 class CheckpointWriter(Watch):

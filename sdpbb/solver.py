@@ -21,13 +21,13 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.multi_start import IncumbentSearch
 from sdpbb import conclusion
-from sdpbb.archive import read_header
+from sdpbb.archive import check_header
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates import certificate_bytes
 from sdpbb.certificates.recorder import Proof, ProofRecorder
-from sdpbb.checkpoint import KIND, CheckpointWriter, SavedRun, read_checkpoint
+from sdpbb.checkpoint import CheckpointWriter, SavedRun, read_checkpoint
 from sdpbb.compilation import prepare_kernels, warm_up
 from sdpbb.errors import BackendFailure, CertificateError
 from sdpbb.executors.dask import DaskCluster
@@ -217,7 +217,7 @@ def resume(
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
-    read_header(path, KIND)  # what is no checkpoint at all is told first
+    check_header(path)  # what is no checkpoint at all is told first
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     writable = output_problem if is_same else new_file_problem
     written_to = path if checkpoint is None else checkpoint

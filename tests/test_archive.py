@@ -25,15 +25,15 @@ from hypothesis.extra import numpy as hnp
 
 import sdpbb
 from sdpbb import Instance, SolverParameters, files
-from sdpbb.archive import ArchiveHeader, read_archive, read_header, write_archive
+from sdpbb.archive import check_header, read_archive, write_archive
 from sdpbb.archive import file as archive_file
-from sdpbb.archive.stored import TYPES, stored
+from sdpbb.archive.stored import TYPES, fields, full_name, stored
 from sdpbb.bounds.bound import ProvenBound
+from sdpbb.checker import container
 from sdpbb.errors import ArchiveError, InstanceError
 from tests.examples import examples
 
-KIND = "checkpoint"
-HEADER = ArchiveHeader(KIND, sdpbb.__version__)
+VERSION = sdpbb.__version__
 
 
 @stored
@@ -110,8 +110,8 @@ def registered(*types):
 
 
 def round_trip(tmp_path, value):
-    write_archive(tmp_path / "a", KIND, value)
-    return read_archive(tmp_path / "a", KIND)
+    write_archive(tmp_path / "a", value)
+    return read_archive(tmp_path / "a")
 
 
 def assert_same(a, b):
@@ -274,7 +274,7 @@ def test_a_type_with_a_state_of_its_own(tmp_path):
     assert (tmp_path / "a").stat().st_size < 2000
     assert read[0] is read[1]
     assert np.array_equal(read[0].bits, packed.bits)
-    forged(tmp_path / "a", contents(["state", "Packed", "no bits"]))
+    forged(tmp_path / "a", contents(["object", 0, "no bits"], types=[Packed]))
     assert "holds what is no Packed (ValueError: " in refusal(tmp_path / "a")
 
 
@@ -319,7 +319,7 @@ class PositiveChild(Positive):
 def test_what_an_archive_does_not_hold(tmp_path, value):
     (tmp_path / "a").write_text("old")
     with pytest.raises(TypeError, match="an archive cannot hold") as caught:
-        write_archive(tmp_path / "a", KIND, [{"deep": Pair(value)}])
+        write_archive(tmp_path / "a", [{"deep": Pair(value)}])
     assert caught.value.__notes__[-2:] == [
         "in the field left of a Pair",
         "in the entry 'deep' of a dict",
@@ -331,7 +331,7 @@ def test_what_holds_itself(tmp_path):
     value: list = []
     value.append({"itself": value})
     with pytest.raises(TypeError, match="a list that holds itself"):
-        write_archive(tmp_path / "a", KIND, value)
+        write_archive(tmp_path / "a", value)
     assert not list(tmp_path.iterdir())
 
 
@@ -346,6 +346,7 @@ def test_types_that_could_not_be_read_again(tmp_path):
         class Leaf:
             x: int
 
+        Leaf.__qualname__ = "Leaf"
         return Leaf
 
     @dataclass
@@ -357,20 +358,16 @@ def test_types_that_could_not_be_read_again(tmp_path):
         (int, "neither a dataclass nor an enum"),
         (Consuming, "is not made from all of its fields, and from these alone"),
         (Derived, "is not made from all of its fields"),
-        (another(), "two types of archives have the name Leaf"),
+        (another(), "two types of archives have the name tests.test_archive.Leaf"),
     ):
         with pytest.raises(TypeError, match=match):
             stored(cls)
-    for kind in ("a\nb", "x" * 2000):
-        with pytest.raises(ValueError, match="is not a name"):
-            write_archive(tmp_path / "a", kind, None)
-    assert not list(tmp_path.iterdir())
 
 
-def refusal(path, kind=KIND) -> str:
+def refusal(path) -> str:
     """The message of the error that reading gives: one line that begins with the file's name."""
     with pytest.raises(ArchiveError) as caught:
-        read_archive(path, kind)
+        read_archive(path)
     message = str(caught.value)
     assert isinstance(caught.value, InstanceError)
     assert "\n" not in message
@@ -382,7 +379,7 @@ def refusal(path, kind=KIND) -> str:
 
 def small_archive(path) -> bytes:
     value = [Leaf(np.arange(6.0).reshape(2, 3)), 2**70, float("nan"), "name", np.ones(3, "f4")]
-    write_archive(path, KIND, value)
+    write_archive(path, value)
     return path.read_bytes()
 
 
@@ -394,8 +391,8 @@ def test_truncated_at_every_length(tmp_path):
         os.truncate(path, length)
         messages.add(re.sub(r"[\d,]+ bytes.*", "", refusal(path)))
     assert messages == {
-        f"the file is empty; expected an sdpbb {KIND}",
-        f"is not an sdpbb {KIND}, or not all of it; expected a whole one",
+        "the file is empty; expected an sdpbb checkpoint",
+        "is not an sdpbb checkpoint, or not all of it; expected a whole one",
         "is damaged; expected the file as it was written",
         "is incomplete: it has ",
     }
@@ -403,62 +400,27 @@ def test_truncated_at_every_length(tmp_path):
     assert "is damaged: it has" in refusal(path)
 
 
-def test_a_large_one_truncated(tmp_path):
-    path = tmp_path / "a"
-    write_archive(path, KIND, [np.arange(100_000.0), np.arange(100_000.0)])
-    size = path.stat().st_size
-    for length in range(size - 1, 0, -(size // 200)):
-        os.truncate(path, length)
-        assert "is incomplete" in refusal(path) or length < 500
-
-
-def test_every_byte_changed(tmp_path):
-    path = tmp_path / "a"
-    content = small_archive(path)
-    generator = np.random.default_rng(0)
-    with open(path, "r+b", buffering=0) as file:
-        for position, byte in enumerate(content):
-            for flipped in {1 << (position % 8), 0xFF, int(generator.integers(1, 256))}:
-                os.pwrite(file.fileno(), bytes([byte ^ flipped]), position)
-                refusal(path)
-            os.pwrite(file.fileno(), bytes([byte]), position)
-    read_archive(path, KIND)
-
-
-def test_parts_exchanged(tmp_path):
-    """Checksums that would not depend on what is where would let this pass."""
-    path = tmp_path / "a"
-    write_archive(path, KIND, [np.zeros(8), np.ones(8)])
-    content = path.read_bytes()
-    path.write_bytes(content[:-132] + content[-68:-4] + content[-132:-68] + content[-4:])
-    assert "is damaged" in refusal(path)
-    write_archive(path, KIND, [np.zeros(8), np.ones(8), 1])
-    other = path.read_bytes()
-    path.write_bytes(content[:-132] + other[-132:])  # the contents of one, the arrays of another
-    assert "is damaged" in refusal(path)
-
-
 def test_foreign_files(tmp_path):
     path = tmp_path / "a"
-    foreign = [b"x,y\n1,2\n", b"\x89PNG\r\n\x1a\n", b"\0" * 5000, b"\n", b"sdpbb-archive \n"]
-    foreign += [b"sdpbb-archive one\n{}\n", b"SDPBB-ARCHIVE 1\n{}\n", os.urandom(3000)]
+    foreign = [b"x,y\n1,2\n", b"\x89PNG\r\n\x1a\n", b"\0" * 5000, b"\n", b"sdpbb-checkpoint \n"]
+    foreign += [b"sdpbb-checkpoint two\n2\n{}", b"SDPBB-CHECKPOINT 2\n2\n{}", os.urandom(3000)]
     for content in foreign:
         path.write_bytes(content)
-        assert refusal(path).startswith(f"is not an sdpbb {KIND}")
+        assert refusal(path).startswith("is not an sdpbb checkpoint")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a", "b")
-    assert refusal(path).startswith(f"is not an sdpbb {KIND}")
+    assert refusal(path).startswith("is not an sdpbb checkpoint")
     np.savez(tmp_path / "b.npz", a=np.zeros(3))
-    assert refusal(tmp_path / "b.npz").startswith(f"is not an sdpbb {KIND}")
+    assert refusal(tmp_path / "b.npz").startswith("is not an sdpbb checkpoint")
     path.write_bytes(b"")
-    assert refusal(path) == f"the file is empty; expected an sdpbb {KIND}"
-    assert refusal(tmp_path) == f"is a folder; expected an sdpbb {KIND}"
+    assert refusal(path) == "the file is empty; expected an sdpbb checkpoint"
+    assert refusal(tmp_path) == "is a folder; expected an sdpbb checkpoint"
     assert refusal(tmp_path / "no\nfile").startswith("there is no such file; expected")
     assert refusal(tmp_path / "a" / "b").startswith("cannot be read (Not a directory)")
     os.mkfifo(tmp_path / "pipe")
     assert refusal(tmp_path / "pipe").startswith("is not a regular file")
     with pytest.raises(ArchiveError, match=r"^'': is not the name of a file$"):
-        read_archive("", KIND)
+        read_archive("")
 
 
 def test_no_permission(tmp_path, monkeypatch):
@@ -472,62 +434,53 @@ def test_no_permission(tmp_path, monkeypatch):
     assert refusal(tmp_path / "a").startswith("cannot be read (Permission denied)")
 
 
-def test_another_kind(tmp_path):
-    write_archive(tmp_path / "a", "tree", None)
-    assert refusal(tmp_path / "a") == f"is an sdpbb tree; expected an sdpbb {KIND}"
-    with pytest.raises(ArchiveError, match="is an sdpbb tree"):
-        read_header(tmp_path / "a", KIND)
-    assert read_header(tmp_path / "a", "tree") == ArchiveHeader("tree", sdpbb.__version__)
-
-
-def test_a_later_format(tmp_path, monkeypatch):
+def test_the_header_is_checked_quickly(tmp_path):
     path = tmp_path / "a"
-    path.write_bytes(b"sdpbb-archive 12\nwhatever")
-    assert refusal(path) == (
-        "is in format 12 of another version of sdpbb; "
-        f"expected format 1, which sdpbb {sdpbb.__version__} reads"
+    content = small_archive(path)
+    path.write_bytes(content[:-1] + b"x")
+    check_header(path)
+    certificate = container.pack({}, [])
+    for other, reason in (
+        (certificate, "is an sdpbb certificate; expected an sdpbb checkpoint"),
+        (b"sdpbb-checkpoint 12\nwhatever", "is in format 12 of another version of sdpbb, "),
+        (content[:50], "is incomplete: it has 50 bytes; expected at least "),
+        (content[:20], "is damaged; expected the file as it was written"),
+    ):
+        path.write_bytes(other)
+        assert refusal(path).startswith(reason)
+        with pytest.raises(ArchiveError, match=re.escape(f"{path}: {reason}")):
+            check_header(path)
+
+
+def test_other_versions_are_refused(tmp_path, monkeypatch):
+    small_archive(tmp_path / "a")
+    monkeypatch.setattr(archive_file, "installed_version", lambda: "99.0")
+    check_header(tmp_path / "a")
+    assert refusal(tmp_path / "a") == (
+        f"was written by sdpbb {VERSION}; expected one of sdpbb 99.0, which this is "
+        f"(sdpbb {VERSION} can resume it)"
     )
-
-
-def test_the_reader_decides_about_versions(tmp_path, monkeypatch):
-    path = tmp_path / "a"
-    small_archive(path)
-    seen = []
-    read_archive(path, KIND, seen.append)
-    assert seen == [HEADER]
-
-    monkeypatch.setattr(archive_file, "_version", lambda: "99.0")
-    assert read_header(path, KIND) == HEADER
-    read_archive(path, KIND)  # the dataclasses are the same
-
-    def refuse(header):
-        raise ArchiveError(f"written by {header.version}; expected 99.0")
-
-    with pytest.raises(ArchiveError, match=re.escape(f"{path}: written by {HEADER.version}; ")):
-        read_archive(path, KIND, refuse)
-
-    @dataclass
-    class Leaf:
-        matrix: np.ndarray
-        shade: int
-
-    with registered(Colour, Leaf):
-        assert refusal(path) == (
-            "holds a Leaf of (matrix, colour, extra); expected (matrix, shade) "
-            f"(written by sdpbb {HEADER.version}, this is 99.0)"
-        )
 
 
 def test_types_that_have_changed(tmp_path):
     path = tmp_path / "a"
     small_archive(path)
+
+    @dataclass
+    class Changed:
+        matrix: np.ndarray
+        shade: int
+
     fewer, swapped = Enum("Colour", ["GREEN", "BLUE"]), Enum("Leaf", ["RED"])
+    colour, leaf = full_name(Colour), full_name(Leaf)
+    Changed.__qualname__ = "Leaf"
+    parts = f"holds a {leaf} of ['matrix', 'colour', 'extra']; expected"
     for types, reason in (
-        ((Colour, Pair), "holds an unknown Leaf; expected Colour, Pair"),
-        ((), "holds an unknown Leaf; expected plain values"),
-        ((Leaf,), "holds an unknown Colour; expected Leaf"),
-        ((Leaf, fewer), "holds Colour.RED; expected GREEN, BLUE"),
-        ((Colour, swapped), "holds an unknown Leaf; expected Colour, Leaf"),
+        ((Colour, Pair), f"holds an unknown {leaf}; expected a type that is registered"),
+        ((Leaf,), f"holds an unknown {colour}; expected a type that is registered"),
+        ((Leaf, fewer), "holds what is no Colour (KeyError: 'RED'); expected valid values"),
+        ((Colour, swapped), f"{parts} (name)"),
+        ((Colour, Changed), f"{parts} (matrix, shade)"),
     ):
         with registered(*types):
             assert refusal(path) == reason
@@ -536,86 +489,84 @@ def test_types_that_have_changed(tmp_path):
 def test_values_that_are_refused_by_their_type(tmp_path):
     positive = Positive(1.0)
     positive.value = -1.0
-    write_archive(tmp_path / "a", KIND, Pair([positive]))
+    write_archive(tmp_path / "a", Pair([positive]))
     assert refusal(tmp_path / "a") == (
         "holds what is no Positive (LookupError: -1.0 is not positive); expected valid values"
     )
     instance = Instance([[0.0], [1.0]], k=2)
     object.__setattr__(instance, "k", 3)
-    write_archive(tmp_path / "a", KIND, instance)
+    write_archive(tmp_path / "a", instance)
     assert "holds what is no Instance (InstanceError: k = 3: expected 1 <= k" in refusal(
         tmp_path / "a"
     )
 
 
-def forged(path, document, arrays=b"", head=None) -> None:
-    """An archive with whatever contents, and with checksums that are right."""
-    document = document if isinstance(document, bytes) else json.dumps(document).encode()
-    line = {"kind": KIND, "sdpbb": "0", "document": len(document), "arrays": len(arrays)}
-    line |= head or {}
-    content = b"sdpbb-archive 1\n%s\n%s" % (json.dumps(line).encode(), document)
-    checksum = zlib.crc32(content)
-    content += checksum.to_bytes(4, "little")
-    checksum = zlib.crc32(arrays, checksum)
-    path.write_bytes(content + arrays + checksum.to_bytes(4, "little"))
+def forged(path, document, arrays=b"") -> None:
+    """An archive with whatever contents, and with a checksum that is right."""
+    text = document if isinstance(document, bytes) else json.dumps(document).encode()
+    content = b"sdpbb-checkpoint 2\n%d\n%s%s" % (len(text), text, arrays)
+    path.write_bytes(content + zlib.crc32(content).to_bytes(4, "little"))
 
 
-def contents(*items, value=None, arrays=(), types=None):
+def contents(*items, value=None, arrays=(), types=()):
+    """A document; types are classes, or their names and those of their parts."""
     value = [len(items) - 1] if value is None and items else value
-    return {"types": types or {}, "arrays": list(arrays), "items": list(items), "value": value}
+    types = [[full_name(kind), fields(kind)] if isinstance(kind, type) else kind for kind in types]
+    document = {"types": types, "items": list(items), "value": value, "arrays": list(arrays)}
+    return {"sdpbb": VERSION} | document
 
 
 def test_a_forgery_can_be_read(tmp_path):
     """Or the tests of forgeries would show nothing."""
-    document = contents(["array", 0], ["tuple", 1, [0]], arrays=[["<f8", [1], "C"]])
+    document = contents(["array", 0], ["tuple", 1, [0]], arrays=[["<f8", [1], 8]])
     forged(tmp_path / "a", document, np.ones(1).tobytes())
-    assert read_archive(tmp_path / "a", KIND) == (1, np.ones(1))
+    assert read_archive(tmp_path / "a") == (1, np.ones(1))
+    forged(tmp_path / "a", contents(["object", 0, 1, [2]], types=[Pair]) | {"value": 5})
+    assert "make no sense" in refusal(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
     "document",
     [
-        *(b"", b"\xff", b"{", b"null", b"[" * 100_000, b"{}", b"[1, 2]", b'"types"'),
-        *({"types": 1}, contents() | {"arrays": 5}, contents() | {"items": None}),
-        contents() | {"types": {"Leaf": 3}},
+        *(b"{", b"null", b"[" * 100_000, b'"types"', {"arrays": []}, {"arrays": [], "sdpbb": "\n"}),
+        *(contents() | {"types": 1}, contents() | {"arrays": 5}, contents() | {"items": None}),
+        *(contents(types=[3]), contents(types=[["Leaf"]]), contents(types=[["Leaf", 3]])),
         *(contents(value={"a": 1}), contents(value=[]), contents(value=[0, 0])),
         *(
             contents(["list"], value=[position])
-            for position in (1, -1, 0.0, True, "0", None, 2**99)
+            for position in (1, -1, 0.0, True, "0", None, 2**60)
         ),
         *(contents(["list", [0]]), contents(["list", [1]], ["list"])),
         *(contents(5), contents([]), contents("list"), contents([["list"]]), contents(["exec", 1])),
         *(contents(["dict", "a"]), contents(["dict", 1, 2]), contents(["dict", "a", 1, "a", 2])),
+        *(contents(["list"], ["dict", [0], 2]), contents(["dict", None, 2])),
         *(contents(["int"]), contents(["int", 5]), contents(["int", "x"]), contents(["float", ""])),
         *(contents(["float", "00"]), contents(["float", 1.0])),
+        *(contents(["str", 5]), contents(["str", "ff"]), contents(["str", "x"])),
         *(contents(["scalar", "O", "00" * 8]), contents(["scalar", "<f8", "00"])),
         *(contents(["scalar", ["<f8"], "00"]), contents(["scalar", "<f8", "00" * 16])),
-        *(contents(["array", 0]), contents(["array", -1]), contents(["array", None])),
-        *(contents(["enum", "Colour"]), contents(["enum", None, "RED"])),
-        *(contents(["enum", "Colour", []]), contents(["enum", "Colour", "__class__"])),
-        *(contents(["enum", "Leaf", "RED"]), contents(["enum", "Enum", "RED"])),
-        *(contents(["object", "Pair", 1, 2]), contents(["object", [], 1])),
-        contents(["object", "Pair", 1], types={"Pair": ["left", "right"]}),
-        contents(["object", "Pair", 1, 2], types={"Pair": ["left", "left"]}),
-        contents(["object", "Pair", 1, 2], types={"Pair": ["left", "__class__"]}),
-        contents(["object", "Pair", 1, 2], types={"Pair": ["left", ["right"]]}),
-        contents(["object", "Leaf", 1, 2, 3], types={"Leaf": ["matrix", "colour", "extra"]}),
-        contents(["object", "Colour", 1], types={"Colour": ["value"]}),
-        contents(["object", "os\n", 1], types={"os\n": ["x" * 10_000]}),
-        contents(value=[["system"]], types={"Path": []}),
+        *(contents(["array", 0]), contents(["array", -1]), contents(["transposed", None])),
+        *(contents(["object"]), contents(["object", 0]), contents(["object", True], types=[Pair])),
+        *(contents(["object", 0], types=[Colour]), contents(["object", 0, [0]], types=[Colour])),
+        contents(["object", 0, "__class__"], types=[Colour]),
+        *(contents(["object", 0, 1], types=[Pair]), contents(["object", 0, 1, 2, 3], types=[Pair])),
+        contents(["object", 0, 1, 2], types=[[full_name(Pair), ["left", "left"]]]),
+        contents(["object", 0, 1, 2], types=[[full_name(Pair), ["left", "__class__"]]]),
+        contents(["object", 0, 1, 2], types=[[full_name(Pair), ["left", ["right"]]]]),
+        contents(["object", 0, 1, 2, 3], types=[Leaf]),
+        *(contents(types=[["os\n", ["x" * 10_000]]]), contents(types=[["pathlib.Path", []]])),
+        contents(types=[["Pair", ["left", "right"]]]),
     ],
     ids=lambda document: str(document)[:60],
 )
 def test_contents_that_make_no_sense(tmp_path, document):
     forged(tmp_path / "a", document)
-    message = refusal(tmp_path / "a")
-    assert len(message) < 500
-    assert message.endswith("(written by sdpbb 0, this is " + sdpbb.__version__ + ")")
+    assert len(refusal(tmp_path / "a")) < 500
 
 
 TOKENS = (
     '[ ] , [0] [1] [-1] {} null true 0 2 -1 1e999 NaN "" "Leaf" "Colour" "RED" "list" "array" '
-    '"object" "<f8" "|V8" "F" 99999999999999999999 "matrix" "int" "float" "\\ud800"'
+    '"object" "<f8" "|V8" 99999999999999999999 "matrix" "int" "float" "transposed" "\\ud800"'
 )
 
 
@@ -625,10 +576,8 @@ def test_contents_changed_at_random_are_read_or_refused(folder, data):
     small_archive(folder / "a")
     with open(folder / "a", "rb") as file:
         file.readline()
-        head = json.loads(file.readline())
-        document = file.read(head["document"]).decode()
-        file.read(4)
-        matrices = file.read(head["arrays"])
+        document = file.read(int(file.readline())).decode()
+        matrices = file.read()[:-4]
     parts = re.findall(r'"[^"]*"|[\w.+-]+|[^\w"]', document)
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(parts) - 1))
@@ -637,45 +586,7 @@ def test_contents_changed_at_random_are_read_or_refused(folder, data):
         )
     forged(folder / "a", "".join(parts).encode(), matrices)
     with contextlib.suppress(ArchiveError):
-        read_archive(folder / "a", KIND)
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        *(["O", [1], "C"], ["<f8", [2], "C"], ["<f8", [1], "K"], ["<f8", [-1, -1], "C"]),
-        *(["<f8", [2**60], "C"], ["<f8", [10**4000], "C"], ["<f8", [True], "C"], ["<f8", 1, "C"]),
-        *([["<f8"], [1], "C"], ["<f8", [1]], "<f8", ["<f8", [1.0], "C"], ["V8", [1], "C"]),
-        *(["<f8", [1] * 65, "C"], ["<M8[s]", [1], "C"], ["<f8", [1], None], ["<f8", [], []]),
-    ],
-    ids=lambda array: str(array)[:40],
-)
-def test_arrays_that_make_no_sense(tmp_path, array):
-    forged(tmp_path / "a", contents(["array", 0], arrays=[array]), bytes(8))
-    assert "make no sense" in refusal(tmp_path / "a")
-
-
-def test_no_entries_but_many(tmp_path):
-    """A shape that NumPy refuses although it takes no bytes."""
-    document = contents(["array", 0], arrays=[["<f8", [0, 2**62, 2**62], "C"]])
-    forged(tmp_path / "a", document)
-    assert "make no sense" in refusal(tmp_path / "a")
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        *({"arrays": 2**62}, {"document": 2**62}, {"arrays": -8}, {"document": -1, "arrays": 1}),
-        *({"arrays": 1.0}, {"arrays": True}, {"arrays": None}, {"kind": 1}, {"sdpbb": None}),
-        *({"kind": "a\nb"}, {"sdpbb": "\x1b[2J"}, {"sdpbb": "x" * 2000}, {"arrays": 10**500}),
-    ],
-    ids=lambda head: str(head)[:30],
-)
-def test_heads_that_make_no_sense(tmp_path, head):
-    forged(tmp_path / "a", contents(), head=head)
-    assert "is damaged" in refusal(tmp_path / "a") or "is incomplete" in refusal(tmp_path / "a")
-    with pytest.raises(ArchiveError):
-        read_header(tmp_path / "a", KIND)
+        read_archive(folder / "a")
 
 
 def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, monkeypatch):
@@ -703,7 +614,7 @@ def test_a_disk_that_fills_up_leaves_the_old_file(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(files, "open", Full, raising=False)
         with pytest.raises(OSError, match="No space left"):
-            write_archive(path, KIND, [np.zeros(10_000), np.ones(10_000)])
+            write_archive(path, [np.zeros(10_000), np.ones(10_000)])
     assert path.read_bytes() == old
     assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
 
@@ -712,7 +623,7 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path):
     script = (
         "import sys, numpy as np; from sdpbb.archive import write_archive\n"
         "for i in range(10**9):\n"
-        "    write_archive(sys.argv[1], 'checkpoint', [i, np.full(10**6, i)])\n"
+        "    write_archive(sys.argv[1], [i, np.full(10**6, i)])\n"
     )
     path = tmp_path / "a"
     for delay in (0.02, 0.05, 0.09):
@@ -723,26 +634,26 @@ def test_a_killed_writer_leaves_a_whole_file(tmp_path):
                 time.sleep(0.01)
             time.sleep(delay)
             writer.kill()
-        number, array = read_archive(path, KIND)
+        number, array = read_archive(path)
         assert np.array_equal(array, np.full(10**6, number))
 
 
 def test_a_link_is_followed(tmp_path):
     (tmp_path / "link").symlink_to("target")
-    write_archive(tmp_path / "link", KIND, [1])
+    write_archive(tmp_path / "link", [1])
     assert (tmp_path / "link").is_symlink()
-    assert read_archive(tmp_path / "target", KIND) == [1]
-    assert read_archive(tmp_path / "link", KIND) == [1]
+    assert read_archive(tmp_path / "target") == [1]
+    assert read_archive(tmp_path / "link") == [1]
 
 
 def test_large_arrays_are_not_copied(tmp_path):
     value = [np.zeros(200_000), np.zeros((400, 500), order="F")]
-    write_archive(tmp_path / "a", KIND, value)
+    write_archive(tmp_path / "a", value)
     tracemalloc.start()
-    write_archive(tmp_path / "a", KIND, value)
+    write_archive(tmp_path / "a", value)
     written = tracemalloc.get_traced_memory()[1]
     tracemalloc.reset_peak()
-    read_archive(tmp_path / "a", KIND)
+    read_archive(tmp_path / "a")
     read = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert written < 500_000

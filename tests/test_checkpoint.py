@@ -16,6 +16,7 @@ from sdpbb import __version__
 from sdpbb.archive import write_archive
 from sdpbb.archive.stored import has_own_state
 from sdpbb.bounds.bound import ProvenBound
+from sdpbb.checker import container
 from sdpbb.checkpoint import (
     CheckpointWriter,
     SavedRun,
@@ -73,8 +74,8 @@ def test_what_is_read_is_what_was_written(busy):
     assert busy[-1][1].seconds > busy[0][1].seconds > 0
 
 
-def test_a_new_process_knows_all_that_a_checkpoint_may_hold():
-    """Types register themselves when their modules are imported."""
+def test_a_new_process_knows_all_that_a_checkpoint_may_hold(tmp_path):
+    """Types register themselves when their modules are imported, which reading does."""
     root = Path(sdpbb.__file__).parents[1]
     sources = [*(root / "sdpbb").rglob("*.py"), *(root / "heuristics").rglob("*.py")]
     registering = {
@@ -83,8 +84,14 @@ def test_a_new_process_knows_all_that_a_checkpoint_may_hold():
         if re.search(r"^@stored$", source.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert "sdpbb.bounds.sdp.conic_run" in registering
-    script = "import sys, sdpbb.checkpoint; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    script = (
+        "import sys; from sdpbb.checkpoint import read_checkpoint\n"
+        "read_checkpoint(sys.argv[1]); print(*sys.modules)"
+    )
+    write_checkpoint(tmp_path / "run", SavedRun(TINY, HASTY))
+    loaded = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "run"], capture_output=True, check=True
+    )
     assert registering <= set(loaded.stdout.decode().split())
 
 
@@ -308,15 +315,16 @@ def test_what_is_no_checkpoint_is_told(good, tmp_path):
     assert reason(tmp_path / "missing") == missing
     good.write_text("3 1 2\n0\n1\n5\n")
     assert reason(good).startswith("is not an sdpbb checkpoint")
-    write_archive(good, "result", (1, 2))
-    assert reason(good) == "is an sdpbb result; expected an sdpbb checkpoint"
-    write_archive(good, "checkpoint", (1, 2))
+    good.write_bytes(container.pack({}, []))
+    assert reason(good) == "is an sdpbb certificate; expected an sdpbb checkpoint"
+    write_archive(good, (1, 2))
     assert "holds no state of a run" in reason(good)
 
 
 def test_other_versions_are_refused(good, monkeypatch):
-    monkeypatch.setattr("sdpbb.archive.file._version", lambda: "0.0.9")
-    write_checkpoint(good, SavedRun(TINY, HASTY))
+    with monkeypatch.context() as patch:
+        patch.setattr("sdpbb.archive.file.installed_version", lambda: "0.0.9")
+        write_checkpoint(good, SavedRun(TINY, HASTY))
     assert reason(good) == (
         f"was written by sdpbb 0.0.9; expected one of sdpbb {__version__}, which this is "
         "(sdpbb 0.0.9 can resume it)"
@@ -326,5 +334,5 @@ def test_other_versions_are_refused(good, monkeypatch):
 def test_values_of_the_wrong_types_are_refused(good):
     broken = SavedRun(TINY, HASTY)
     object.__setattr__(broken, "instance", ProvenBound(0.0))
-    write_archive(good, "checkpoint", broken)
+    write_archive(good, broken)
     assert "holds what is no SavedRun" in reason(good)

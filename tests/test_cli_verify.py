@@ -227,7 +227,8 @@ def test_files_that_cannot_be_read_or_written(run, files, tmp_path):
     code, _, err = run(points, "--data", points)
     assert (code, err) == (
         ExitCode.REJECTED,
-        f"{points}: rejected: the file does not begin with 'sdpbb-certificate 2'\n",
+        f"{points}: rejected: is not an sdpbb certificate, or not all of it; "
+        "expected a whole one\n",
     )
 
 

@@ -308,7 +308,7 @@ def make_damaged(path):
 
 def make_of_another_version(path):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sdpbb.archive.file._version", lambda: "9.9.9")
+        patch.setattr("sdpbb.archive.file.installed_version", lambda: "9.9.9")
         write_checkpoint(path, SavedRun(SMALL, HASTY))
     return (
         f"was written by sdpbb 9.9.9; expected one of sdpbb {sdpbb.__version__}, which this is "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Stored = TypeVar("Stored", bound=type)
 
-# By name, which is what an archive tells them by.
+# By the names that archives have for them.
 TYPES: dict[str, type] = {}
 
 
@@ -25,7 +26,7 @@ def stored(cls: Stored) -> Stored:
     TypeError
         If another type has that name, or the class cannot be rebuilt from what is stored.
     """
-    name = cls.__name__
+    name = full_name(cls)
     if TYPES.get(name, cls) is not cls:
         raise TypeError(f"two types of archives have the name {name}")
     if not issubclass(cls, Enum):
@@ -37,12 +38,53 @@ def stored(cls: Stored) -> Stored:
     return cls
 
 
-def fields(cls: type) -> list[str]:
-    """Return the names of the fields of a dataclass."""
-    return [field.name for field in dataclasses.fields(cls)]
+def full_name(cls: type) -> str:
+    """Return the name of a class with that of its module."""
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def has_own_state(cls: type) -> bool:
     """Return whether a class says itself what its copies are made from."""
     method: object = cls.__getstate__
     return method is not object.__getstate__
+
+
+@functools.cache
+def fields(cls: Any) -> list[str]:
+    """Return the names of the parts that values of a registered type are stored by."""
+    if issubclass(cls, Enum):
+        return ["name"]
+    if has_own_state(cls):
+        return ["state"]
+    return [field.name for field in dataclasses.fields(cls)]
+
+
+def parts(value: Any) -> list[Any]:
+    """Return the parts of a value of a registered type.
+
+    Raises
+    ------
+    TypeError
+        For a combination of flags, which has no name of its own.
+    """
+    cls: Any = type(value)
+    if isinstance(value, Enum):
+        if cls.__members__.get(value.name) is not value:
+            raise TypeError(f"expected a member of {cls.__name__}")
+        return [value.name]
+    if has_own_state(cls):
+        return [value.__getstate__()]
+    return [getattr(value, name) for name in fields(cls)]
+
+
+def rebuilt(cls: Any, values: list[Any]) -> Any:
+    """Return a value of a registered type from its parts; any error may be raised."""
+    if issubclass(cls, Enum):
+        (name,) = values
+        return cls[name]
+    if has_own_state(cls):
+        (state,) = values
+        made = cls.__new__(cls)
+        made.__setstate__(state)
+        return made
+    return cls(**dict(zip(fields(cls), values, strict=True)))

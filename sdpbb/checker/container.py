@@ -1,83 +1,132 @@
-"""File format of certificates: a JSON document and the arrays that it refers to.
+"""Container files: a JSON document and the arrays that it refers to.
 
-    sdpbb-certificate 2\\n
+    sdpbb-<kind> <version>\\n
     <decimal length of the document in bytes>\\n
     <the document: a JSON object, UTF-8>
-    <the arrays, one after the other, each compressed by zlib>
-    <SHA-256 of everything before, 32 bytes>
+    <the arrays, one after the other>
+    <checksum of everything before>
 
-The document's "arrays" lists dtype, shape and compressed length of each array. Arrays are
-little-endian and in C order.
+The document's "arrays" lists dtype, shape and stored length of each array. Arrays are in C order.
+The rest depends on the kind of file, which a `Format` describes: certificates are compressed by
+zlib and end with a SHA-256 digest; the archives of the solver have arrays as they are, and a
+checksum that costs less.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
+import itertools
 import json
 import math
+import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .rejection import Rejected
 
-_FORMAT = 2
-MAGIC = b"sdpbb-certificate %d\n" % _FORMAT
-DTYPES = ("<f8", "<f4", "<i8", "<i4", "|u1")
-# What all arrays together may occupy. A sound certificate of more would be of millions of nodes.
-MAX_BYTES = 8 * 2**30
 # A byte of zlib's stands for at most 1032 (https://zlib.net/zlib_tech.html); some for the ends.
 _MAX_RATIO = 1032
-_DIGEST = 32
-# Of zlib: files are a few per cent larger than at the next levels, and written in a third of the
-# time.
-_LEVEL = 1
 # Of a whole number: of the length of the document, of anything in it.
 _MAX_DIGITS, _MAX_DIGITS_WITHIN = 15, 20
 # What an array may have of rows or columns.
 _MAX_SIZE = 2**40
+_LONGEST_LINE = 100
+_CHUNK = 2**18
+
+
+@dataclass(frozen=True)
+class Format:
+    """Kind of container file.
+
+    name, version : in the first line; the name is one word
+    dtypes : that arrays may have; those of other byte orders are written as little-endian
+    dimensions : that arrays may have
+    checksum : of a file: makes an object with the interface of hashlib's
+    level : of zlib's compression of the arrays; None for arrays as they are
+    max_bytes : of all arrays together; None if the length of the file is limit enough
+    """
+
+    name: str
+    version: int
+    dtypes: Collection[str]
+    dimensions: range
+    checksum: Callable[[], Any]
+    level: int | None = None
+    max_bytes: int | None = None
+
+    @property
+    def first_line(self) -> bytes:
+        return b"sdpbb-%s %d\n" % (self.name.encode(), self.version)
+
+
+CERTIFICATE = Format(
+    "certificate",
+    2,
+    ("<f8", "<f4", "<i8", "<i4", "|u1"),
+    range(1, 3),
+    hashlib.sha256,
+    # Files are a few per cent larger than at the next levels, and written in a third of the time.
+    level=1,
+    # A sound certificate of more would be of millions of nodes.
+    max_bytes=8 * 2**30,
+)
 
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array as it is stored: its dtype and shape, and the bytes they are compressed to."""
+    """Array in a file: its dtype and shape, and the place of its stored bytes."""
 
     dtype: str
     shape: tuple[int, ...]
-    compressed: memoryview
+    file: io.BufferedIOBase
+    place: range
+    is_compressed: bool
 
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
     def load(self) -> NDArray[Any]:
-        """The array, read-only.
+        """Return the array; it is read-only if it was compressed.
 
         Raises
         ------
         Rejected
             If the bytes are no such array. No more memory is taken than its shape says.
         """
-        inflater = zlib.decompressobj()
+        self.file.seek(self.place.start)
+        if self.is_compressed:
+            content = _inflated(self.file.read(len(self.place)), self.nbytes)
+            return np.frombuffer(content, self.dtype).reshape(self.shape)
         try:
-            content = inflater.decompress(self.compressed, self.nbytes + 1)
-        except zlib.error as error:
-            raise Rejected(f"an array is not compressed as zlib does it ({error})") from None
-        if len(content) != self.nbytes or not inflater.eof or inflater.unused_data:
-            raise Rejected(f"an array has not the length that its shape {list(self.shape)} says")
-        return np.frombuffer(content, self.dtype).reshape(self.shape)
+            array = np.empty(self.shape, self.dtype)
+        except ValueError:  # too many dimensions, or too long ones, of no entries
+            raise Rejected("the shape of an array is too large; expected a smaller one") from None
+        if self.file.readinto(_bytes_of(array)) < self.nbytes:
+            raise _damaged()
+        return array
+
+
+def _inflated(compressed: bytes, length: int) -> bytes:
+    inflater = zlib.decompressobj()
+    try:
+        content = inflater.decompress(compressed, length + 1)
+    except zlib.error as error:
+        raise Rejected(f"an array is not compressed as zlib does it ({error})") from None
+    if len(content) != length or not inflater.eof or inflater.unused_data:
+        raise Rejected("an array is not as long as its shape says; expected that length")
+    return content
 
 
 class Arrays(Sequence[NDArray[Any]]):
-    """Arrays of a file, decompressed whenever one is taken.
-
-    Memory is that of the ones in use.
-    """
+    """Arrays of a file, read whenever one is taken: memory is that of the ones in use."""
 
     def __init__(self, stored: Sequence[StoredArray]) -> None:
         self.stored = tuple(stored)
@@ -91,77 +140,137 @@ class Arrays(Sequence[NDArray[Any]]):
         return self.stored[position].load()
 
 
-def pack(document: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
-    """Return the bytes of a file; "arrays" of the document is filled in here.
+def write(
+    file: BinaryIO, kind: Format, document: dict[str, Any], arrays: Sequence[NDArray[Any]]
+) -> None:
+    """Write a file; "arrays" of the document is filled in here.
+
+    Arrays that stay uncompressed are copied only if they are not in C order, one at a time.
 
     Raises
     ------
     ValueError
-        If the document holds numbers that are not finite, or an array is of a dtype that files
-        have not.
+        If the document holds numbers that are not finite or text that is not Unicode, or an array
+        is of a dtype that such files do not have.
     """
-    compressed = []
-    table = []
-    for position, array in enumerate(arrays):
-        dtype = array.dtype.newbyteorder("<").str
-        if dtype not in DTYPES:
-            raise ValueError(f"arrays[{position}]: {array.dtype}; expected one of {DTYPES}")
-        content = zlib.compress(np.ascontiguousarray(array, dtype=dtype).tobytes(), _LEVEL)
-        compressed.append(content)
-        table.append([dtype, list(array.shape), len(content)])
+    dtypes = [_stored_dtype(array, kind, position) for position, array in enumerate(arrays)]
+    shapes, lengths = [array.shape for array in arrays], [array.nbytes for array in arrays]
+    contents: Iterable[Any] = map(_bytes_of, arrays, dtypes)
+    if kind.level is not None:
+        contents = [zlib.compress(content, kind.level) for content in contents]
+        lengths = list(map(len, contents))
+    table = list(zip(dtypes, shapes, lengths, strict=True))
     text = json.dumps(
-        {**document, "arrays": table},
-        separators=(",", ":"),
-        allow_nan=False,
-        ensure_ascii=False,
+        {**document, "arrays": table}, separators=(",", ":"), allow_nan=False, ensure_ascii=False
     ).encode()
-    content = b"".join([MAGIC, b"%d\n" % len(text), text, *compressed])
-    return content + hashlib.sha256(content).digest()
+    checksum = kind.checksum()
+    head = b"%s%d\n%s" % (kind.first_line, len(text), text)
+    for content in itertools.chain([head], contents):
+        checksum.update(content)
+        file.write(content)
+    file.write(checksum.digest())
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+def _stored_dtype(array: NDArray[Any], kind: Format, position: int) -> str:
+    for dtype in (array.dtype.str, array.dtype.newbyteorder("<").str):
+        if dtype in kind.dtypes:
+            return dtype
+    raise ValueError(f"arrays[{position}]: {array.dtype}; expected one of {kind.dtypes}")
+
+
+def _bytes_of(array: NDArray[Any], dtype: str | None = None) -> memoryview:
+    """Return the bytes of an array in C order, as a dtype: a view if they are that, else a copy."""
+    return np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8).data
+
+
+def find_document(file: io.BufferedIOBase, kind: Format) -> range:
+    """Return the place of the document in a file of a kind; nothing but the head is read.
+
+    Raises
+    ------
+    Rejected
+        If the file does not begin as those of that kind do, or is shorter than its document.
+    """
+    file.seek(0)
+    first = file.readline(_LONGEST_LINE)
+    if not first:
+        raise Rejected(f"the file is empty; expected an sdpbb {kind.name}")
+    found = re.fullmatch(rb"sdpbb-(\w+) (\d{1,9})\n", first)
+    if found is None:
+        raise Rejected(f"is not an sdpbb {kind.name}, or not all of it; expected a whole one")
+    if found[1] != kind.name.encode():
+        raise Rejected(f"is an sdpbb {found[1].decode()}; expected an sdpbb {kind.name}")
+    if int(found[2]) != kind.version:
+        raise Rejected(
+            f"is in format {int(found[2])} of another version of sdpbb, which can read it; "
+            f"expected format {kind.version}"
+        )
+    digits = file.readline(_MAX_DIGITS + 1).removesuffix(b"\n")
+    start = file.tell()
+    if not digits.isdigit() or start != len(b"%s%d\n" % (first, int(digits))):
+        raise _damaged()
+    place = range(start, start + int(digits))
+    size, least = file.seek(0, os.SEEK_END), place.stop + kind.checksum().digest_size
+    if size < least:
+        raise Rejected(f"is incomplete: it has {size:,} bytes; expected at least {least:,}")
+    return place
+
+
+def read(file: io.BufferedIOBase, kind: Format) -> tuple[dict[str, Any], Arrays]:
     """Return the document of a file, without "arrays", and its arrays.
 
     Raises
     ------
     Rejected
-        If the file is not exactly as this module says; the arrays' contents are checked when they
-        are taken.
+        If the file is not exactly as this module says; what is in compressed arrays is checked when
+        they are taken.
     """
-    content = memoryview(data)
-    if bytes(content[: len(MAGIC)]) != MAGIC:
-        raise Rejected(_other_format(bytes(content[:40])))
-    if len(content) < len(MAGIC) + _DIGEST:
-        raise Rejected("the file is cut off")
-    content, digest = content[:-_DIGEST], bytes(content[-_DIGEST:])
-    if hashlib.sha256(content).digest() != digest:
-        raise Rejected("the file is damaged: its SHA-256 digest is another one")
-    start, length = _document_place(content)
-    document = _parsed(bytes(content[start : start + length]))
-    stored = _stored(document.pop("arrays", None), content[start + length :])
+    place = find_document(file, kind)
+    is_sound = _has_its_checksum(file, kind)
+    file.seek(place.start)
+    try:
+        document = _parsed(file.read(len(place)))
+        stored = _stored(document.pop("arrays", None), kind, file, place.stop)
+    except Rejected:
+        if is_sound:
+            raise
+        raise _damaged() from None
+    end = stored[-1].place.stop if stored else place.stop
+    size, whole = file.seek(0, os.SEEK_END), end + kind.checksum().digest_size
+    if size != whole:
+        raise Rejected(
+            f"is {'incomplete' if size < whole else 'damaged'}: it has {size:,} bytes; "
+            f"expected {whole:,}, as it was written"
+        )
+    if not is_sound:
+        raise _damaged()
     return document, Arrays(stored)
 
 
-def _other_format(head: bytes) -> str:
-    """Reason why a file with these first bytes cannot be read."""
-    other = re.match(rb"sdpbb-certificate (\d{1,9})\n", head)
-    if other is None:
-        return f"the file does not begin with {MAGIC.decode().strip()!r}"
-    return (
-        f"the file is a certificate of format {int(other[1])}; expected format {_FORMAT}: the "
-        "sdpbb that wrote it can check it, or the run has to be repeated"
-    )
+def pack(document: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Return the bytes of a certificate; see `write`."""
+    file = io.BytesIO()
+    write(file, CERTIFICATE, document, arrays)
+    return file.getvalue()
 
 
-def _document_place(content: memoryview) -> tuple[int, int]:
-    head = bytes(content[len(MAGIC) : len(MAGIC) + _MAX_DIGITS + 1])
-    digits, newline, _ = head.partition(b"\n")
-    if not newline or not digits.isdigit() or digits != b"%d" % int(digits):
-        raise Rejected("the second line is not the length of the document")
-    start, length = len(MAGIC) + len(digits) + 1, int(digits)
-    if start + length > len(content):
-        raise Rejected("the document is longer than the file")
-    return start, length
+def unpack(data: bytes) -> tuple[dict[str, Any], Arrays]:
+    """Return the document and the arrays of a certificate; see `read`."""
+    return read(io.BytesIO(data), CERTIFICATE)
+
+
+def _damaged() -> Rejected:
+    return Rejected("is damaged; expected the file as it was written")
+
+
+def _has_its_checksum(file: io.BufferedIOBase, kind: Format) -> bool:
+    checksum = kind.checksum()
+    left = file.seek(0, os.SEEK_END) - checksum.digest_size
+    file.seek(0)
+    while left > 0 and (chunk := file.read(min(left, _CHUNK))):
+        checksum.update(chunk)
+        left -= len(chunk)
+    return bool(file.read() == checksum.digest())
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
@@ -169,26 +278,22 @@ def _parsed(text: bytes) -> dict[str, Any]:
         document = json.loads(
             text.decode("utf-8"),
             object_pairs_hook=_distinct,
-            parse_constant=_refuse_constant,
+            parse_constant=_finite,
             parse_float=_finite,
             parse_int=_whole,
         )
     except (ValueError, RecursionError) as error:
-        raise Rejected(f"the document is not the JSON it should be ({error})") from None
+        raise Rejected(f"the document is not JSON ({error}); expected a JSON object") from None
     if not isinstance(document, dict):
-        raise Rejected("the document is not a JSON object")
+        raise Rejected("the document is not a JSON object; expected one")
     return document
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise Rejected("the document names a key twice")
+        raise Rejected("the document names a key twice; expected each key once")
     return values
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise Rejected(f"the document holds {name}; expected finite numbers")
 
 
 def _finite(digits: str) -> float:
@@ -207,38 +312,40 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _stored(table: Any, content: memoryview) -> list[StoredArray]:
+def _stored(table: Any, kind: Format, file: io.BufferedIOBase, start: int) -> list[StoredArray]:
+    """Return the arrays that a table lists, the first of which begins at start."""
     if not isinstance(table, list):
         raise Rejected("arrays: expected a list")
     stored = []
-    start = total = 0
+    total = 0
     for position, entry in enumerate(table):
-        dtype, shape, length = _entry(entry, position)
-        array = StoredArray(dtype, shape, content[start : start + length])
-        start += length
+        dtype, shape, length = _entry(entry, position, kind)
+        place = range(start, start + length)
+        array = StoredArray(dtype, shape, file, place, kind.level is not None)
+        start = place.stop
         total += array.nbytes
-        if start > len(content):
-            raise Rejected(f"arrays[{position}]: the file ends before it does")
-        if total > MAX_BYTES:
-            raise Rejected(f"the arrays are of more than {MAX_BYTES} bytes")
-        if array.nbytes > _MAX_RATIO * length:
-            raise Rejected(f"arrays[{position}]: too large for {length} compressed bytes")
+        if kind.max_bytes is not None and total > kind.max_bytes:
+            raise Rejected(f"the arrays are of more than {kind.max_bytes} bytes; expected fewer")
+        longest = length * _MAX_RATIO if array.is_compressed else length
+        if array.nbytes > longest or (array.nbytes < length and not array.is_compressed):
+            raise Rejected(
+                f"arrays[{position}]: {array.nbytes} bytes from {length} stored ones; expected a "
+                "shape that fits"
+            )
         stored.append(array)
-    if start != len(content):
-        raise Rejected(f"{len(content) - start} bytes after the last array")
     return stored
 
 
-def _entry(entry: Any, position: int) -> tuple[str, tuple[int, ...], int]:
+def _entry(entry: Any, position: int, kind: Format) -> tuple[str, tuple[int, ...], int]:
+    where = f"arrays[{position}]"
     if not isinstance(entry, list) or len(entry) != 3:
-        raise Rejected(f"arrays[{position}]: expected dtype, shape and length")
+        raise Rejected(f"{where}: expected dtype, shape and length")
     dtype, shape, length = entry
-    if dtype not in DTYPES:
-        raise Rejected(f"arrays[{position}]: expected a dtype among {', '.join(DTYPES)}")
-    if not isinstance(shape, list) or not 1 <= len(shape) <= 2:
-        raise Rejected(f"arrays[{position}]: expected a shape of one or two dimensions")
-    if not all(type(size) is int and size >= 0 for size in [*shape, length]):
-        raise Rejected(f"arrays[{position}]: expected whole numbers >= 0 as shape and length")
-    if max([*shape, length]) >= _MAX_SIZE:
-        raise Rejected(f"arrays[{position}]: the arrays are of more than {MAX_BYTES} bytes")
+    if type(dtype) is not str or dtype not in kind.dtypes:
+        raise Rejected(f"{where}: expected a dtype among {', '.join(kind.dtypes)}")
+    if not isinstance(shape, list) or len(shape) not in kind.dimensions:
+        least, most = kind.dimensions[0], kind.dimensions[-1]
+        raise Rejected(f"{where}: expected a shape of {least} to {most} dimensions")
+    if not all(type(size) is int and 0 <= size < _MAX_SIZE for size in [*shape, length]):
+        raise Rejected(f"{where}: expected whole numbers >= 0, below 2^40, as shape and length")
     return dtype, tuple(shape), length

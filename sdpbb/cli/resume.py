@@ -49,9 +49,9 @@ def resume(
     that was finished is reported again.
     """
     with one_line_errors(debug):
-        from sdpbb.archive import read_header
+        from sdpbb.archive import check_header
 
-        read_header(file, "checkpoint")  # the quick part of the reading
+        check_header(file)  # the quick part of the reading
         outputs = RunOutputs(json, labels, certificate, trace, html)
         outputs.check([], checkpoint, resumed=file)
 

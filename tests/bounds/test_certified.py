@@ -59,8 +59,8 @@ def test_left_after_every_step_it_goes_on_to_the_last_bit(name, tmp_path):
         assert_same_evidence(one.bound.evidence, other.bound.evidence)
         if one.stalled:
             break
-        write_archive(tmp_path / "state", "state", run.state)
-        state = read_archive(tmp_path / "state", "state")
+        write_archive(tmp_path / "state", run.state)
+        state = read_archive(tmp_path / "state")
         run = bounding.resume(contraction, state)
 
 

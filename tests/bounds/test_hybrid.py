@@ -266,8 +266,8 @@ def test_states_go_into_archives(tmp_path):
         phase = (state.enumeration is not None, state.columns is not None)
         if phase not in seen:
             seen.add(phase)
-            write_archive(path, "test", (state, run.warm_start()))
-            state, warm_start = read_archive(path, "test")
+            write_archive(path, (state, run.warm_start()))
+            state, warm_start = read_archive(path)
             assert isinstance(hybrid.start(contraction, warm_start), HybridRun)
             run = hybrid.resume(contraction, state)
             path.unlink()

@@ -322,5 +322,7 @@ def test_files_that_are_no_certificates_are_named(tmp_path):
     with pytest.raises(sdpbb.CertificateError, match="none: cannot be read"):
         sdpbb.verify_certificate(tmp_path / "none", instance)
     (tmp_path / "text").write_text("a text")
-    with pytest.raises(sdpbb.CertificateError, match=r"text: rejected: .*does not begin"):
+    with pytest.raises(
+        sdpbb.CertificateError, match=r"text: rejected: is not an sdpbb certificate"
+    ):
         sdpbb.verify_certificate(tmp_path / "text", instance)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sdpbb.checker.container import DTYPES, MAGIC, pack, unpack
+from sdpbb.checker.container import CERTIFICATE, pack, unpack
+
+MAGIC, DTYPES = CERTIFICATE.first_line, CERTIFICATE.dtypes
 
 _WORDS = (
     *("optimal", "feasible", "infeasible", "unknown", "together", "apart", "conflict", "clique"),

@@ -208,7 +208,7 @@ def test_messages_hold_no_huge_numbers():
 def test_evidence_of_another_size_is_refused_before_it_is_loaded():
     certificate = read(SOUND.document)
     bound, prices, clusters = certificate.nodes[0].steps[:3]
-    unreadable = {"compressed": memoryview(b"")}
+    unreadable = {"place": range(0)}
     source = with_array(bound.source, "N", **unreadable)
     with pytest.raises(Rejected, match=r"N should be 10 numbers, not of shape \(15,\)"):
         source.load(4)

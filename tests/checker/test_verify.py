@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sdpbb.checker import digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.certificate import Certificate
-from sdpbb.checker.container import MAGIC, pack
+from sdpbb.checker.container import CERTIFICATE, pack
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.tree import tree_value
@@ -521,7 +521,9 @@ def bomb(shape: list[int], dtype: str = "<i4") -> tuple[bytes, list[Any]]:
 
 def sealed(document: dict[str, Any], arrays: list[tuple[bytes, list[Any]]]) -> bytes:
     text = json.dumps({**document, "arrays": [entry for _, entry in arrays]}).encode()
-    content = b"".join([MAGIC, b"%d\n" % len(text), text, *(data for data, _ in arrays)])
+    content = b"".join(
+        [CERTIFICATE.first_line, b"%d\n" % len(text), text, *(data for data, _ in arrays)]
+    )
     return content + hashlib.sha256(content).digest()
 
 

@@ -289,8 +289,8 @@ def test_states_and_warm_starts_go_into_archives(tmp_path):
         kind = (searches, state.enumeration is not None)
         if kind not in kinds:  # each phase once
             kinds.add(kind)
-            write_archive(path, "test", (state, run.warm_start()))
-            state, warm_start = read_archive(path, "test")
+            write_archive(path, (state, run.warm_start()))
+            state, warm_start = read_archive(path)
             assert isinstance(bounding.start(contraction, warm_start), ColgenRun)
             run = bounding.resume(contraction, state)
             path.unlink()

@@ -220,8 +220,8 @@ def test_an_archive_holds_every_state(tmp_path, n_steps, k):
     for _ in range(n_steps):
         straight.step(math.inf)
     path = tmp_path / "state"
-    write_archive(path, "state", (straight.state, straight.warm_start()))
-    state, warm = read_archive(path, "state")
+    write_archive(path, (straight.state, straight.warm_start()))
+    state, warm = read_archive(path)
     other = Generation(contraction, copy.copy(pricer), parameters("box"), state=state)
     assert len(warm.for_child(contraction)[0]) == len(straight.columns)
     for _ in range(50):

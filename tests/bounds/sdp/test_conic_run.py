@@ -321,8 +321,8 @@ def test_a_node_in_the_middle_goes_into_a_checkpoint(is_hybrid, tmp_path):
     run, path = made.start(contraction, None), tmp_path / "state"
     n_cuts = []
     for rounds in range(3):
-        write_archive(path, "test", (run.state, run.warm_start()))
-        state, warm_start = read_archive(path, "test")
+        write_archive(path, (run.state, run.warm_start()))
+        state, warm_start = read_archive(path)
         other = made.resume(contraction, state)
         assert other.n_iterations == run.n_iterations == rounds
         assert made.start(contraction, warm_start).n_iterations == 0
