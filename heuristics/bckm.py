@@ -202,7 +202,7 @@ class _PenaltyMethod:
         self.n_iterations = 0
 
     @property
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         """Seconds left to the pump.
 
         Until there is a clustering, half of them are kept for the exact programme, where that is to
@@ -224,7 +224,7 @@ class _PenaltyMethod:
     @property
     def is_over(self) -> bool:
         """True if the pump must end."""
-        return self._clock.is_over or self._left <= 0
+        return self._clock.is_over or self._seconds_left <= 0
 
     def keeps_rows(self, labels: NDArray[np.intp]) -> bool:
         """Return whether labels (m,) keep the cannot-links and the sizes."""
@@ -271,7 +271,7 @@ class _PenaltyMethod:
             if self.is_over:
                 break
             penalised = penalised_costs(distances, V, plus, minus)
-            limit = None if self._left == math.inf else max(self._left, 1e-3)
+            limit = None if self._seconds_left == math.inf else max(self._seconds_left, 1e-3)
             solution = self._model.minimise(
                 _normalised_costs(self._weights * penalised), limit, lambda: self.is_over
             )
@@ -280,7 +280,7 @@ class _PenaltyMethod:
                 break
             S_next = solution.x.reshape(S.shape)
             self._offer(S_next)
-            V_next, plus, minus = rounded(S_next, plus, minus, method.growth)
+            V_next, plus, minus = nearest_binary(S_next, plus, minus, method.growth)
             moved = float((self._weights * ((S_next - S) ** 2 + (V_next - V) ** 2)).sum())
             S, V = S_next, V_next
             if moved <= method.epsilon_assignment:
@@ -330,7 +330,7 @@ def penalised_costs(
     return distances + np.where(V == 1, -plus, minus)
 
 
-def rounded(
+def nearest_binary(
     S: NDArray[np.float64],
     plus: NDArray[np.float64],
     minus: NDArray[np.float64],

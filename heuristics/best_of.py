@@ -82,8 +82,8 @@ class BestOf(Heuristic):
         if isinstance(begun_by, str):
             begun_by = method_of_name(begun_by)
         task = _SharedByRestarts(instance, contraction, feasible, begun_by, parameters)
-        here = self._here if self.workers == 1 else self._elsewhere
-        outcomes = here(task, seeds, clock)
+        run_all = self._run_in_this_process if self.workers == 1 else self._run_in_processes
+        outcomes = run_all(task, seeds, clock)
         # Of equals the first, whichever process was faster.
         ranked = sorted(outcomes, key=lambda position: (outcomes[position].cost, position))
         best = outcomes[ranked[0]].labels if ranked else feasible
@@ -91,7 +91,7 @@ class BestOf(Heuristic):
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
         return SearchResult(contraction.lift(best), stop, n_iterations)
 
-    def _here(
+    def _run_in_this_process(
         self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
     ) -> dict[int, _Outcome]:
         outcomes = {}
@@ -101,7 +101,7 @@ class BestOf(Heuristic):
                 break
         return outcomes
 
-    def _elsewhere(
+    def _run_in_processes(
         self, task: _SharedByRestarts, seeds: list[int], clock: RunClock
     ) -> dict[int, _Outcome]:
         """Run restarts in processes; an interrupt ends them.

@@ -61,7 +61,7 @@ def nearest_centres(
     else:
         norms = (centres**2).sum(axis=1)
         for first, last in chunks(len(points), _steps(centres), time_left):
-            found.append(_ranked(points[first:last], centres, norms, q))
+            found.append(_nearest_by_products(points[first:last], centres, norms, q))
     lists = np.concatenate(found)
     _represent(lists, points, centres, time_left)
     return lists
@@ -112,7 +112,7 @@ def sum_of_distances(
     )
 
 
-def _ranked(
+def _nearest_by_products(
     points: NDArray[np.float64],
     centres: NDArray[np.float64],
     norms: NDArray[np.float64],

@@ -160,13 +160,13 @@ class Heuristic(Parameters, ABC):
         """Raise InstanceError if the method does not take constraints of the instance's kinds."""
         if self.soft is Soft.REFUSED and instance.has_soft_constraints:
             raise InstanceError(
-                f"{self.name}: soft constraints, and it takes hard ones only; "
-                "expected an instance without, or a method that weighs them (pccc)"
+                f"{self.name}: takes hard constraints only; expected an instance without soft "
+                "ones, or a method that weighs them (pccc)"
             )
         if instance.has_constraints_beyond_pairs:
             raise InstanceError(
-                f"{self.name}: constraints on clusters, and it knows only those on pairs; expected "
-                "an instance without, or sdpbb.solve, whose column generation keeps them"
+                f"{self.name}: takes constraints on pairs only; expected an instance without "
+                "those on clusters, or sdpbb.solve, whose column generation keeps them"
             )
 
     @abstractmethod

@@ -172,7 +172,7 @@ class MultiStart:
         for _ in range(self.parameters.n_relocations):
             check_time(time_left)
             assert best.solution is not None
-            centres = _relocated(contraction, best.solution, rng)
+            centres = _relocate_centre(contraction, best.solution, rng)
             descent.from_centres(centres, best.solution.source, stop, best.offer)
 
     def _initial_centres(
@@ -314,7 +314,7 @@ class Descent:
         OutOfTime
             If no time is left before there is one.
         """
-        labels = self._assigned(centres, with_stop(self.time_left, stop))
+        labels = self._assign_to(centres, with_stop(self.time_left, stop))
         if found is not None:
             found(HeuristicSolution(labels, self._contraction.cost(labels), source))
         return self.from_labels(labels, source, stop, found)
@@ -337,7 +337,7 @@ class Descent:
                 cluster_means(self._contraction, best.labels), best.labels, stop
             ).labels
             if self._parameters.local_search:
-                reached = self._exchanged(reached, time_left)
+                reached = self._search_locally(reached, time_left)
             cost = self._contraction.cost(reached)
             if cost >= best.cost:
                 return best
@@ -360,12 +360,12 @@ class Descent:
         time_left = with_stop(self.time_left, stop)
 
         def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-            return self._assigned(at, time_left)
+            return self._assign_to(at, time_left)
 
         steps = self._parameters.max_iterations
         return alternate_kmeans(self._contraction, assign, centres, steps, labels, time_left)
 
-    def _assigned(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
+    def _assign_to(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
         check_time(time_left)
         if self._assign is None:
             limit = self._parameters.assignment_time_limit
@@ -374,7 +374,7 @@ class Descent:
         self.n_iterations += 1
         return labels
 
-    def _exchanged(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.intp]:
+    def _search_locally(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.intp]:
         if time_left() <= 0.0:
             return labels
         if self._search is None:
@@ -382,7 +382,7 @@ class Descent:
         return self._search(labels, time_left)
 
 
-def _relocated(
+def _relocate_centre(
     contraction: Contraction, solution: HeuristicSolution, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Return the means of a clustering with one of them, at random, put on a random block.

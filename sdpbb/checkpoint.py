@@ -83,7 +83,7 @@ def read_checkpoint(path: FilePath) -> SavedRun:
         import_module(module)
     found = read_archive(path)
     if not isinstance(found, SavedRun):
-        raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a whole one")
+        raise ArchiveError(f"{shown_path(path)}: holds no state of a run; expected a checkpoint")
     return found
 
 

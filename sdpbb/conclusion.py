@@ -60,7 +60,7 @@ def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> 
     """Return constraints that cannot hold together, if they are found in a few seconds."""
     found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
     if found.verdict is Colourability.YES:
-        raise BackendFailure(f"{proof}: that is not so, as a clustering has been found")
+        raise BackendFailure(f"{proof}: contradicted by a clustering that has been found")
     return found.conflict
 
 

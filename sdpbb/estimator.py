@@ -251,8 +251,8 @@ def _refuse(result: Result) -> NoReturn:
     if result.infeasibility is not None:
         raise InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
     raise NoClusteringFound(
-        f"stopped by {STOPPED_BY[result.termination]} without a clustering, nor a proof that there "
-        "is none; expected more time, or fewer constraints"
+        f"stopped by {STOPPED_BY[result.termination]} without a clustering or a proof that "
+        "there is none; expected more time, or fewer constraints"
     )
 
 

@@ -42,7 +42,7 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     temporary = Path(companion(path, f"-{secrets.token_hex(8)}{_SUFFIX}"))
     try:
-        with _created(temporary, _mode(target)) as file:
+        with _create(temporary, _mode(target)) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -61,7 +61,7 @@ def _mode(target: Path) -> int | None:
         return None
 
 
-def _created(path: Path, mode: int | None) -> BinaryIO:
+def _create(path: Path, mode: int | None) -> BinaryIO:
     """Return a new file with these permissions; None stands for those that any new file has."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     # The process's mask may take permissions off, and never adds any.

@@ -43,7 +43,7 @@ def leave_on_signal() -> None:
     """
     # No KeyboardInterrupt: raised in the middle of an import it ends in somebody else's traceback.
     for signum in _STATUS:
-        signal.signal(signum, _leave)
+        signal.signal(signum, _exit_process)
 
 
 def ignore_signals() -> None:
@@ -150,7 +150,7 @@ def interrupt_on_ctrl_c(given: threading.Event | None) -> Iterator[threading.Eve
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _leave(signum: int, frame: object) -> None:
+def _exit_process(signum: int, frame: object) -> None:
     _tell(f"error: {'terminated' if signum == signal.SIGTERM else 'interrupted'}\n")
     os._exit(_STATUS[signal.Signals(signum)])
 

@@ -52,20 +52,20 @@ def memory_plan(
     lighter = None if is_resumed else asked.lighter(contraction)
     if lighter is not None:
         candidates.append(replace(parameters, bounding=cast(Bounding, lighter)))
-    needed = _needed(asked, contraction)
+    needed = _needed_mebibytes(asked, contraction)
     for candidate in candidates:
         bounding = bounding_method(candidate.bounding, candidate)
-        taken = _needed(bounding, contraction)
+        taken = _needed_mebibytes(bounding, contraction)
         if taken <= max(available, LITTLE):
-            is_here = contraction.n_blocks <= bounding.most_blocks_here
-            if not is_here and candidate.dask is None:  # local workers, no more than fit
+            works_locally = contraction.n_blocks <= bounding.most_blocks_here
+            if not works_locally and candidate.dask is None:  # local workers, no more than fit
                 most = max(1, int(available / taken))
                 candidate = replace(candidate, workers=min(candidate.workers, most))
             return MemoryPlan(candidate, needed, available)
     return MemoryPlan(parameters, needed, available, is_without_bound=True)
 
 
-def _needed(bounding: BoundingMethod[Any], contraction: Contraction) -> float:
+def _needed_mebibytes(bounding: BoundingMethod[Any], contraction: Contraction) -> float:
     """Return the MiB that a node takes: in this process, or in another one besides."""
     own = bounding.mebibytes(contraction)
     if contraction.n_blocks <= bounding.most_blocks_here:

@@ -54,8 +54,8 @@ def check_compatibility(
     custom = [c for c in instance.cluster_constraints if not is_built_in(c)]
     if custom and checkpoint is not None:
         raise ParameterError(
-            f"checkpoint = {shown_path(checkpoint)}: expected none, as a checkpoint holds no "
-            f"constraint that does not come with sdpbb ({type(custom[0]).__name__})"
+            f"checkpoint = {shown_path(checkpoint)}: expected none, as a checkpoint cannot "
+            f"hold a constraint of your own class ({type(custom[0]).__name__})"
         )
     if custom and parameters.dask is not None:
         _check_picklable(custom, f"dask = {parameters.dask}: expected None")
@@ -110,15 +110,15 @@ def check_certifiable(
     """
     if instance.has_soft_constraints:
         _refuse(
-            "certificate", f"{path}: expected none, as certificates say nothing of soft constraints"
+            "certificate", f"{path}: expected none, as certificates do not cover soft constraints"
         )
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         name = "True" if path is None else f"{shown_path(path)}"
         _refuse(
             "certificate",
-            f"{name}: expected none, as {foreign[0]} is a constraint on clusters that does not "
-            "come with sdpbb, so that nobody else can check it",
+            f"{name}: expected none, as {foreign[0]} is a constraint of your own class, which "
+            "nobody else can check",
         )
     if path is None:
         return

@@ -40,7 +40,7 @@ STOPPED_BY = {
     Termination.NODE_LIMIT: "the node limit",
     Termination.MEMORY_LIMIT: "the memory limit",
     Termination.PRECISION: "the precision of numbers,",
-    Termination.WORKERS_LOST: "the loss of workers: nodes that ended two each were given up,",
+    Termination.WORKERS_LOST: "the loss of workers (nodes that ended two were given up)",
     Termination.INTERRUPTED: "an interrupt",
 }
 
@@ -107,8 +107,8 @@ class ProgressTable:
 def memory_shortage(short: MemoryShort) -> str:
     """Return one line: what is done where the chosen bounding does not fit the memory."""
     instead = {
-        None: "clusterings are looked for, and no bound is computed but the scatter inside blocks, "
-        "and for a certificate none at all",
+        None: "only clusterings are looked for; the only bound is the scatter inside blocks "
+        "(none for a certificate)",
         "colgen": "bounding by column generation alone",
     }.get(short.bounding, f"with {counted(short.workers, 'worker')}")
     return (
@@ -213,7 +213,7 @@ def _status(result: Result) -> str:
             return f"stopped by {stopped} with a clustering, not proven optimal: {proven}"
         case SolutionStatus.UNKNOWN:
             stopped = STOPPED_BY[result.termination]
-            return f"stopped by {stopped} without a clustering, nor a proof that there is none"
+            return f"stopped by {stopped} without a clustering or a proof that there is none"
 
 
 def _lower(bound: float) -> str:

@@ -228,7 +228,7 @@ def resume(
             check_certifiable(saved.instance, certificate, path, checkpoint)
             check_begun_with_certificate(saved.parameters, certificate)
             order = CertificateOrder(certificate)
-        parameters = _changed(saved.parameters, changes)
+        parameters = _with_changes(saved.parameters, changes)
         resumed = Resumed(
             path=os.fspath(path),
             n_nodes=0 if saved.search is None else saved.search.statistics.n_nodes,
@@ -243,7 +243,7 @@ def resume(
         )
 
 
-def _changed(parameters: SolverParameters, changes: Changes) -> SolverParameters:
+def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:
     values: dict[str, Any] = dict(changes)
     if "workers" in changes:
         values.setdefault("dask", None)
@@ -296,7 +296,7 @@ def _run(
                 observer,
                 recorder.proof if parameters.certify else None,
             )
-            result = _solved(
+            result = _run_search(
                 instance,
                 parameters,
                 limits,
@@ -314,7 +314,7 @@ def _run(
     return result
 
 
-def _solved(
+def _run_search(
     instance: Instance,
     parameters: SolverParameters,
     limits: Limits,
@@ -331,7 +331,7 @@ def _solved(
     `recorder` collects the proof if bounds are to be certified.
     """
     contraction = contract(instance)
-    observer(_started(instance, contraction, resumed))
+    observer(_started_event(instance, contraction, resumed))
     tolerances = Tolerances(parameters.gap)
     if isinstance(contraction, Infeasibility):
         search: Search | Infeasibility | None = contraction
@@ -442,16 +442,16 @@ def _workforce(
     parameters: SolverParameters, cluster: DaskCluster | None, has_long_steps: bool
 ) -> Workforce:
     """Return the workforce; worker processes are started on demand."""
-    here = TaskPool(SerialExecutor())
+    local_pool = TaskPool(SerialExecutor())
     prepare = warm_up(parameters.bounding)
 
-    def others() -> TaskPool:
+    def make_worker_pool() -> TaskPool:
         if cluster is not None:
             return TaskPool(cluster)
         return TaskPool(LocalProcesses(parameters.workers, prepare))
 
     several = cluster is not None or parameters.workers > 1
-    return Workforce(here, others, several, has_long_steps)
+    return Workforce(local_pool, make_worker_pool, several, has_long_steps)
 
 
 def _write_certificate(
@@ -481,7 +481,7 @@ def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:
     )
 
 
-def _started(
+def _started_event(
     instance: Instance, contraction: Contraction | Infeasibility, resumed: Resumed | None
 ) -> Started:
     """Return the event that begins a run."""

@@ -29,8 +29,8 @@ def verify_certificate(path: FilePath, instance: Instance) -> CertificateVerdict
     ------
     CertificateError
         If the file cannot be read, is about another instance, or does not prove what it says; one
-        line names the file and the node and step. Also if the instance has constraints of which
-        certificates say nothing: soft ones, or ones on clusters that are the user's own code.
+        line names the file and the node and step. Also if the instance has constraints that
+        certificates do not cover: soft ones, or ones on clusters that are the user's own code.
     InstanceError
         If the instance is none.
     """
@@ -59,14 +59,14 @@ def unspoken(instance: Instance) -> str | None:
     """
     if instance.has_soft_constraints:
         return (
-            "the instance has soft constraints, of which certificates say nothing; expected hard "
+            "the instance has soft constraints, which certificates do not cover; expected hard "
             "ones only"
         )
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         return (
-            f"{foreign[0]} is a constraint on clusters that does not come with sdpbb, of which "
-            "certificates say nothing; expected none such"
+            f"{foreign[0]} is a constraint of your own class, which certificates do not cover; "
+            "expected constraints of sdpbb only"
         )
     return None
 

@@ -387,7 +387,7 @@ def soft_constraints(tmp_path) -> Path:
 def test_a_method_for_hard_constraints_refuses_soft_ones(run, data, precious, soft_constraints):
     status, _, err = run("cop-kmeans", data, "--constraints", soft_constraints, *precious)
     assert status == ExitCode.BAD_INPUT
-    assert err.startswith("error: cop-kmeans: soft constraints, and it takes hard ones only; ")
+    assert err.startswith("error: cop-kmeans: takes hard constraints only; ")
     assert err.count("\n") == 1
 
 
@@ -396,7 +396,7 @@ def test_a_method_refuses_constraints_on_clusters(run, data, precious, tmp_path)
     constraints.write_text("CL 0 1\nMAXSIZE 2\n")
     status, _, err = run("kmeans", data, "--constraints", constraints, *precious)
     assert status == ExitCode.BAD_INPUT
-    assert err.startswith("error: kmeans: constraints on clusters, and it knows only ")
+    assert err.startswith("error: kmeans: takes constraints on pairs only; ")
     assert err.count("\n") == 1
 
 

@@ -56,7 +56,7 @@ def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
     assert instance.must_link[0].tolist() == [1, 2]
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith(f"warning: {constraints}: never names row 0, but 149 of the 150 rows")
+    assert err.startswith(f"warning: {constraints}: names 149 of the 150 rows, but never row 0")
     assert err.count("\n") == 1
 
 

@@ -168,7 +168,7 @@ def test_every_line_is_flushed():
         ),
         (
             UNKNOWN,
-            "stopped by the time limit without a clustering, nor a proof that there is none",
+            "stopped by the time limit without a clustering or a proof that there is none",
         ),
         (
             INFEASIBLE,

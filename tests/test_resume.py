@@ -24,7 +24,7 @@ from sdpbb.problem.formats import write_points
 from sdpbb.report import ProgressTable
 from sdpbb.result import SolutionStatus, Termination
 from sdpbb.search.events import Progress, Resumed, Started
-from sdpbb.solver import _changed, resume, solve
+from sdpbb.solver import _with_changes, resume, solve
 from tests.enumeration import optimum, random_instance
 from tests.graphs import cycle, mycielski
 from tests.trees import (
@@ -184,11 +184,11 @@ def test_another_checkpoint(path, tmp_path):
 def test_what_a_run_can_be_asked_anew(path):
     here = SolverParameters(workers=3)
     there = SolverParameters(dask="tcp://there:1")
-    assert _changed(here, {"dask": "tcp://there:1"}) == there
-    assert _changed(there, {"workers": 3}) == here
-    assert _changed(here, {"time_limit": 5.0}) == replace(here, time_limit=5.0)
+    assert _with_changes(here, {"dask": "tcp://there:1"}) == there
+    assert _with_changes(there, {"workers": 3}) == here
+    assert _with_changes(here, {"time_limit": 5.0}) == replace(here, time_limit=5.0)
     with pytest.raises(ParameterError, match="no workers besides"):
-        _changed(here, {"workers": 2, "dask": "tcp://there:1"})
+        _with_changes(here, {"workers": 2, "dask": "tcp://there:1"})
     with pytest.raises(TypeError, match="cannot change gap, sdp"):
         resume(path, sdp=HASTY.sdp, gap=1e-9)
 

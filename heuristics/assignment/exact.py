@@ -83,14 +83,14 @@ def cheapest_labels(
     tolerance = TOLERANCE * float(np.abs(costs).max())
     if len(best) * costs.size > work:  # not even one way down
         return best, False
-    reduced, constant = _reduced(costs, cliques.starts, cliques.members)
+    reduced, constant = _reduce_costs(costs, cliques.starts, cliques.members)
     if upper <= constant + tolerance:
         return best, True
     return best, _branch(costs, reduced, constant, starts, neighbours, best, tolerance, work)
 
 
 @njit(cache=True, nogil=True)
-def _reduced(costs: Reals, starts: Integers, members: Integers) -> tuple[Reals, float]:
+def _reduce_costs(costs: Reals, starts: Integers, members: Integers) -> tuple[Reals, float]:
     """Return the reduced costs, and the sum of all dual values."""
     k = costs.shape[1]
     reduced = costs.copy()

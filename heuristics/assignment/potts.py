@@ -79,8 +79,8 @@ def pair_graph(instance: Instance, contraction: Contraction) -> PairGraph:
     Source: PCCC, sections 4.1 and 4.2.
     """
     m = contraction.n_blocks
-    apart_key, apart_sum, inside = _summed(contraction, instance.soft_cannot_link)
-    together_key, together_sum, _ = _summed(contraction, instance.soft_must_link)
+    apart_key, apart_sum, inside = _sum_pairs(contraction, instance.soft_cannot_link)
+    together_key, together_sum, _ = _sum_pairs(contraction, instance.soft_must_link)
     i, j = contraction.cannot_link.T
     hard = i * m + j
     keys = np.unique(np.concatenate([hard, apart_key, together_key]))
@@ -109,7 +109,7 @@ def adjacency_lists(n: int, pairs: NDArray[np.integer]) -> Neighbours:
     )
 
 
-def _summed(
+def _sum_pairs(
     contraction: Contraction, soft: SoftPairs
 ) -> tuple[NDArray[np.intp], NDArray[np.float64], float]:
     """Return the soft pairs over the blocks.

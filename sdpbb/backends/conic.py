@@ -111,7 +111,7 @@ def solve_peng_wei(
     inverse = 1.0 / roots
     K = inverse[:, None] * gram * inverse
     unit = float(np.linalg.norm(K)) or 1.0
-    scaled_cuts, scaled_rhs, norms = _scaled(cuts, rhs, inverse)
+    scaled_cuts, scaled_rhs, norms = _scale_cuts(cuts, rhs, inverse)
     forbidden = np.zeros((m, m), dtype=bool)
     forbidden[tuple(np.asarray(cannot_link, dtype=np.intp).reshape(-1, 2).T)] = True
     forbidden |= forbidden.T
@@ -125,7 +125,7 @@ def solve_peng_wei(
         inequalities=[_entries(free, m), scaled_cuts],
         least=np.concatenate([np.zeros(len(free[0])), scaled_rhs]),
     )
-    found = _solved(programme, solver)
+    found = _solve(programme, solver)
     of_fixed = found.z[programme.n_equations - len(fixed[0]) : programme.n_equations]
     of_free, of_cuts = np.split(found.z[programme.n_equations :], [len(free[0])])
     N = np.zeros((m, m))
@@ -215,7 +215,7 @@ class _Answer:
     unbounded: bool
 
 
-def _solved(programme: _Programme, solver: ConicSolver) -> _Answer:
+def _solve(programme: _Programme, solver: ConicSolver) -> _Answer:
     """Return the answer of a solver, with its last dual values whatever its status."""
     module, call = require(solver), {"clarabel": _clarabel, "scs": _scs}[solver]
     # A solver comes with a BLAS of its own, which limits that were set before do not know of.
@@ -283,7 +283,7 @@ def _scs(scs: Any, programme: _Programme) -> _Answer:
     )
 
 
-def _scaled(
+def _scale_cuts(
     cuts: sp.csr_array | None, rhs: NDArray[np.float64] | None, inverse: NDArray[np.float64]
 ) -> tuple[sp.csr_array, NDArray[np.float64], NDArray[np.float64]]:
     """Return cuts on Z as cuts on Y of norm 1, their right-hand sides, and the norms."""

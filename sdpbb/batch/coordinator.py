@@ -119,9 +119,9 @@ def run_batch(
     parameters = parameters or BatchParameters()
     listed = read_manifest(jobs) if isinstance(jobs, (str, os.PathLike)) else list(jobs)
     _check_names(listed)
-    with open_folder(os.fspath(folder), parameters.resume) as there:
+    with open_folder(os.fspath(folder), parameters.resume) as batch_folder:
         return interruptible(
-            interrupt, lambda stop: _run(_Batch(listed, there, parameters, observer, stop))
+            interrupt, lambda stop: _run(_Batch(listed, batch_folder, parameters, observer, stop))
         )
 
 
@@ -246,7 +246,7 @@ class _Batch:
             case Ending.OVERDUE:
                 value = _timed_out(job, self.parameters.grace)
             case Ending.LOST:
-                value = _crashed(completion.reasons)
+                value = _crash_of_worker(completion.reasons)
         self._record(job, digest, completion.attempts, value)
 
     def _record(self, job: Job, digest: str, attempts: int, value: dict[str, Any]) -> None:
@@ -294,7 +294,7 @@ def _timed_out(job: Job, grace: float) -> dict[str, Any]:
     return {"status": RowStatus.TIMED_OUT, "message": f"{message}, and was killed"}
 
 
-def _crashed(reasons: tuple[str, ...]) -> dict[str, Any]:
+def _crash_of_worker(reasons: tuple[str, ...]) -> dict[str, Any]:
     first, again = reasons
     times = ", both times" if first == again else f"; on retry: {again}"
     return {"status": RowStatus.CRASHED, "message": f"worker process {first}{times}"}

@@ -49,7 +49,7 @@ def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:
     Fields of a `Row`, with "labels" as a list or None, and "certificate" as whether there is one.
     """
     try:
-        return _solved(job, certificate)
+        return _solve(job, certificate)
     except (InstanceError, ParameterError) as error:
         return _without_result(RowStatus.BAD_INPUT, str(error))
     except (BackendFailure, BackendUnavailable) as error:
@@ -61,7 +61,7 @@ def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:
         return _without_result(RowStatus.FAILED, message)
 
 
-def _solved(job: Job, certificate: str | None) -> dict[str, Any]:
+def _solve(job: Job, certificate: str | None) -> dict[str, Any]:
     from sdpbb.problem.formats import read_instance
     from sdpbb.solver import solve
 
@@ -75,8 +75,8 @@ def _solved(job: Job, certificate: str | None) -> dict[str, Any]:
         )
     if instance.has_soft_constraints:
         raise InstanceError(
-            f"{shown_path(job.constraints or '')}: soft constraints, and only hard ones can be "
-            "solved exactly; expected hard must-links and cannot-links"
+            f"{shown_path(job.constraints or '')}: soft constraints cannot be solved "
+            "exactly; expected hard must-links and cannot-links"
         )
     worker.tell_step()
     problem, is_certified = [], certificate is not None

@@ -138,7 +138,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         component_of, _ = super().components_apart(contraction, points, cutoff, stop)
         if not component_of.any():
             return component_of, None
-        below = _widened(cutoff)
+        below = _widened_cutoff(cutoff)
         blocks = _blocks(contraction)
         far = far_pairs(self.contracted(contraction), below)
         apart = replace(blocks, adjacency=blocks.adjacency | far).component_of
@@ -227,7 +227,7 @@ class CertifiedRun(Generic[Warm]):
             cutoff + SLACK * abs(cutoff), lambda: time_left() - self._check_seconds
         )
         if progress.bound.value == np.inf:  # the constraints alone say so
-            return self._refuted(progress)
+            return self._infeasible_progress(progress)
         state = self.state
         if progress.bound > state.claimed:
             self._claim(progress.bound, cutoff)
@@ -244,7 +244,7 @@ class CertifiedRun(Generic[Warm]):
             stalled |= self._n_idle >= MOST_IDLE
         return replace(progress, bound=state.best, stalled=stalled)
 
-    def _refuted(self, progress: BoundProgress) -> BoundProgress:
+    def _infeasible_progress(self, progress: BoundProgress) -> BoundProgress:
         """Return the progress after the inner run has found that there is no clustering.
 
         That is confirmed by the prices, or seen from the cannot-links alone where there is nothing
@@ -275,13 +275,13 @@ class CertifiedRun(Generic[Warm]):
         state, claimed = self.state, self.state.claimed
         state.claimed = claimed.bare()
         for evidence in self._method.checkable(self._contraction, claimed.evidence):
-            bound = self._confirmed(evidence, SHARE)
+            bound = self._confirmed_bound(evidence, SHARE)
             if bound > state.best.value:
                 state.best = ProvenBound(bound, evidence)
             if state.best.value >= cutoff or claimed.value < cutoff:
                 return
 
-    def _confirmed(self, evidence: Evidence, share: float) -> float:
+    def _confirmed_bound(self, evidence: Evidence, share: float) -> float:
         """Return the bound that evidence proves, with this share of the checker's limits.
 
         It is 0 if the checker rejects the evidence: it gives up searches earlier than the run, and
@@ -289,11 +289,11 @@ class CertifiedRun(Generic[Warm]):
         """
         begun = time.perf_counter()
         try:
-            return self._judged(evidence, share)
+            return self._checker_bound(evidence, share)
         finally:
             self._check_seconds = max(self._check_seconds, time.perf_counter() - begun)
 
-    def _judged(self, evidence: Evidence, share: float) -> float:
+    def _checker_bound(self, evidence: Evidence, share: float) -> float:
         contracted, k, rules = self._contracted, self._contraction.k, self._rules
         adjacency = self._contraction.adjacency
         with suppress(Rejected), np.errstate(all="ignore"):
@@ -309,14 +309,14 @@ class CertifiedRun(Generic[Warm]):
         if claimed is None:
             return best
         evidence = next(self._method.checkable(self._contraction, claimed))
-        return max(best, ProvenBound(self._confirmed(evidence, PROVISIONAL_SHARE), evidence))
+        return max(best, ProvenBound(self._confirmed_bound(evidence, PROVISIONAL_SHARE), evidence))
 
     def fixings(self, cutoff: float) -> PairFixings:
         """Return pairs that are apart, with a `FixingProof`."""
         if self.state.claimed.evidence is not None:
             self._check(cutoff)
         k, adjacency = self._contraction.k, self._contraction.adjacency
-        below = _widened(cutoff)
+        below = _widened_cutoff(cutoff)
         far = far_pairs(self._contracted, below) & ~adjacency
         excluded = np.zeros_like(far)
         evidence = self.state.best.evidence
@@ -347,7 +347,7 @@ def _blocks(contraction: Contraction) -> Blocks:
     return Blocks(contraction.k, contraction.block_of, contraction.adjacency)
 
 
-def _widened(cutoff: float) -> float:
+def _widened_cutoff(cutoff: float) -> float:
     """Return the cutoff with room for rounding.
 
     The checker may see a pair on the edge as beyond it.

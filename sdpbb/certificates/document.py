@@ -51,7 +51,7 @@ class NodeTable:
     def _node(self, node: ProofNode, blocks: Blocks) -> dict[str, Any]:
         steps: list[dict[str, Any]] = []
         while True:
-            blocks, end = self._walked(node, blocks, steps)
+            blocks, end = self._write_steps(node, blocks, steps)
             if end is not None:
                 return {"steps": steps, "end": end}
             assert node.end is not None
@@ -65,14 +65,14 @@ class NodeTable:
             same = blocks.block_of[i] == blocks.block_of[j]
             node = self._proof.nodes[node.end.together if same else node.end.apart]
 
-    def _walked(
+    def _write_steps(
         self, node: ProofNode, blocks: Blocks, steps: list[dict[str, Any]]
     ) -> tuple[Blocks, dict[str, Any] | None]:
         """Write the steps of a node.
 
         Return the blocks after them, and the end if it is not a split.
         """
-        blocks, more, reason = self._propagated(blocks)
+        blocks, more, reason = self._propagate(blocks)
         steps += more
         for step in node.steps:
             if reason is not None:
@@ -80,7 +80,7 @@ class NodeTable:
             if isinstance(step, FixingProof):
                 written, blocks = self._fixing(step, blocks)
                 steps.append(written)
-                blocks, more, reason = self._propagated(blocks)
+                blocks, more, reason = self._propagate(blocks)
                 steps += more
             elif proves(step, self.target):
                 assert np.array_equal(step.blocks, blocks.block_of), "blocks that do not follow"
@@ -95,7 +95,7 @@ class NodeTable:
             return blocks, {"open": True}
         return blocks, None
 
-    def _propagated(
+    def _propagate(
         self, blocks: Blocks
     ) -> tuple[Blocks, list[dict[str, Any]], dict[str, Any] | None]:
         blocks, rounds, reason = propagated(blocks)

@@ -36,11 +36,11 @@ def propagated(blocks: Blocks) -> tuple[Blocks, list[NDArray[np.int64]], Reason 
             return blocks, rounds, reason
         if not len(rows):
             return blocks, rounds, None
-        rows, blocks = _merged(blocks, rows)
+        rows, blocks = _apply_merges(blocks, rows)
         rounds.append(rows)
 
 
-def _merged(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
+def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Blocks]:
     """Return the rows applied, and the blocks that they leave.
 
     Where some contradict each other, those up to the contradiction: after it, the cliques of others

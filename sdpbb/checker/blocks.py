@@ -78,7 +78,7 @@ class Blocks:
         forest = _Forest(n)
         for i, j in must_link.tolist():
             forest.join(i, j)
-        block_of, m = _numbered(forest.roots())
+        block_of, m = _number_names(forest.roots())
         return cls(k, block_of, np.zeros((m, m), np.bool_), rules).separated(cannot_link)
 
     @property
@@ -146,7 +146,7 @@ class Blocks:
         forest = _Forest(self.m)
         for pair in together:
             forest.join(*self.block_of[pair].tolist())
-        return Blocks(self.k, self.block_of, adjacency, self.rules)._grouped(forest)._closed()
+        return Blocks(self.k, self.block_of, adjacency, self.rules)._merge_trees(forest)._closure()
 
     def merged(self, rows: NDArray[np.int64]) -> Blocks:
         """Return the blocks after merges, rows (t, k + 1) of points, applied one after the other.
@@ -170,7 +170,7 @@ class Blocks:
             forest.join(i, j)
             adjacency[i] |= adjacency[j]
             adjacency[:, i] = adjacency[i]
-        return self._grouped(forest)._closed()
+        return self._merge_trees(forest)._closure()
 
     def is_clique(self, points: Iterable[int]) -> bool:
         """Return whether points are of different blocks, all cannot-linked to each other."""
@@ -181,11 +181,11 @@ class Blocks:
         a, b = self.block_of[[i, j]]
         return bool(a != b and not self.adjacency[a, b])
 
-    def _closed(self) -> Blocks:
+    def _closure(self) -> Blocks:
         blocks = self._separated_by_rules()
         while blocks.k <= 2:
             # Larger blocks may break the rules together.
-            larger = blocks._joined()
+            larger = blocks._with_forced_merges()
             if larger is blocks:
                 break
             blocks = larger._separated_by_rules()
@@ -197,7 +197,7 @@ class Blocks:
         adjacency = self.adjacency | broken_together(self.block_rules, self.m)
         return Blocks(self.k, self.block_of, adjacency, self.rules)
 
-    def _joined(self) -> Blocks:
+    def _with_forced_merges(self) -> Blocks:
         """Return the blocks after the merges that follow for k = 1 and k = 2.
 
         It is this very object if none do.
@@ -206,18 +206,18 @@ class Blocks:
         if self.k == 1:
             for block in range(1, self.m):
                 forest.join(0, block)
-            return self._grouped(forest)
+            return self._merge_trees(forest)
         # Those next to the same block are an even number of cannot-links apart, and sharing a
         # neighbour, passed on, reaches all that are.
         for row in self.adjacency:
             neighbours = np.flatnonzero(row).tolist()
             for block in neighbours[1:]:
                 forest.join(neighbours[0], block)
-        return self._grouped(forest)
+        return self._merge_trees(forest)
 
-    def _grouped(self, forest: _Forest) -> Blocks:
+    def _merge_trees(self, forest: _Forest) -> Blocks:
         """Return the blocks after those in one tree of a forest are merged."""
-        group_of, count = _numbered(forest.roots())
+        group_of, count = _number_names(forest.roots())
         if count == self.m:
             return self
         adjacency = np.zeros((count, count), np.bool_)
@@ -226,7 +226,7 @@ class Blocks:
         return Blocks(self.k, group_of[self.block_of], adjacency, self.rules)
 
 
-def _numbered(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
+def _number_names(names: NDArray[np.intp]) -> tuple[NDArray[np.intp], int]:
     """Return names as numbers 0, 1, ... by their first occurrence, and how many there are."""
     _, first, which = np.unique(names, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.intp)

@@ -141,7 +141,7 @@ class _PartitionSearch:
             if node.paid < self._limit and not node.open.any() and not node.missing:
                 raise Rejected("a partition of the blocks costs less than is stated")
             return []
-        left = self._left(node)
+        left = self._remaining_clusters(node)
         if not len(left):
             return []
         counts = self._members[left].sum(axis=0)
@@ -159,7 +159,7 @@ class _PartitionSearch:
             for chosen, row in zip(holders, free, strict=True)
         ]
 
-    def _left(self, node: _PartitionNode) -> Indices:
+    def _remaining_clusters(self, node: _PartitionNode) -> Indices:
         """Return the candidates of a partition below the limit; none if there is none."""
         sizes, n_open = self._sizes[node.candidates], int(node.open.sum())
         least = n_open if node.missing == 1 else 1

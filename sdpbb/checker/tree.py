@@ -145,8 +145,8 @@ class _Walk:
                     case Bound():
                         self._check_bound(step, blocks)
                     case Fix():
-                        tasks += _refuting(step, blocks)
-                        blocks = self._fixed(step, blocks)
+                        tasks += _refuting_tasks(step, blocks)
+                        blocks = self._fix_pairs(step, blocks)
         with at(f"node {task.node}, end"):
             if isinstance(node.end, Infeasible):
                 self._check_infeasible(node.end, blocks)
@@ -163,7 +163,7 @@ class _Walk:
 
     def _check_bound(self, step: Bound, blocks: Blocks) -> None:
         evidence = step.source.load(blocks.m)
-        contracted, rules = self._contracted(blocks), blocks.block_rules
+        contracted, rules = self._contract(blocks), blocks.block_rules
         proven = evidence.bound(contracted, blocks.k, blocks.adjacency, rules)
         slack = STATED_WITHIN * abs(proven)
         if not proven - slack <= step.stated <= proven:
@@ -177,14 +177,14 @@ class _Walk:
         assert end.source is not None
         evidence, rules = end.source.load(blocks.m), blocks.block_rules
         assert isinstance(evidence, Lagrangian)
-        contracted = self._contracted(blocks)
+        contracted = self._contract(blocks)
         if not evidence.proves_infeasible(contracted, blocks.k, blocks.adjacency, rules):
             raise Rejected("the prices of all blocks are not above what the clusters may hold")
 
-    def _fixed(self, step: Fix, blocks: Blocks) -> Blocks:
+    def _fix_pairs(self, step: Fix, blocks: Blocks) -> Blocks:
         """Return the blocks in which all pairs of a step are linked.
 
-        `_refuting` proves the refuted.
+        `_refuting_tasks` proves the refuted.
         """
         together = [(r.i, r.j) for r in step.refuted if r.link == TOGETHER]
         apart = [_pairs([(r.i, r.j) for r in step.refuted if r.link == APART])]
@@ -194,16 +194,16 @@ class _Walk:
             evidence = source.load(blocks.m)
             assert isinstance(evidence, Semidefinite)
             proven = excluded_pairs(
-                self._contracted(blocks), blocks.k, blocks.adjacency, evidence, step.below
+                self._contract(blocks), blocks.k, blocks.adjacency, evidence, step.below
             )
-            apart.append(self._proven_apart(stored, blocks, proven, "excluded"))
+            apart.append(self._require_proven_apart(stored, blocks, proven, "excluded"))
         if step.far is not None:
             _require_rows(step.far, blocks.m * (blocks.m - 1) // 2, "far")
-            proven = far_pairs(self._contracted(blocks), step.below)
-            apart.append(self._proven_apart(step.far, blocks, proven, "far"))
+            proven = far_pairs(self._contract(blocks), step.below)
+            apart.append(self._require_proven_apart(step.far, blocks, proven, "far"))
         return blocks.changed(_pairs(together), np.concatenate(apart))
 
-    def _proven_apart(
+    def _require_proven_apart(
         self, stored: StoredArray, blocks: Blocks, proven: NDArray[np.bool_], what: str
     ) -> NDArray[np.int64]:
         pairs = self._points(stored)
@@ -221,7 +221,7 @@ class _Walk:
             raise Rejected(f"a point beyond 0..{self._certificate.n - 1}")
         return points
 
-    def _contracted(self, blocks: Blocks) -> Contracted:
+    def _contract(self, blocks: Blocks) -> Contracted:
         for known, contracted in self._contractions:
             if _have_same_components(known, blocks):
                 return contracted
@@ -248,7 +248,7 @@ def _pairs(pairs: list[tuple[int, int]]) -> NDArray[np.int64]:
     return np.array(pairs, np.int64).reshape(-1, 2)
 
 
-def _refuting(step: Fix, blocks: Blocks) -> list[_ProofTask]:
+def _refuting_tasks(step: Fix, blocks: Blocks) -> list[_ProofTask]:
     """Return the tasks of the nodes that have to refute the opposite of a step's pairs."""
     if not step.refuted:
         return []

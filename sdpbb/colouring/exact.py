@@ -74,7 +74,7 @@ class _ColourSearch:
             if self._colour[vertex] >= 0:
                 self._uncolour(vertex)
             if not self._left[-1]:
-                self._leave()
+                self._backtrack()
                 continue
             if budget <= 0:
                 return Colourability.UNKNOWN, None
@@ -100,7 +100,7 @@ class _ColourSearch:
         self._left.append(choices[::-1])
         self._used.append(used)
 
-    def _leave(self) -> None:
+    def _backtrack(self) -> None:
         """Go back to the vertex before."""
         self._path.pop()
         self._left.pop()

@@ -203,7 +203,7 @@ class _Worker:
         with contextlib.ExitStack() as undo:
             try:
                 self._errors = undo.enter_context(tempfile.TemporaryFile())
-                self._process = undo.enter_context(_started(self._errors))
+                self._process = undo.enter_context(_start_process(self._errors))
                 undo.callback(self._process.kill)
                 self._sender = threading.Thread(target=self._send_all, daemon=True)
                 self._receiver = threading.Thread(target=self._receive_all, daemon=True)
@@ -365,7 +365,7 @@ def _end_with_error(future: Future[Any], payload: bytes) -> None:
     future.set_exception(error)
 
 
-def _started(errors: BinaryIO) -> subprocess.Popen[bytes]:
+def _start_process(errors: BinaryIO) -> subprocess.Popen[bytes]:
     with _sigint_blocked():
         return subprocess.Popen(
             # Without the folder of the user's files, which may be called like a library, before it

@@ -188,7 +188,7 @@ def _kind_and_heading(
     if k == 2:
         return InfeasibilityKind.ODD_CYCLE, (
             f"a cycle with an odd number of cannot-links ({len(cannot_link)}), "
-            "which k = 2 clusters cannot take turns along"
+            "around which k = 2 clusters cannot alternate"
         )
     graph = quotient(n, k, must_link, cannot_link)
     groups = "points" if not len(must_link) else "groups of points"

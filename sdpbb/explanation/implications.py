@@ -77,7 +77,7 @@ def redundant(instance: Instance, deadline: Deadline) -> tuple[list[int], bool]:
     """
     catalogue = Catalogue(instance)
     stated = catalogue.stated_pairs
-    left_out = set(_closed(catalogue)).intersection(stated) | catalogue.stated_and_implied
+    left_out = set(_implied_pairs(catalogue)).intersection(stated) | catalogue.stated_and_implied
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility) or not forced_pairs(instance, contraction):
         return sorted(left_out), True
@@ -106,7 +106,7 @@ def is_implied(catalogue: Catalogue, number: int, left_out: Collection[int] = ()
     return bool((contraction.cannot_link == apart).all(axis=1).any())
 
 
-def _closed(catalogue: Catalogue) -> Iterator[int]:
+def _implied_pairs(catalogue: Catalogue) -> Iterator[int]:
     """Return the numbers of the pairs that earlier pairs imply.
 
     They are must-links whose ends earlier ones connect, and cannot-links between groups of

@@ -100,7 +100,7 @@ class Catalogue:
     @cached_property
     def on_clusters(self) -> tuple[ClusterConstraint, ...]:
         """Constraints on clusters but maximum diameters."""
-        return tuple(self.instance.cluster_constraints[at] for at in self._others)
+        return tuple(self.instance.cluster_constraints[at] for at in self._other_constraints)
 
     def __len__(self) -> int:
         return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
@@ -115,7 +115,7 @@ class Catalogue:
         ]
 
     @cached_property
-    def _others(self) -> list[int]:
+    def _other_constraints(self) -> list[int]:
         return [
             at
             for at, constraint in enumerate(self.instance.cluster_constraints)
@@ -188,7 +188,7 @@ class Catalogue:
             if number < len(far):
                 return self._too_far(position, far[number])
             number -= len(far)
-        position = self._others[number]
+        position = self._other_constraints[number]
         text = _text(self.instance.cluster_constraints[position], self.instance.origin)
         return self._on_clusters(StatementKind.ON_CLUSTERS, position, (), text)
 
@@ -204,16 +204,16 @@ class Catalogue:
             kind = StatementKind.MAXIMUM_DIAMETER if derived else StatementKind.CANNOT_LINK
         text = f"{kind.value} {' '.join(names)}"
         if derived:
-            text = f"{kind.value}: {self._apart(i, j)}"
+            text = f"{kind.value}: {self._distance_in_words(i, j)}"
         return Statement(kind, (i, j), names, argument, position, place, text)
 
     def _too_far(self, position: int, pair: NDArray[np.intp]) -> Statement:
         i, j = int(pair[0]), int(pair[1])
         constraint = self.instance.cluster_constraints[position]
-        text = f"{_text(constraint, self.instance.origin)}: {self._apart(i, j)}"
+        text = f"{_text(constraint, self.instance.origin)}: {self._distance_in_words(i, j)}"
         return self._on_clusters(StatementKind.MAXIMUM_DIAMETER, position, (i, j), text)
 
-    def _apart(self, i: int, j: int) -> str:
+    def _distance_in_words(self, i: int, j: int) -> str:
         distance = float(np.linalg.norm(self.instance.points[i] - self.instance.points[j]))
         names = self.instance.origin.rows((i, j))
         return f"{names[0]} and {names[1]} are {distance:.6g} apart"

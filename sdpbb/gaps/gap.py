@@ -82,7 +82,7 @@ def optimality_gap(
         instance, numbers = points, label_numbers(labels, points.n_points)
         for argument, value in given.items():
             if value is not None:
-                raise ParameterError(f"{argument}: expected None besides an Instance, which has it")
+                raise ParameterError(f"{argument}: expected None, as the Instance states it")
     else:
         instance, numbers = _instance(points, labels, given)
     partition = Partition(numbers)

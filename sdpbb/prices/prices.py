@@ -191,8 +191,8 @@ class _PriceRun:
         end_alone = self._clock.seconds + ALONE
         later = list(numbers)
         if not self._has_long_steps:
-            with TaskPool(SerialExecutor()) as here:
-                later = self._each(here, later, self._probe, self._take_probe, end_alone)
+            with TaskPool(SerialExecutor()) as local_pool:
+                later = self._each(local_pool, later, self._probe, self._take_probe, end_alone)
         with self._pool(len(self._left)) as pool:
             if self._fits:
                 self._each(pool, later, self._probe, self._take_probe)

@@ -172,7 +172,7 @@ def _pairs_where(
         if counts.sum() > MAX_PAIRS:
             raise InstanceError(
                 f"{constraint} stands for more than {MAX_PAIRS:,} {pairs}; expected a distance "
-                "that fewer pairs of points are at"
+                "that stands for fewer pairs"
             )
     result = np.empty((counts.sum(), 2), np.intp)
     result[:, 0] = np.repeat(np.arange(len(points)), counts)

@@ -154,9 +154,9 @@ class _Evaluation:
         if not is_to_be_bounded:
             self._raise_to(self._context.bounding.scatter(self._bounded))
         if self._n_heuristics == 0:
-            apart = self._apart()
+            apart = self._split_components()
             if apart is None and self._node.number == 0 and self._run_heuristic(None):
-                apart = self._apart()
+                apart = self._split_components()
             if apart is not None:
                 return apart
             self._n_heuristics = 1
@@ -180,10 +180,10 @@ class _Evaluation:
                 self._n_heuristics += 1
                 if self._is_closed:
                     return self._result(NodeStatus.CLOSED)
-                if improved and (apart := self._apart()) is not None:
+                if improved and (apart := self._split_components()) is not None:
                     return apart
             if stalled:
-                return self._leave(run)
+                return self._fix_or_branch(run)
             if self._budget.is_over() or improved:  # another process may not come back from a step
                 break
         self._take_provisional(run)
@@ -204,14 +204,14 @@ class _Evaluation:
         """Begin to bound the node, or go on with it."""
         bounding, state = self._context.bounding, self._node.state
         if state is None or state.bounding is None:
-            self._run = bounding.start(self._bounded, self._node.warm_start, self._known())
+            self._run = bounding.start(self._bounded, self._node.warm_start, self._known_labels())
         else:
             # A run changes its state, and a node is not to change.
             self._run = bounding.resume(self._bounded, copy.deepcopy(state.bounding))
             self._iterations_before = self._run.n_iterations
         return self._run
 
-    def _known(self) -> NDArray[np.intp] | None:
+    def _known_labels(self) -> NDArray[np.intp] | None:
         """Return labels of the blocks that are bounded which keep all constraints.
 
         They are the incumbent's, or those that showed the node to be feasible.
@@ -231,7 +231,7 @@ class _Evaluation:
         lower = self._node.proven(self._bound)
         return self._context.tolerances.closes(lower, self._incumbent.cost)
 
-    def _apart(self) -> NodeResult | None:
+    def _split_components(self) -> NodeResult | None:
         """Return a FIXED result if distances split off components worth recentring, else None.
 
         Each component is moved to its own mean, so that numbers lose no digits to what is far away.
@@ -309,7 +309,7 @@ class _Evaluation:
         block = self._bounded.block_of[self._decided.representatives]
         return Z[np.ix_(block, block)]
 
-    def _leave(self, run: BoundRun[Any]) -> NodeResult:
+    def _fix_or_branch(self, run: BoundRun[Any]) -> NodeResult:
         """Return the result of a stalled bound: fixings, or the branching pair.
 
         Pairs are fixed; the node is branched unless that changes the blocks.

@@ -85,7 +85,7 @@ class Evaluations:
         seconds = self._limits.seconds
         slice_ = min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * seconds))
         left = self._limits.time_limit - seconds
-        if not self._workforce.is_here:
+        if not self._workforce.works_locally:
             return TimeBudget(slice_, left)
 
         def is_cancelled() -> bool:
@@ -97,7 +97,7 @@ class Evaluations:
             search.tree.offer(labels, cost, source)
             self._reporter.found(search)
 
-        bounds = self._context.is_without_bound or not self._workforce.leaves_steps_to_others
+        bounds = self._context.is_without_bound or not self._workforce.avoids_long_steps
         return TimeBudget(slice_, left, is_cancelled, take, bounds)
 
     def _note_step(self) -> None:

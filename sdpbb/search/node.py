@@ -49,11 +49,11 @@ class Fixings:
         return Fixings(
             np.concatenate([self.cannot_link, other.cannot_link]),
             min(self.below, other.below),
-            _refined(self.components, other.components),
+            _common_refinement(self.components, other.components),
         )
 
 
-def _refined(
+def _common_refinement(
     one: NDArray[np.intp] | None, other: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
     """Return the components (n,) of which each is in one component of both."""

@@ -180,13 +180,13 @@ class Tree:
         assert self.tolerances.closes(lower, self.upper)
         del self._running[number]
         self._closed = min(self._closed, lower.value)
-        self._news.append(_finished(number, lower.value))
+        self._news.append(_finished_event(number, lower.value))
 
     def drop(self, number: int) -> None:
         """Drop a running node, as no clustering keeps its decisions and fixings."""
         node = self._running.pop(number)
         self._closed = min(self._closed, node.fixings.below)
-        self._news.append(_finished(number, node.fixings.below))
+        self._news.append(_finished_event(number, node.fixings.below))
 
     def abandon(self, number: int, end: NodeEnd) -> None:
         """Give up a running node that is not closed: its bound counts as it is from now on."""
@@ -223,7 +223,7 @@ class Tree:
         cutoff = self.tolerances.cutoff(self.upper)
         closed = [(bound, number) for bound, number, _ in self._open if bound >= cutoff]
         self._closed = min([self._closed, *(bound for bound, _ in closed)])
-        self._news += [_finished(number, bound) for bound, number in closed]
+        self._news += [_finished_event(number, bound) for bound, number in closed]
         self._open = [entry for entry in self._open if entry[0] < cutoff]
         heapq.heapify(self._open)
 
@@ -232,7 +232,7 @@ class Tree:
         heapq.heappush(self._open, (node.lower.value, node.number, node))
 
 
-def _finished(number: int, lower: float) -> NodeLeft:
+def _finished_event(number: int, lower: float) -> NodeLeft:
     """Return the event of a node that is finished, with its bound.
 
     The bound is inf if it holds no clustering, whatever it costs.

@@ -28,48 +28,50 @@ class Workforce:
 
     def __init__(
         self,
-        here: TaskPool,
-        others: Callable[[], TaskPool],
+        local_pool: TaskPool,
+        make_worker_pool: Callable[[], TaskPool],
         several: bool,
         has_long_steps: bool = False,
     ) -> None:
         """
         Parameters
         ----------
-        here : a pool over this process
-        others : makes a pool over other processes
+        local_pool : a pool over this process
+        make_worker_pool : makes a pool over other processes
         several : whether that has workers for more than one task
         has_long_steps : whether steps are known to take long
         """
-        self.pool = here
-        self._here = here
-        self._make_others = others
-        self._others: TaskPool | None = None
+        self.pool = local_pool
+        self._local_pool = local_pool
+        self._make_worker_pool = make_worker_pool
+        self._worker_pool: TaskPool | None = None
         self._several = several
         self._has_long_steps = has_long_steps
         self._n_started = 0
 
     @property
-    def is_here(self) -> bool:
+    def works_locally(self) -> bool:
         """True while tasks are done by this process, and their caller waits."""
-        return self.pool is self._here
+        return self.pool is self._local_pool
 
     @property
-    def leaves_steps_to_others(self) -> bool:
+    def avoids_long_steps(self) -> bool:
         """True while tasks are done by this process and none of their steps may take long.
 
         Another process takes over next.
         """
-        return self.is_here and self._has_long_steps
+        return self.works_locally and self._has_long_steps
 
     @property
     def is_starting(self) -> bool:
         """True while tasks go to processes some of which have not begun yet."""
-        return not self.is_here and any(key < 0 for key in self.pool.keys)
+        return not self.works_locally and any(key < 0 for key in self.pool.keys)
 
     def record_step_time(self, seconds: float) -> None:
         """Record the longest time between two looks at the limits in a task of this process."""
-        self._has_long_steps = self._has_long_steps or (self.is_here and seconds > LONGEST_STEP)
+        self._has_long_steps = self._has_long_steps or (
+            self.works_locally and seconds > LONGEST_STEP
+        )
 
     def choose_pool(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Start other processes when it is time to, and go over to them when it is.
@@ -77,43 +79,43 @@ class Workforce:
         n_due : tasks that could be done at the same time
         n_nodes, seconds : of the run until now
         """
-        if self.is_here and self._has_long_steps:
-            self._go_over_for_long_steps()
-        elif self.is_here and self._several:
-            self._go_over_for_a_tree(n_due, n_nodes, seconds)
+        if self.works_locally and self._has_long_steps:
+            self._switch_for_long_steps()
+        elif self.works_locally and self._several:
+            self._switch_for_a_tree(n_due, n_nodes, seconds)
 
-    def _go_over_for_long_steps(self) -> None:
+    def _switch_for_long_steps(self) -> None:
         """Go over to a process once one has begun, at the second call.
 
         A process takes a second to begin, and this one has heuristics to run.
         """
-        if self._others is not None:
-            self.pool = self._others
+        if self._worker_pool is not None:
+            self.pool = self._worker_pool
         self._start_workers(1)
 
-    def _go_over_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
+    def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Go over to the processes once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
         if not grown and seconds < ALONE:
             return
         everybody = grown or seconds >= ALONE_LAST
-        others = self._pool_of_others()
-        self._start_workers(others.n_workers - (0 if everybody else 1))
-        others.wait(0.0)
-        if n_due > 1 and everybody and not others.n_under_way:
-            self.pool = others
+        worker_pool = self._get_worker_pool()
+        self._start_workers(worker_pool.n_workers - (0 if everybody else 1))
+        worker_pool.wait(0.0)
+        if n_due > 1 and everybody and not worker_pool.n_under_way:
+            self.pool = worker_pool
 
-    def _pool_of_others(self) -> TaskPool:
-        if self._others is None:
-            self._others = self._make_others()
-        return self._others
+    def _get_worker_pool(self) -> TaskPool:
+        if self._worker_pool is None:
+            self._worker_pool = self._make_worker_pool()
+        return self._worker_pool
 
     def _start_workers(self, n: int) -> None:
         """Start the first n workers; they have begun when these tasks are done."""
-        others = self._pool_of_others()
-        while self._n_started < n and others.n_free:
+        worker_pool = self._get_worker_pool()
+        while self._n_started < n and worker_pool.n_free:
             self._n_started += 1
-            others.submit(-self._n_started, _start_worker)
+            worker_pool.submit(-self._n_started, _start_worker)
 
     def wait(self, seconds: float) -> list[Completion]:
         """Return the tasks completed; waits so long at most where others work."""
@@ -121,9 +123,9 @@ class Workforce:
 
     def shutdown(self) -> None:
         """End all processes at once; tasks under way are lost."""
-        self._here.shutdown()
-        if self._others is not None:
-            self._others.shutdown()
+        self._local_pool.shutdown()
+        if self._worker_pool is not None:
+            self._worker_pool.shutdown()
 
 
 def _start_worker() -> None:

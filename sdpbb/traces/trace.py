@@ -94,11 +94,11 @@ class Trace:
             case Progress():
                 self._progress(event)
             case Branched():
-                self._branched(event)
+                self._record_branching(event)
             case NodeLeft(number, lower, end):
                 self._end(number, lower, end)
             case Finished():
-                self._finished(event)
+                self._record_end_of_run(event)
 
     @property
     def n_open(self) -> int:
@@ -121,7 +121,7 @@ class Trace:
         positions = itertools.count()
         self.points = [point for point in self.points if point.source or next(positions) % 2 == 0]
 
-    def _branched(self, event: Branched) -> None:
+    def _record_branching(self, event: Branched) -> None:
         parent = self._end(event.node, event.lower, NodeEnd.BRANCHED)
         i, j = event.pair
         rows = (self._origin.row(i), self._origin.row(j))
@@ -140,7 +140,7 @@ class Trace:
             self.nodes[position] = TracedNode(born.parent, born.together, born.rows, lower, end)
         return position
 
-    def _finished(self, event: Finished) -> None:
+    def _record_end_of_run(self, event: Finished) -> None:
         result = event.result
         self.status = result.status.value
         if result.lower_bound is None:

@@ -255,7 +255,7 @@ def test_solve_has_no_conflict_for_a_feasible_instance():
 
 def test_a_refuted_proof_is_no_result(monkeypatch):
     monkeypatch.setattr(conclusion, "diagnose", lambda *arguments: Diagnosis(Colourability.YES))
-    with pytest.raises(BackendFailure, match="that is not so, as a clustering has been found"):
+    with pytest.raises(BackendFailure, match="contradicted by a clustering that has been found"):
         sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
 
 

@@ -168,7 +168,7 @@ def test_limits_and_interrupts():
 @pytest.mark.parametrize("argument", ["must_link", "cannot_link", "cluster_constraints", "k"])
 def test_an_instance_has_its_constraints_itself(argument):
     instance = Instance(np.zeros((3, 1)), 1)
-    expected = f"^{argument}: expected None besides an Instance, which has it$"
+    expected = f"^{argument}: expected None, as the Instance states it$"
     with pytest.raises(ParameterError, match=expected):
         optimality_gap(instance, [0, 0, 0], **{argument: 1 if argument == "k" else []})
 

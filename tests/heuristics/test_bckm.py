@@ -10,9 +10,9 @@ from heuristics.bckm import (
     BCKM,
     assignment_rows,
     clique_cover,
+    nearest_binary,
     penalised_costs,
     ridge_means,
-    rounded,
 )
 from heuristics.kmeans import best_kmeans
 from heuristics.method import RunClock
@@ -175,7 +175,7 @@ def test_rounding_has_the_least_penalties_and_makes_them_grow(seed):
     def penalties(V):
         return plus * np.maximum(0, V - S) + minus * np.maximum(0, S - V)
 
-    V, next_plus, next_minus = rounded(S, plus, minus, 1.1)
+    V, next_plus, next_minus = nearest_binary(S, plus, minus, 1.1)
     assert np.isin(V, (0, 1)).all()
     assert (penalties(V) <= penalties(1 - V)).all()
     assert next_plus == pytest.approx(np.where(V == 1, 1.1 * plus, plus))

@@ -298,8 +298,8 @@ def all_rows_but(n: int, missing: int) -> str:
 def test_a_file_that_leaves_out_row_0_alone_is_warned_of(tmp_path):
     path = file(tmp_path, all_rows_but(150, 0))
     message = (
-        f"{path}: never names row 0, but 149 of the 150 rows: if rows are drawn alike, that has a "
-        "probability of 0.0067; does it number rows from 1 (--one-based)?"
+        f"{path}: names 149 of the 150 rows, but never row 0 (probability 0.0067 where rows "
+        "are drawn at random); does it number rows from 1 (--one-based)?"
     )
     with pytest.warns(InstanceWarning, match=f"^{re.escape(message)}$"):
         read = read_constraints(path, 150)

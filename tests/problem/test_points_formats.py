@@ -311,7 +311,7 @@ def test_the_index_of_a_frame_is_not_taken_for_a_feature(tmp_path):
     refused(
         path,
         f"{{path}}: column {index} is the index of a data frame; expected index_column = {index} "
-        f"(--index-column), if rows are to be called so, or to leave it out (--drop {index})",
+        f"(--index-column) to name the rows by it, or to leave it out (--drop {index})",
     )
     assert read_points(path, index_column="__index_level_0__").row_names == ("7", "9")
     assert read_points(path, drop=["__index_level_0__"]).row_names is None
@@ -406,11 +406,11 @@ def test_labels_may_be_a_column(tmp_path):
         ("a.txt", "0\n1\n", "1", "column: {path} has no columns; expected a CSV or Parquet file "
             "with it"),
         ("a.csv", CSV, None, "{path}:1: 'name,x,class,y'; expected one label, without blanks and "
-            "commas, or to be told the column of a CSV file"),
+            "commas, or the name of the column of a CSV file"),
         ("a.txt", "class\n0\n1\n", None, "{path}: the first label is 'class', and the others are "
             "numbers; expected labels without a heading"),
-        ("a.parquet", "PAR1", None, "{path}: is a Parquet file; expected to be told its column "
-            "with the labels"),
+        ("a.parquet", "PAR1", None, "{path}: is a Parquet file; expected the name of its column "
+            "of labels"),
     ],
 )  # fmt: skip
 def test_what_holds_no_labels_is_told(tmp_path, name, content, column, message):

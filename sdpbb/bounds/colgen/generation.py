@@ -300,17 +300,19 @@ class Generation:
             # Which clusters of smoothed prices are of use, the master's own prices say.
             sigma = own.sigma if at is own else -math.inf
             found = Columns.of(self._contraction, self._pricer.heuristic(at.prices, sigma))
-            observation = self._observed(at, found, first=position == 0)
+            observation = self._observation(at, found, first=position == 0)
             self._stabilisation.observe(own, observation, k)
             grown = self._add(found, own)
             if self.state.early and observation.at.value(k) >= cutoff:
-                self.state.under_way = ExactPricing(at, self._needed(at, cutoff), settles=False)
+                self.state.under_way = ExactPricing(
+                    at, self._closing_value(at, cutoff), settles=False
+                )
                 return StepEvent.PRICING
             if grown:
                 return StepEvent.COLUMNS
         if not self._stabilisation.solved(solution):
             return StepEvent.PENALTY
-        optimal, needed = -own.sigma - self._tolerance(own), self._needed(own, cutoff)
+        optimal, needed = -own.sigma - self._tolerance(own), self._closing_value(own, cutoff)
         closing = self.state.early and needed < optimal
         self.state.under_way = ExactPricing(own, needed if closing else optimal, not closing)
         return StepEvent.PRICING
@@ -329,7 +331,7 @@ class Generation:
         self.state.under_way = None
         if outcome.least is not None:
             self._prove(pricing.at.prices, outcome.least)
-        shown = self._observed(pricing.at, found, least=outcome.least)
+        shown = self._observation(pricing.at, found, least=outcome.least)
         self._stabilisation.observe(own, shown, self._contraction.k)
         if grown:
             return StepEvent.COLUMNS
@@ -411,7 +413,7 @@ class Generation:
             self.state.finished = StepEvent.SOLVED
         return self.state.finished or StepEvent.COLUMNS
 
-    def _observed(
+    def _observation(
         self, at: DualValues, found: Columns, first: bool = False, least: float | None = None
     ) -> Observation:
         """Return the outcome of pricing at dual values that found some clusters.
@@ -424,7 +426,7 @@ class Generation:
         shown = DualValues(at.prices, -(met if least is None else least))
         return Observation(shown, cluster, first, least is not None)
 
-    def _needed(self, at: DualValues, cutoff: float) -> float:
+    def _closing_value(self, at: DualValues, cutoff: float) -> float:
         """Return the least value with which these prices close the node, with room for rounding.
 
         It is 0 where that is positive.

@@ -169,7 +169,7 @@ class Master:
         # The columns that cover all blocks are to be found, or were purged while perturbations did.
         state.phase = Phase.FEASIBILITY
         free = np.concatenate([np.full(self._m, math.inf), np.zeros(self._m)])
-        vertex = self._minimised(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
+        vertex = self._optimal_vertex(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
         if vertex is None:
             raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
         if vertex.objective > _FEASIBLE:
@@ -185,7 +185,7 @@ class Master:
         """Return the cheapest cover; None if the pool has none."""
         state, solution = self.state, None
         for _ in range(_RESCALINGS):
-            solution = self._priced(penalty)
+            solution = self._solve_with_penalty(penalty)
             if solution is None:
                 return None
             # Perturbations may cover what the columns of x, of whatever cost, do not.
@@ -222,7 +222,7 @@ class Master:
         price = value / self._m
         return 2.0 ** math.frexp(price / _PRICE_IN_UNITS)[1] if price > 0.0 else self.state.unit
 
-    def _priced(self, penalty: Penalty | None) -> MasterSolution | None:
+    def _solve_with_penalty(self, penalty: Penalty | None) -> MasterSolution | None:
         unit = self.state.unit
         y_costs, y_upper = np.zeros(2 * self._m), np.zeros(2 * self._m)
         if penalty is not None:
@@ -231,10 +231,10 @@ class Master:
             np.clip(y_costs, -_LARGEST_COST, _LARGEST_COST, out=y_costs)
             y_upper[:] = penalty.slope
         costs = np.minimum(self.columns.costs / unit, _LARGEST_COST)
-        vertex = self._minimised(costs, y_upper, y_costs)
+        vertex = self._optimal_vertex(costs, y_upper, y_costs)
         return None if vertex is None else self._solution(vertex, unit)
 
-    def _minimised(
+    def _optimal_vertex(
         self,
         costs: NDArray[np.float64],
         y_upper: NDArray[np.float64],

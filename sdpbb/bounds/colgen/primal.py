@@ -12,7 +12,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.master import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import GenerationParameters
-from sdpbb.bounds.colgen.rounding import Labels, labels_of_cheapest_cover, rounded
+from sdpbb.bounds.colgen.rounding import Labels, labels_of_cheapest_cover, round_to_clustering
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.problem import Contraction
 
@@ -57,7 +57,7 @@ class Primal:
         members, x = columns.members[used], solution.x[used]
         self.state.support, self.state.x = PackedColumns.of(members), x
         if solution.phase is Phase.COST:
-            self._offer(rounded(self._contraction, members, x))
+            self._offer(round_to_clustering(self._contraction, members, x))
 
     def affinity(self) -> NDArray[np.float64]:
         """Return the affinity (m, m): sum_X x_X 1_X 1_X' / (points of X)."""

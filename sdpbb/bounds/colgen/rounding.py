@@ -16,7 +16,9 @@ from sdpbb.problem import Contraction
 Labels = NDArray[np.intp]
 
 
-def rounded(contraction: Contraction, members: Membership, x: NDArray[np.float64]) -> Labels | None:
+def round_to_clustering(
+    contraction: Contraction, members: Membership, x: NDArray[np.float64]
+) -> Labels | None:
     """Round a solution of the master programme: return labels (m,), or None.
 
     They have exactly k clusters and keep the constraints. The solution uses clusters (t, m) x (t,)
@@ -86,7 +88,7 @@ def labels_of_cheapest_cover(
     if solution.x is None:
         return None
     chosen = columns.members[solution.x > 0.5]
-    return rounded(contraction, chosen, np.ones(len(chosen)))
+    return round_to_clustering(contraction, chosen, np.ones(len(chosen)))
 
 
 def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | None:

@@ -88,7 +88,7 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
     Su = S @ u
     uSu = float(u @ Su)
     magnitude = float(np.linalg.norm(S))
-    restricted = relaxation.deflated(_restricted(S, u, Su, uSu), magnitude)
+    restricted = relaxation.deflated(_restriction(S, u, Su, uSu), magnitude)
     eigenvalues = smallest_eigenvalues(restricted, k - 1)
     dual_rhs = float(dual.cuts.rhs @ t)
     rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
@@ -118,7 +118,7 @@ def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float
     return values
 
 
-def _restricted(
+def _restriction(
     S: NDArray[np.float64], u: NDArray[np.float64], Su: NDArray[np.float64], uSu: float
 ) -> NDArray[np.float64]:
     """Return P S P for P = I - u u', with the eigenvalue of u moved above all others."""

@@ -104,14 +104,14 @@ def indexed(values: NodeArrays, index: Any) -> NodeArrays:
     return type(values)(*(array[index] for array in values))
 
 
-def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] | None:
+def bound_nodes(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] | None:
     """Return the nodes that may hold a set X below the target, and their last bounds.
 
     The nodes hold what is known of them then. None if there are none.
     """
     bounds: Bounds | None = None
     for _ in range(_ROUNDS):
-        nodes = _restricted(scope, nodes)
+        nodes = _restrict(scope, nodes)
         if not len(nodes.chosen):
             return None
         bounds = _bounds(scope, nodes)
@@ -125,7 +125,7 @@ def bounded(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bounds] |
     return nodes, bounds
 
 
-def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
+def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
     """Return the nodes restricted by the rules (in), (out) and (swap)."""
     problem = scope.problem
     e, a, error = problem.sizes, problem.profits, problem.error
@@ -152,13 +152,13 @@ def _restricted(scope: Scope, nodes: Nodes) -> Nodes:
         wanted = np.where(lost > 0.0, watched & worth, wanted)
         must = still & worth & scope.has_links
         if must.any():
-            nodes, possible = chosen_also(scope, nodes, must)
+            nodes, possible = choose_blocks(scope, nodes, must)
             left &= possible
     left &= ~some(wanted)
     return nodes if left.all() else indexed(nodes, left)
 
 
-def chosen_also(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
+def choose_blocks(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks]:
     """Return the nodes with the open blocks `must` (s, c) chosen, and whether they can be, (s,)."""
     chosen, still, watched, low, high = nodes
     marks = must.astype(np.float64)
@@ -250,7 +250,9 @@ def _near_centre(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> N
     return nodes._replace(low=np.maximum(nodes.low, nearest), high=np.minimum(nodes.high, farthest))
 
 
-def fixed(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> tuple[Nodes, Marks, Marks]:
+def fix_open_blocks(
+    scope: Scope, nodes: Nodes, bounds: Bounds, target: float
+) -> tuple[Nodes, Marks, Marks]:
     """Fix open blocks of which it is decided whether a set below the target has them.
 
     Those with which no set is below it are left out, those without which none is are chosen. Also
@@ -280,6 +282,6 @@ def fixed(scope: Scope, nodes: Nodes, bounds: Bounds, target: float) -> tuple[No
     changed = some(must | dropped)
     nodes = nodes._replace(open=nodes.open & ~dropped, watched=nodes.watched | dropped)
     if must.any():
-        nodes, can_be = chosen_also(scope, nodes, must)
+        nodes, can_be = choose_blocks(scope, nodes, must)
         possible &= can_be
     return nodes, possible, changed

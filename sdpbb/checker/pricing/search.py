@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..rejection import Rejected
-from .bounds import Bounds, Nodes, bounded, fixed, indexed
+from .bounds import Bounds, Nodes, bound_nodes, fix_open_blocks, indexed
 from .problem import SLACK, CheckedPricing, Indices, Marks, Scope, some
 
 # First blocks that are begun with together; nodes that are looked at together; the share of the
@@ -63,11 +63,11 @@ def _sets_below(problem: CheckedPricing, target: float, max_nodes: int) -> Itera
             left -= len(nodes.chosen)
             if left < 0:
                 raise Rejected(f"could not prove the prices within {max_nodes} nodes")
-            remaining = bounded(scope, nodes, target)
+            remaining = bound_nodes(scope, nodes, target)
             if remaining is None:
                 continue
             nodes, bounds = remaining
-            nodes, possible, changed = fixed(scope, nodes, bounds, target)
+            nodes, possible, changed = fix_open_blocks(scope, nodes, bounds, target)
             incomplete = some(nodes.open)
             rows = possible & ~(incomplete | changed)
             if rows.any():

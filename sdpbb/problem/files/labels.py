@@ -47,7 +47,7 @@ def read_labels(
         labels = _labels(fields, f"{shown_path(path)}: column {shown(column)}: label")
     elif suffix == ".parquet":
         raise InstanceError(
-            f"{shown_path(path)}: is a Parquet file; expected to be told its column with the labels"
+            f"{shown_path(path)}: is a Parquet file; expected the name of its column of labels"
         )
     elif suffix == ".npy":
         labels = _of_array(path)
@@ -118,7 +118,7 @@ def _is_text(array: NDArray[Any]) -> bool:
 
 def _of_lines(path: FilePath, may_have_heading: bool) -> list[Hashable]:
     labels: list[Hashable] = []
-    hint = ", or to be told the column of a CSV file" if may_have_heading else ""
+    hint = ", or the name of the column of a CSV file" if may_have_heading else ""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             fields = line.split()

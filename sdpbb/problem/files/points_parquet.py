@@ -68,6 +68,6 @@ def _check_index(columns: list[str], index_column: str | None, drop: Sequence[st
         if column != index_column and column not in drop:
             raise InstanceError(
                 f"column {shown(column)} is the index of a data frame; expected index_column = "
-                f"{shown(column)} (--index-column), if rows are to be called so, or to leave it "
-                f"out (--drop {shown(column)})"
+                f"{shown(column)} (--index-column) to name the rows by it, or to leave it out "
+                f"(--drop {shown(column)})"
             )

@@ -123,8 +123,8 @@ def warn_of_one_based(path: FilePath, pairs: Sequence[NDArray[np.intp]], n: int)
     m = int(named.sum())
     if not named[0] and (n - m) / n < UNLIKELY:
         warnings.warn(
-            f"{shown_path(path)}: never names row 0, but {m} of the {n} rows: if rows are drawn "
-            f"alike, that has a probability of {(n - m) / n:.2g}; does it number rows from 1 "
+            f"{shown_path(path)}: names {m} of the {n} rows, but never row 0 (probability "
+            f"{(n - m) / n:.2g} where rows are drawn at random); does it number rows from 1 "
             "(--one-based)?",
             InstanceWarning,
             stacklevel=2,

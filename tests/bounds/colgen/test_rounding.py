@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns, allowed
-from sdpbb.bounds.colgen.rounding import labels_of_cheapest_cover, rounded, split
+from sdpbb.bounds.colgen.rounding import labels_of_cheapest_cover, round_to_clustering, split
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_constraints import MaximumSize
 from tests.bounds.colgen.brute_force import all_columns, optimum, random_contraction
@@ -26,7 +26,7 @@ def test_any_solution_is_rounded_to_a_clustering_that_keeps_the_constraints(seed
     rng = np.random.default_rng(seed)
     columns = all_columns(contraction)
     drawn = rng.permutation(len(columns))[: int(rng.integers(1, 6))]
-    labels = rounded(contraction, columns.members[drawn], rng.random(len(drawn)) + 0.01)
+    labels = round_to_clustering(contraction, columns.members[drawn], rng.random(len(drawn)) + 0.01)
     if labels is None:
         assert len(contraction.cannot_link)
         return
@@ -39,23 +39,32 @@ def test_any_solution_is_rounded_to_a_clustering_that_keeps_the_constraints(seed
 def test_overlaps_are_removed_and_few_clusters_split():
     contraction = on_a_line(6, 3)
     cover = np.array([[1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1]], bool)
-    labels = rounded(contraction, cover, np.ones(2))
+    labels = round_to_clustering(contraction, cover, np.ones(2))
     assert sets(labels) == {frozenset({1, 2, 3}), frozenset({0}), frozenset({4, 5})}
 
 
 def test_a_block_that_fits_nowhere():
     contraction = on_a_line(4, 2, cluster_constraints=(MaximumSize(2),))
     pairs = np.array([[1, 1, 0, 0], [0, 0, 1, 1]], bool)
-    assert sets(rounded(contraction, pairs, np.ones(2))) == {frozenset({0, 1}), frozenset({2, 3})}
+    assert sets(round_to_clustering(contraction, pairs, np.ones(2))) == {
+        frozenset({0, 1}),
+        frozenset({2, 3}),
+    }
     apart = on_a_line(4, 2, cannot_link=[(0, 1)])
     both = np.array([[1, 0, 1, 0], [0, 0, 0, 1]], bool)
     # Block 1 goes to the last of the two clusters: it must not join block 0.
-    assert sets(rounded(apart, both, np.ones(2))) == {frozenset({0, 2}), frozenset({1, 3})}
+    assert sets(round_to_clustering(apart, both, np.ones(2))) == {
+        frozenset({0, 2}),
+        frozenset({1, 3}),
+    }
     crossed = on_a_line(5, 2, cannot_link=[(0, 1), (3, 4)])
     stuck = np.array([[1, 0, 0, 0, 1], [0, 0, 1, 1, 0]], bool)
-    assert sets(rounded(crossed, stuck, np.ones(2))) == {frozenset({0, 4}), frozenset({1, 2, 3})}
+    assert sets(round_to_clustering(crossed, stuck, np.ones(2))) == {
+        frozenset({0, 4}),
+        frozenset({1, 2, 3}),
+    }
     star = on_a_line(4, 3, cannot_link=[(0, 3), (1, 3), (2, 3)])
-    assert rounded(star, np.eye(4, dtype=bool)[:3], np.ones(3)) is None
+    assert round_to_clustering(star, np.eye(4, dtype=bool)[:3], np.ones(3)) is None
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0], [0, 1, 1, 0, 1]])

@@ -63,17 +63,17 @@ class BranchingPricer:
             self._search = self._resumed_search(self.state.search)
 
     def heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        return self._climbed(False, prices, -sigma)
+        return self._climb(False, prices, -sigma)
 
     def farkas_heuristic(self, prices: NDArray[np.float64], sigma: float) -> Membership:
-        return self._climbed(True, prices, -sigma)
+        return self._climb(True, prices, -sigma)
 
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
         """Work for a slice on exact pricing, as in the protocol.
 
         A target above 0 counts as 0: the least value is looked for among those below.
         """
-        members, upper = self._advanced(prices, min(target, 0.0), False)
+        members, upper = self._advance(prices, min(target, 0.0), False)
         if upper is None:
             return PricingOutcome(members, None)
         return PricingOutcome(members, upper - self._problem(False).margin(prices))
@@ -81,7 +81,7 @@ class BranchingPricer:
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
         weights = prices.astype(np.float64)
         assert weights.sum() < _LARGEST_WHOLE  # so that all sums are exact
-        members, upper = self._advanced(weights, float(-target), True)
+        members, upper = self._advance(weights, float(-target), True)
         return FarkasOutcome(members, None if upper is None else int(-upper))
 
     @property
@@ -94,12 +94,14 @@ class BranchingPricer:
         """Return the pricing problem with the constraints that are known by now."""
         return self._problem(False)
 
-    def _climbed(
+    def _climb(
         self, for_feasibility: bool, prices: NDArray[np.float64], below: float
     ) -> Membership:
         m, k = self._contraction.n_blocks, self._contraction.k
         n_seeds = max(k, int(self._parameters.climbing_effort * k / m**2))
-        return self._allowed(local_minima(self._problem(for_feasibility), prices, below, n_seeds))
+        return self._allowed_clusters(
+            local_minima(self._problem(for_feasibility), prices, below, n_seeds)
+        )
 
     def _problem(self, for_feasibility: bool) -> PricingProblem:
         if for_feasibility not in self._problems:
@@ -115,7 +117,7 @@ class BranchingPricer:
         problem = self._problem(state.for_feasibility)
         return ClusterSearch(problem, state.prices, state.target, state=search)
 
-    def _advanced(
+    def _advance(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
     ) -> tuple[Membership, float | None]:
         """Work for a slice on a search; return the clusters found, and its value once it ends.
@@ -124,7 +126,7 @@ class BranchingPricer:
         """
         search = self._search_for(prices, target, for_feasibility)
         met = search.run(self.nodes_per_slice)
-        allowed = self._allowed(met)
+        allowed = self._allowed_clusters(met)
         # Where a cluster met is not allowed, the bound has fallen to a value that none may have.
         is_void = len(allowed) < len(met)
         if is_void or search.is_finished:
@@ -148,7 +150,7 @@ class BranchingPricer:
             state.search = self._search.state
         return self._search
 
-    def _allowed(self, members: Membership) -> Membership:
+    def _allowed_clusters(self, members: Membership) -> Membership:
         """Return the clusters that uncompiled constraints allow; learn from the others."""
         if not self._contraction.other_constraints or not len(members):
             return members

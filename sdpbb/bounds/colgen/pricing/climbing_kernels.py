@@ -84,7 +84,7 @@ def _chosen_around(
 
 
 @inner
-def _moved(
+def _make_best_move(
     data: PricingArrays,
     profits: Reals,
     weights: Reals,
@@ -195,7 +195,7 @@ def climb(
             if chosen[j]:
                 total += weights[j]
         for _ in range(ROUNDS + m):
-            size, total, improved = _moved(
+            size, total, improved = _make_best_move(
                 data, profits, weights, chosen, used, moment, size, total
             )
             if not improved:

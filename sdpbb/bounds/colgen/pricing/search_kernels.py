@@ -157,7 +157,7 @@ def _branching(
 
 
 @inner
-def _processed(
+def _process_node(
     data: PricingArrays,
     stack: Stack,
     d: int,
@@ -298,7 +298,7 @@ def search(
             return FULL
         counters[NODES] += 1
         counters[FRESH] = 0
-        c, block, met = _processed(data, stack, d, profits, scratch, upper[0], optimal_only)
+        c, block, met = _process_node(data, stack, d, profits, scratch, upper[0], optimal_only)
         at_end = c < 0 and block < 0
         if optimal_only and met < upper[0]:
             upper[0] = met
