@@ -366,8 +366,8 @@ sdpbb.search.evaluations.SHORTEST_SLICE = 0.05
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.is_here and workforce._several:
-        workforce.pool = workforce._pool_of_others()
+    if workforce.works_locally and workforce._several:
+        workforce.pool = workforce._get_worker_pool()
 
 
 sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once

@@ -271,8 +271,8 @@ from sdpbb.__main__ import main
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.is_here and workforce._several:
-        workforce.pool = workforce._pool_of_others()
+    if workforce.works_locally and workforce._several:
+        workforce.pool = workforce._get_worker_pool()
 
 
 sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once

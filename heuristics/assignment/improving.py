@@ -266,15 +266,15 @@ def _chain(
     Return its length, 0 if it is too long or a block must not have the other cluster, and the
     change of the objective when it is exchanged.
     """
-    here = cluster_of(candidates, i, labels[i])
-    there = cluster_of(candidates, i, a)
+    own = cluster_of(candidates, i, labels[i])
+    other = cluster_of(candidates, i, a)
     chain[0], target[0] = i, a
     stamp[i] = stamped
     length, first = 1, 0
     change = 0.0
     while first < length:
         j = chain[first]
-        is_here = cluster_of(candidates, j, labels[j]) == here
+        is_own = cluster_of(candidates, j, labels[j]) == own
         change += gamma[j, target[first]] - gamma[j, labels[j]]
         first += 1
         for position in range(starts[j], starts[j + 1]):
@@ -283,10 +283,10 @@ def _chain(
             if (
                 weight[position] < np.inf
                 or stamp[u] == stamped
-                or (cluster != (there if is_here else here))
+                or (cluster != (other if is_own else own))
             ):
                 continue
-            b = place(candidates, u, here if is_here else there)
+            b = place(candidates, u, own if is_own else other)
             if b < 0 or gamma[u, b] == np.inf or length == len(chain):
                 return 0, 0.0
             stamp[u] = stamped

@@ -47,9 +47,9 @@ PHASES, ARCS = 10, 1_000_000
 class RoofDual(NamedTuple):
     """Roof dual of a programme.
 
-    labels : (n,) of a minimiser (of the rounded coefficients), -1 where nothing is known; is_strong
-    : (n,) whether every minimiser has this label; bound : on the objective of `Potts`, the rounding
-    deducted
+    labels : (n,) of a minimiser (of the rounded coefficients), -1 where nothing is known
+    is_strong : (n,) whether every minimiser has this label
+    bound : on the objective of `Potts`, the rounding deducted
     """
 
     labels: NDArray[np.int64]
