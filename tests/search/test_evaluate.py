@@ -96,7 +96,7 @@ def test_a_node_with_one_clustering_is_closed_without_iterations(context):
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, TimeBudget(left=0.0))
+    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, TimeBudget(until_end=0.0))
     assert outcome.status is NodeStatus.UNFINISHED
     assert advanced(Node(lower=ProvenBound(0.5)), outcome).lower == ProvenBound(0.5)
     assert outcome.state.bounding is None
@@ -123,7 +123,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
         tolerances=Tolerances(1e-9),
         seed=0,
     )
-    budget = TimeBudget(left=1e4, cancelled=lambda: len(seconds) == 2)
+    budget = TimeBudget(until_end=1e4, cancelled=lambda: len(seconds) == 2)
     outcome = evaluate(Node(), np.inf, context, budget)
     assert outcome.status is NodeStatus.UNFINISHED
     assert len(seconds) == 2
