@@ -143,7 +143,9 @@ def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
     )
     parameters = dataclasses.replace(LONG, workers=workers, gap=1e-9)
     solve(SMALL, parameters, checkpoint=tmp_path / "run")
-    open_states = [state for state in states if state["closed"] == np.inf and not state["lost"]]
+    open_states = [
+        state for state in states if state["closed"] == np.inf and not state["abandoned"]
+    ]
     assert len(open_states) > 5
     rng = np.random.default_rng(0)
     clusterings = [states[-1]["labels"], *rng.integers(0, SMALL.k, (50, SMALL.n_points))]
