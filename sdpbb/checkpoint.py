@@ -10,7 +10,7 @@ from importlib import import_module
 
 from sdpbb.archive import read_archive, write_archive
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.registry import METHODS
+from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.certificates.recorder import Proof
 from sdpbb.errors import ArchiveError
 from sdpbb.files import FilePath, remove_leftovers, shown_path
@@ -22,7 +22,7 @@ from sdpbb.search.state import Search
 
 # What is saved of a node is up to the bounding method. Types are registered when their modules are
 # imported, so these are imported before a checkpoint is read.
-STATE_MODULES = (*(method.module for method in METHODS.values()), "sdpbb.bounds.certified")
+STATE_MODULES = (*(method.module for method in BOUNDING_METHODS.values()), "sdpbb.bounds.certified")
 # Seconds between two writes at least, and the part of the run that may be spent on them.
 INTERVAL, SHARE = 5.0, 0.05
 

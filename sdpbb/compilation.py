@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from heuristics.multi_start import exercise, exercise_wide_components
-from sdpbb.bounds.registry import METHODS, method_class
+from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.problem import Contraction, Instance, contract
 
 
@@ -25,7 +25,7 @@ def prepare_kernels(
     needs_all : whether all kernels are expected to be needed. If not, those that the bounding does
         not begin with are loaded when they are needed, but compiled at once
     """
-    parts = METHODS[bounding].kernels
+    parts = BOUNDING_METHODS[bounding].kernels
     are_cached = [_is_cached(part) for part in parts]
     is_cached = _is_cached("sdp")  # what holds for it holds for heuristics
     if not (is_cached and all(are_cached)):
@@ -44,7 +44,7 @@ _ready: set[str] = set()
 
 
 def _is_cached(bounding: str) -> bool:
-    return bounding in _ready or method_class(bounding).are_kernels_cached()
+    return bounding in _ready or bounding_class(bounding).are_kernels_cached()
 
 
 # Kernels are called with the types that the engine calls them with.
@@ -60,7 +60,7 @@ def _small() -> Contraction:
 @cache
 def _exercise(bounding: str) -> None:
     contraction = _small()
-    affinity = method_class(bounding).exercise(contraction)
+    affinity = bounding_class(bounding).exercise(contraction)
     if affinity is not None:
         exercise(contraction, affinity)
 
@@ -77,11 +77,11 @@ def load_kernels() -> None:
 
 def load_all_kernels() -> None:
     """Import the engine and make the kernels of all bounding methods ready."""
-    for bounding in METHODS:
+    for bounding in BOUNDING_METHODS:
         prepare_kernels(lambda: None, bounding)
 
 
 def warm_up(bounding: str) -> Callable[[], None]:
     """Return the function, of this module, that another process calls before its first task."""
-    needs_more = METHODS[bounding].kernels != METHODS["sdp"].kernels
+    needs_more = BOUNDING_METHODS[bounding].kernels != BOUNDING_METHODS["sdp"].kernels
     return load_all_kernels if needs_more else load_kernels

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sdpbb.bounds.registry import METHODS
+from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.errors import FileInUse, InstanceError, ParameterError
 from sdpbb.files import FilePath, output_problem, shown_path
 from sdpbb.locks import only_writer
@@ -45,7 +45,9 @@ def check_compatibility(
             "soft constraints: only hard ones can be solved exactly; give them as must-links and "
             "cannot-links, or use a heuristic that weighs them (pccc)"
         )
-    fit = [repr(name) for name, entry in METHODS.items() if entry.keeps_cluster_constraints]
+    fit = [
+        repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
+    ]
     if instance.has_constraints_beyond_pairs and repr(parameters.bounding) not in fit:
         raise ParameterError(
             f"bounding = {parameters.bounding!r}: expected {' or '.join(fit)}, as there are "

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sdpbb.bounds.registry import METHODS
+from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure
@@ -49,8 +49,8 @@ def go_over_at_once(workforce, n_due, n_nodes, seconds):
 
 def bound_by(monkeypatch, cls):
     """Have a class of this file in the place of the semidefinite bound."""
-    entry = replace(METHODS["sdp"], module=cls.__module__, class_name=cls.__name__)
-    monkeypatch.setitem(METHODS, "sdp", entry)
+    entry = replace(BOUNDING_METHODS["sdp"], module=cls.__module__, class_name=cls.__name__)
+    monkeypatch.setitem(BOUNDING_METHODS, "sdp", entry)
 
 
 class Deadly(SdpBounding):

@@ -33,7 +33,7 @@ class MethodEntry:
 Bounding = Literal["sdp", "colgen", "hybrid"]
 """The names of the methods."""
 
-METHODS: Mapping[str, MethodEntry] = {
+BOUNDING_METHODS: Mapping[str, MethodEntry] = {
     "sdp": MethodEntry(
         "sdpbb.bounds.sdp.bounding",
         "SdpBounding",
@@ -59,9 +59,9 @@ METHODS: Mapping[str, MethodEntry] = {
 }
 
 
-def method_class(name: str) -> type[BoundingMethod[Any]]:
+def bounding_class(name: str) -> type[BoundingMethod[Any]]:
     """Return the class of a method."""
-    entry = METHODS[name]
+    entry = BOUNDING_METHODS[name]
     found: type[BoundingMethod[Any]] = getattr(import_module(entry.module), entry.class_name)
     return found
 
@@ -71,5 +71,5 @@ def bounding_method(name: str, parameters: Any = None) -> BoundingMethod[Any]:
 
     parameters : of a run (`SolverParameters`), from which it takes its own; None for the defaults
     """
-    fields = () if parameters is None else METHODS[name].parameters
-    return method_class(name)(*(getattr(parameters, field) for field in fields))
+    fields = () if parameters is None else BOUNDING_METHODS[name].parameters
+    return bounding_class(name)(*(getattr(parameters, field) for field in fields))

@@ -1,10 +1,10 @@
 """Certificates: the proof of a run, in a file that `sdpbb.checker` checks.
 
-recorder.py   the proof of a search, recorded while that goes on
-replay.py     inferences in a node from its decisions, with reasons
-pruning.py    the value of a proof, and the steps that are needed for it
-document.py   the proof as the document and the arrays of a file
-writer.py     the file
+recorder.py       recording of the proof of a search
+replay.py         inferences in a node from its decisions, with reasons
+proof_values.py   the bound that a proof implies at each node, and the steps that are needed
+document.py       the proof as the document and the arrays of a file
+writer.py         the bytes of the file
 """
 
 from sdpbb.certificates.writer import certificate_bytes

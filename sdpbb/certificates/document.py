@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.certificates.pruning import proves, values
+from sdpbb.certificates.proof_values import proves, values
 from sdpbb.certificates.recorder import Proof, ProofNode
 from sdpbb.certificates.replay import infeasibility, propagated
 from sdpbb.checker.blocks import Blocks

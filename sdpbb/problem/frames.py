@@ -15,7 +15,7 @@ from sdpbb.problem.integers import inexact_entries, inexact_integer_message
 from sdpbb.problem.table import (
     PointTable,
     checked_names,
-    did_you_mean,
+    hint_at_similar,
     is_missing,
     left_out_columns,
     quoted,
@@ -137,7 +137,7 @@ def _number(name: Any, number_of: Mapping[Hashable, int], where: str) -> int:
         number = None
     if number is None:
         raise InstanceError(
-            f"{where}: no row is called {quoted(name)}{did_you_mean(name, number_of)}"
+            f"{where}: no row is called {quoted(name)}{hint_at_similar(name, number_of)}"
         )
     return number
 

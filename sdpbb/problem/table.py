@@ -92,7 +92,7 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def did_you_mean(name: object, names: Iterable[Hashable]) -> str:
+def hint_at_similar(name: object, names: Iterable[Hashable]) -> str:
     """Return the end of a message on an unknown name: the most similar known one; "" if none is."""
     by_text = {str(other): other for other in names}
     close = difflib.get_close_matches(str(name), by_text, 1)

@@ -3,7 +3,7 @@ from typing import get_args
 import pytest
 
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.bounds.registry import METHODS, Bounding, bounding_method
+from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method
 from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.parameters import SolverParameters
@@ -12,10 +12,10 @@ CONIC = SolverParameters(sdp=SdpParameters(solver="clarabel"))
 
 
 def test_every_name_is_a_method():
-    assert get_args(Bounding) == tuple(METHODS)
+    assert get_args(Bounding) == tuple(BOUNDING_METHODS)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", BOUNDING_METHODS)
 def test_a_method_takes_its_parameters_from_those_of_a_run(name):
     made = bounding_method(name, CONIC)
     assert isinstance(made, BoundingMethod)
@@ -23,4 +23,4 @@ def test_a_method_takes_its_parameters_from_those_of_a_run(name):
     assert bounding_method(name).most_blocks_here > MOST_CONIC
     relaxation = made if isinstance(made, SdpBounding) else made.sdp
     assert relaxation.parameters is CONIC.sdp
-    assert set(METHODS[name].kernels) <= METHODS.keys()
+    assert set(BOUNDING_METHODS[name].kernels) <= BOUNDING_METHODS.keys()

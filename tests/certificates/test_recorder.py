@@ -6,7 +6,7 @@ import numpy as np
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.certified import FixingProof
-from sdpbb.certificates.pruning import values
+from sdpbb.certificates.proof_values import values
 from sdpbb.certificates.recorder import ProofRecorder
 
 BLOCKS = np.arange(4)

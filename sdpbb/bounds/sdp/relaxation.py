@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.rounding import rounding_of
+from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
 
 # Rows this many times longer than nine tenths of all are outliers.

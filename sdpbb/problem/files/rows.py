@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError, InstanceWarning
 from sdpbb.files import FilePath, shown_path
-from sdpbb.problem.table import did_you_mean
+from sdpbb.problem.table import hint_at_similar
 from sdpbb.problem.textfile import is_integer, shown
 
 # A file that leaves row 0 out is warned of when that is less likely than this.
@@ -97,7 +97,7 @@ class Rows:
         if self.names is not None:
             return InstanceError(
                 f"{says} names row {shown(field)}, but no row of the data is called so"
-                f"{did_you_mean(field, self.names)}"
+                f"{hint_at_similar(field, self.names)}"
             )
         meant = "is the file for other data?"
         if self.first == 0 and row == self.n:

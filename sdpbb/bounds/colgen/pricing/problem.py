@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays
-from sdpbb.bounds.rounding import rounding_of
+from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
 
 _EPS = float(np.finfo(np.float64).eps)
