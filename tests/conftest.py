@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests.examples import examples
+from tests.warm import WarmWorker, path_of_workers
 
 settings.register_profile("default", examples())
 settings.load_profile("default")
@@ -35,6 +36,19 @@ def no_processes(request, monkeypatch):
         monkeypatch.setattr(subprocess.Popen, "__init__", skip)
         monkeypatch.setattr(subprocess.Popen, "__del__", lambda process: None)
         monkeypatch.setattr(os, "fork", skip)
+
+
+@pytest.fixture(autouse=True)
+def warm_workers(request):
+    """Workers that this process starts are forks of one that has loaded all they need; those of
+    tests/executors start as they do for users."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.name == "posix" and "executors" not in request.path.parts:
+            patch.setattr(
+                "sdpbb.executors.processes._started",
+                lambda errors: WarmWorker(path_of_workers(), errors),
+            )
+        yield
 
 
 @pytest.fixture

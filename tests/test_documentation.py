@@ -17,7 +17,7 @@ from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
-from tests.warm_command import shim
+from tests.warm import shim, warm_process
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -48,19 +48,9 @@ SYBIL = Sybil(
 def warm(tmp_path_factory):
     """A folder with a command `sdpbb` that starts at once."""
     folder = tmp_path_factory.mktemp("bin")
-    path = folder / "socket"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.warm_command", str(path)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stdout.readline() == "ready\n"
+    with warm_process(folder) as path:
         shim(folder, path)
         yield folder
-        process.stdin.close()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

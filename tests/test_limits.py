@@ -38,6 +38,7 @@ from tests.trees import (
     bound_by,
     go_over_at_once,
 )
+from tests.warm import workers_below
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +51,8 @@ def assert_stopped(result, instance, termination):
     assert (result.status, result.termination) == (SolutionStatus.FEASIBLE, termination)
     assert result.partition.is_feasible(instance)
     assert 0.0 <= result.lower_bound < result.objective
-    # No worker is left; what cleans up semaphores stays until this process ends.
-    children = psutil.Process().children(recursive=True)
-    assert all("resource_tracker" in " ".join(child.cmdline()) for child in children)
+    # No worker is left.
+    assert not psutil.wait_procs(workers_below(psutil.Process()), timeout=60)[1]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -47,6 +47,7 @@ from tests.trees import (
     bound_by,
     go_over_at_once,
 )
+from tests.warm import workers_below
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 OPTIMA = tomllib.loads((INSTANCES / "optima.toml").read_text())["optimum"]
@@ -147,7 +148,7 @@ def test_bundled_optima_by_other_ways(case):
 def busy_workers(process=None):
     """Processes below this one that have begun to work."""
     found = []
-    for child in (process or psutil.Process()).children(recursive=True):
+    for child in workers_below(process or psutil.Process()):
         try:
             if child.cpu_times().user > 1.0:
                 found.append(child)
@@ -262,7 +263,7 @@ def test_an_interrupt_ends_a_run_with_workers(at_once):
     thread.join()
     assert result.termination is Termination.INTERRUPTED
     assert result.lower_bound <= LARGE_OPTIMUM <= result.objective * (1 + 1e-8)
-    assert not busy_workers()
+    assert eventually(lambda: not busy_workers())
 
 
 SCRIPT = """
