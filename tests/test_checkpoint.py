@@ -39,13 +39,10 @@ from tests.trees import CHOICE, HASTY, LONG, SMALL, go_over_at_once
 TINY = Instance([[0.0], [1.0], [5.0]], 2, must_link=[(0, 1)], name="tiny")
 
 
-@pytest.fixture
-def busy(monkeypatch, tmp_path):
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory):
     """Every state of a run that slices its nodes and fixes: written, and read again."""
-    monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
-    monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
-    monkeypatch.setattr("sdpbb.checkpoint.SHARE", 1.0)
-    states = []
+    states, path = [], tmp_path_factory.mktemp("busy") / "run"
 
     def write(path, run):
         write_checkpoint(path, run)
@@ -53,12 +50,16 @@ def busy(monkeypatch, tmp_path):
         kept = dataclasses.replace(run, search=copy.deepcopy(run.search))
         states.append((kept, read_checkpoint(path)))
 
-    monkeypatch.setattr("sdpbb.checkpoint.write_checkpoint", write)
     parameters = SolverParameters(
         sdp=dataclasses.replace(HASTY.sdp, max_iterations=60),
         search=SearchParameters(),
     )
-    result = solve(SMALL, parameters, checkpoint=tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)
+        patch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
+        patch.setattr("sdpbb.checkpoint.SHARE", 1.0)
+        patch.setattr("sdpbb.checkpoint.write_checkpoint", write)
+        result = solve(SMALL, parameters, checkpoint=path)
     assert result.status is SolutionStatus.OPTIMAL
     return states
 

@@ -38,18 +38,6 @@ def arguments(monkeypatch):
     monkeypatch.setattr(sys, "argv", sys.argv)
 
 
-@pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
-def test_the_bundled_optima_are_proven_again(case):
-    constraints = INSTANCES / case["constraints"] if case["constraints"] else None
-    instance = read_instance(INSTANCES / case["data"], case["k"], constraints)
-    result = solve(instance, SolverParameters(gap=1e-6))
-    assert result.status is SolutionStatus.OPTIMAL
-    assert result.partition.is_feasible(instance)
-    assert result.objective == pytest.approx(case["value"], rel=1e-6)
-    assert result.lower_bound <= case["value"]
-    assert case["lower_bound"] <= case["value"]
-
-
 def test_every_bundled_set_has_an_optimum():
     named = {case["constraints"] for case in OPTIMA} - {""}
     assert named == {path.name for path in INSTANCES.glob("*_ml_*_cl_*.txt")}

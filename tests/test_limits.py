@@ -32,6 +32,7 @@ from tests.trees import (
     LONG,
     SMALL,
     SMALL_OPTIMUM,
+    SMALLER,
     Endless,
     Hungry,
     Swelling,
@@ -161,7 +162,7 @@ def test_the_command_at_its_memory_limit(tmp_path, monkeypatch, capsys):
 
 
 def test_one_worker_repeats_itself():
-    one, two = (solve(SMALL, HASTY) for _ in range(2))
+    one, two = (solve(SMALLER, HASTY) for _ in range(2))
     assert one.partition == two.partition
     assert one.lower_bound == two.lower_bound
     for name in ("n_nodes", "n_iterations", "n_fixed", "root_lower_bound"):

@@ -425,8 +425,8 @@ def assert_survived(states, n_kills, folder, optimum):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_run_that_is_killed_goes_on(tmp_path, workers):
-    states = kill_and_resume(MEDIUM, tmp_path, workers, 2, random.Random(workers), 0.7)
-    assert_survived(states, 2, tmp_path, MEDIUM_OPTIMUM)
+    states = kill_and_resume(MEDIUM, tmp_path, workers, 1, random.Random(workers), 0.7)
+    assert_survived(states, 1, tmp_path, MEDIUM_OPTIMUM)
     if workers == 1:
         assert states[-1][1] == solve(MEDIUM, LONG).statistics.n_nodes
 

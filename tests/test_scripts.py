@@ -38,7 +38,7 @@ def test_the_published_pricing_finds_the_least_reduced_cost_of_all_clusters(seed
     from paper_pricing import paper_pricing
 
     rng = np.random.default_rng(seed)
-    instance = random_instance(rng, 10)
+    instance = random_instance(rng, 8)
     contraction = contract(instance)
     if not isinstance(contraction, Contraction):
         return

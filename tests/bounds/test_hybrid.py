@@ -82,7 +82,7 @@ GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all 
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@examples(100, derandomize=True)
+@examples(80, derandomize=True)
 def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds)
     best, rng = node.optimum, np.random.default_rng(seed)
@@ -94,7 +94,7 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@examples(40, derandomize=True)
+@examples(30, derandomize=True)
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
     rng = np.random.default_rng(seed)
     parent = drawn_node(seed, kinds, n_max=7)
@@ -102,7 +102,7 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
 
 
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
-@examples(40, derandomize=True)
+@examples(30, derandomize=True)
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):
     node, contraction = drawn_node(seed, kinds, n_max=7)
     cutoff = drawn_cutoff(node.optimum, contraction, np.random.default_rng(seed))

@@ -164,7 +164,7 @@ def test_a_restart_of_the_cluster_costs_no_task(pool, cluster, tmp_path):
     while not (tmp_path / "marker").exists():
         assert pool.wait(0.05) == []
     with distributed.Client(cluster.address, set_as_default=False) as somebody_else:
-        somebody_else.restart()
+        somebody_else.restart(timeout=BUSY)
     assert pool.wait(BUSY) == [Completion(0, "value")]
     assert pool.n_deaths == 0
 

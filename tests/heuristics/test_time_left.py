@@ -53,7 +53,7 @@ def test_a_method_can_be_left_at_every_look(name, allowed, monkeypatch):
 @pytest.mark.parametrize("name", METHODS)
 def test_looks_are_as_many_as_the_work(name, monkeypatch):
     """The same labels, and one more look in each assignment step at least where it has pieces."""
-    instance = overlapping(150, 8, 40)
+    instance = overlapping(100, 6, 30)
     runs, looks = [], []
     for work in (10**9, 100):
         monkeypatch.setattr(time_left, "WORK", work)

@@ -134,7 +134,7 @@ def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds
 
 
 @given(SEEDS, KINDS, st.sampled_from([1, 2, 5]))
-@examples(40, derandomize=True)
+@examples(25, derandomize=True)
 def test_a_restored_pricer_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
     _, contraction = drawn(seed, kinds, m_max=8)
     rng = np.random.default_rng(seed)

@@ -187,7 +187,7 @@ def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, sch
 
 @example(3972, "auto", True)  # where the columns that covered all blocks had been purged
 @given(SEEDS, st.sampled_from(SCHEMES), st.booleans())
-@examples(60)
+@examples(40)
 def test_left_and_restored_after_every_step_it_goes_on_to_the_last_bit(seed, scheme, has_cutoff):
     contraction = constrained(seed) if seed % 2 else random_contraction(seed)
     best = optimum(contraction)

@@ -148,7 +148,7 @@ def test_what_a_cheaper_partition_is_made_of_remains():
     """Left without effort, the clusters that are not excluded have all of the cheap partitions."""
     few = PartitioningParameters(trial_effort=0, cut_rounds=0, integer_columns=1, effort=1)
     remaining = []
-    for seed in range(20):
+    for seed in range(10):
         points = np.random.default_rng(seed).normal(size=(7, 4))
         contraction, columns = small_clusters(points, 3, 3)
         possible = covers(columns.members, 3)

@@ -154,7 +154,7 @@ def assert_all_below(problem, contraction, sets, prices, seed) -> None:
 
 
 @given(SEEDS, KINDS, SETTINGS)
-@examples(200, derandomize=True)
+@examples(120, derandomize=True)
 def test_the_least_value_is_that_of_all_clusters(seed, kinds, forced):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)
@@ -163,7 +163,7 @@ def test_the_least_value_is_that_of_all_clusters(seed, kinds, forced):
 
 
 @given(SEEDS, KINDS, SETTINGS)
-@examples(200, derandomize=True)
+@examples(120, derandomize=True)
 def test_all_clusters_below_a_threshold_are_met(seed, kinds, forced):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)
@@ -172,7 +172,7 @@ def test_all_clusters_below_a_threshold_are_met(seed, kinds, forced):
 
 
 @given(SEEDS, st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([0.0, 1.0, 1e4]), SETTINGS)
-@examples(100, derandomize=True)
+@examples(60, derandomize=True)
 def test_whatever_the_units_and_the_origin(seed, factor, offset, forced):
     instance, _ = drawn(seed, (maximum_size,))
     instance = scaled(instance, factor, offset * factor)
@@ -186,7 +186,7 @@ def test_whatever_the_units_and_the_origin(seed, factor, offset, forced):
 
 
 @given(SEEDS, SETTINGS)
-@examples(60, derandomize=True)
+@examples(40, derandomize=True)
 def test_points_that_coincide_and_ties(seed, forced):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 9))
@@ -242,7 +242,7 @@ def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, forced, place):
 
 
 @given(SEEDS, KINDS)
-@examples(100, derandomize=True)
+@examples(60, derandomize=True)
 def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):
     instance, contraction = drawn(seed, kinds)
     sets = allowed_sets(instance, contraction)
@@ -259,7 +259,7 @@ def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):
 
 
 @given(SEEDS, SETTINGS)
-@examples(60, derandomize=True)
+@examples(40, derandomize=True)
 def test_no_cluster_holds_all_of_a_forbidden_set(seed, forced):
     instance, contraction = drawn(seed, COMPILED[:1])
     m = contraction.n_blocks
