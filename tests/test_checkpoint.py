@@ -64,6 +64,7 @@ def busy(tmp_path_factory):
     return states
 
 
+@pytest.mark.long
 def test_what_is_read_is_what_was_written(busy):
     assert len(busy) > 10
     for written, read in busy:
@@ -121,6 +122,7 @@ def assert_same(one, two):
         assert one == two
 
 
+@pytest.mark.long
 def test_a_search_is_restored(busy):
     written, read = busy[len(busy) // 2]
     one, two = written.search.tree, read.search.tree
@@ -252,6 +254,7 @@ def test_other_errors_are_not_hidden(save, clock):
         save()
 
 
+@pytest.mark.long
 def test_a_folder_that_vanishes_does_not_end_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("sdpbb.checkpoint.INTERVAL", 0.0)
     monkeypatch.setattr("sdpbb.search.evaluations.SHORTEST_SLICE", 0.0)

@@ -219,6 +219,7 @@ def test_a_time_limit_leaves_a_valid_bound(name, seconds):
 
 
 @pytest.mark.parametrize("name", ["colgen, branching", "hybrid, branching", "hybrid"])
+@pytest.mark.long
 def test_runs_that_are_left_go_on_to_the_last_bit(name, tmp_path):
     whole = solved(FRACTIONAL, name)
     parameters = parameters_of(name, node_limit=1)
@@ -287,6 +288,7 @@ def test_too_much_for_k_clusters_is_infeasible(name, case):
 
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("case", HIDDEN)
+@pytest.mark.long
 def test_what_only_the_search_can_see_is_infeasible(name, case):
     instance = HIDDEN[case]
     assert isinstance(contract(instance), Contraction)
@@ -352,10 +354,12 @@ def assert_the_bundled_optimum(case: dict, name: str) -> None:
 
 
 @pytest.mark.parametrize("case", PRICED, ids=case_id)
+@pytest.mark.long
 def test_columns_prove_the_bundled_optima(case):
     assert_the_bundled_optimum(case, "colgen")
 
 
 @pytest.mark.parametrize("case", OPTIMA, ids=case_id)
+@pytest.mark.long
 def test_both_bounds_prove_the_bundled_optima(case):
     assert_the_bundled_optimum(case, "hybrid")

@@ -30,6 +30,7 @@ COST = 5.1**2 + 5.0**2 - 10.1**2 / 3
 
 
 @parametrize_with_checks([ExactConstrainedKMeans()])
+@pytest.mark.long
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
 

@@ -98,6 +98,7 @@ def branched() -> str:
     return html_report(SMALL, result, trace, "sdpbb solve small.csv -k 6")
 
 
+@pytest.mark.long
 def test_a_run_that_branched_has_all_of_the_pictures(branched):
     page = checked(branched)
     assert page.tags.count("svg") == 3
@@ -120,6 +121,7 @@ def test_the_table_of_clusters_adds_up(branched):
     assert sum(float(row[2]) for row in rows) == pytest.approx(327.11817, abs=1e-3)
 
 
+@pytest.mark.long
 def test_a_proof_is_told_as_one(branched):
     text = checked(branched).text
     assert "Proven optimal" in text
@@ -241,6 +243,7 @@ def test_a_run_without_a_course_has_no_picture_of_it():
     assert checked(html_report(INSTANCE, result)).tags.count("svg") == 1
 
 
+@pytest.mark.long
 def test_large_trees_are_counted_and_not_drawn(monkeypatch):
     monkeypatch.setattr("sdpbb.html_report.sections.MOST_NODES", 5)
     trace = Trace()

@@ -66,6 +66,7 @@ def test_time_limit_before_the_first_bound(workers, seconds):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.long
 def test_time_limit_within_the_tree(workers, monkeypatch):
     """The clock jumps when there is a tree, which takes long where the machine is busy."""
     measured, jump = Limits.seconds.fget, []
@@ -161,6 +162,7 @@ def test_the_command_at_its_memory_limit(tmp_path, monkeypatch, capsys):
     assert read_checkpoint(tmp_path / "run").parameters.memory_limit == 1.0
 
 
+@pytest.mark.long
 def test_one_worker_repeats_itself():
     one, two = (solve(SMALLER, HASTY) for _ in range(2))
     assert one.partition == two.partition
@@ -181,6 +183,7 @@ def long_steps(monkeypatch, request):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.long
 def test_a_step_that_never_ends_is_left_at_the_time_limit(long_steps, workers, tmp_path):
     path = tmp_path / "run"
     with long_steps.context() as patch:
@@ -232,6 +235,7 @@ def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
     assert [executor.n_workers for executor in pools] == [1, 1]
 
 
+@pytest.mark.long
 def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
     """As of heuristics, which stop when they are told to."""
     monkeypatch.undo()

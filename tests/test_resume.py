@@ -50,6 +50,7 @@ def path(tmp_path):
     return tmp_path / "run"
 
 
+@pytest.mark.long
 def test_a_larger_node_limit_goes_on_from_the_smaller(path):
     whole = solve(SMALL, HASTY)
     result = solve(SMALL, replace(HASTY, node_limit=5), checkpoint=path)
@@ -96,6 +97,7 @@ def test_a_proof_of_infeasibility_is_reported_again(path, monkeypatch):
     assert again.statistics.n_blocks == 11
 
 
+@pytest.mark.long
 def test_what_had_no_clustering_yet_is_begun_again(path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sdpbb.solver.find_feasible", lambda contraction, seconds, stop: None)
@@ -105,6 +107,7 @@ def test_what_had_no_clustering_yet_is_begun_again(path):
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
 
 
+@pytest.mark.long
 def test_time_counts_on(path):
     write_checkpoint(path, SavedRun(SMALL, replace(HASTY, time_limit=90.0), seconds=100.0))
     result = resume(path)
@@ -144,6 +147,7 @@ def test_a_root_goes_on_where_its_last_slice_ended(path, monkeypatch):
     assert result.partition == whole.partition
 
 
+@pytest.mark.long
 def test_runs_left_after_every_node_agree_with_enumeration(path):
     rng = np.random.default_rng(11)
     n_resumed = 0
@@ -424,6 +428,7 @@ def assert_survived(states, n_kills, folder, optimum):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on(tmp_path, workers):
     states = kill_and_resume(MEDIUM, tmp_path, workers, 1, random.Random(workers), 0.7)
     assert_survived(states, 1, tmp_path, MEDIUM_OPTIMUM)

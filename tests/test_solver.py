@@ -241,6 +241,7 @@ def outliers(distance: float) -> Instance:
 
 
 @pytest.mark.parametrize("distance", [1e2, 1e3])
+@pytest.mark.long
 def test_an_outlier_costs_no_digits_that_matter(distance):
     rest = solve(Instance(outliers(distance).points[:-1], 4), SolverParameters(gap=1e-6))
     result = solve(outliers(distance), SolverParameters(time_limit=60))
@@ -249,6 +250,7 @@ def test_an_outlier_costs_no_digits_that_matter(distance):
 
 
 @pytest.mark.parametrize("distance", [1e7, 1e9])
+@pytest.mark.long
 def test_what_double_precision_cannot_tell_is_not_called_optimal(distance):
     result = solve(outliers(distance), SolverParameters(time_limit=3))
     truth = solve(Instance(outliers(distance).points[:-1], 4), SolverParameters(gap=1e-6))

@@ -107,6 +107,7 @@ def test_every_variant_agrees_with_enumeration(fixing, stars):
 
 
 @pytest.mark.parametrize(("fixing", "stars", "workers"), VARIANTS_AND_WORKERS)
+@pytest.mark.long
 def test_every_variant_has_the_same_optimum(fixing, stars, workers, at_once, pools):
     """Without stars trees are many times as large."""
     instance, truth = (SMALL, SMALL_OPTIMUM) if stars else (SMALLER, SMALLER_OPTIMUM)
@@ -135,6 +136,7 @@ def test_workers_agree_with_enumeration(seed, at_once, pools):
 
 
 @pytest.mark.parametrize("case", OPTIMA, ids=lambda c: f"{c['constraints'] or c['data']}-{c['k']}")
+@pytest.mark.long
 def test_bundled_optima_by_other_ways(case):
     constraints = INSTANCES / case["constraints"] if case["constraints"] else None
     instance = read_instance(INSTANCES / case["data"], case["k"], constraints)

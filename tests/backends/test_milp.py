@@ -192,6 +192,7 @@ def test_highs_takes_over_where_a_licence_ends(monkeypatch, caplog):
         solve_binary_programme(given, "gurobi")
 
 
+@pytest.mark.long
 def test_an_error_in_the_presolve_of_highs_costs_no_verdict():
     """HiGHS 1.15.1 ends this set partitioning programme with an error if it presolves it."""
     sets = ["4", "3", "2", "24", "23", "1", "134", "03", "034", "02", "024", "023", "0134"]

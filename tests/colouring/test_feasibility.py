@@ -1,6 +1,7 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -114,6 +115,7 @@ def test_what_cannot_be_decided_hides_no_proof_elsewhere():
     )
 
 
+@pytest.mark.long
 def test_no_matrix_of_all_blocks_is_held():
     n = 20_000
     points = np.random.default_rng(0).normal(size=(n, 2))

@@ -19,6 +19,7 @@ def random_points(seed=0, n=60, k=4):
     return Instance(rng.normal(size=(n, 3)), k, [(40, 41), (42, 43)], cannot_link)
 
 
+@pytest.mark.long
 def test_the_optimum_of_tiny_instances():
     """Not promised, but all of these are found."""
     for seed in range(30):
@@ -42,6 +43,7 @@ def test_more_runs_never_end_worse():
 
 
 @pytest.mark.parametrize("method", [IPCKMeans(), COPKMeans(), KMeans()])
+@pytest.mark.long
 def test_never_worse_than_the_method_it_begins_from(method):
     """k-means looks at no constraint: what violates one is no beginning, and costs nothing."""
     for seed in range(5):
@@ -61,6 +63,7 @@ def test_the_same_with_two_workers():
     assert one.n_iterations == two.n_iterations
 
 
+@pytest.mark.long
 def test_the_time_limit_ends_a_long_run_with_a_clustering():
     for workers in (1, 2):
         method = BestOf(n_runs=2, n_relocations=10**7, workers=workers, time_limit=0.3)

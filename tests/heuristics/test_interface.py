@@ -121,6 +121,7 @@ def test_what_is_infeasible_is_said_to_be(name, instance):
 
 # The penalty of bckm is in units of the data.
 @pytest.mark.parametrize("name", sorted({*METHODS} - {"bckm"}))
+@pytest.mark.long
 def test_the_unit_of_the_data_does_not_matter(name):
     """Among 30 mutually constrained points, so that some steps are integer programmes."""
     rng = np.random.default_rng(3)

@@ -37,6 +37,7 @@ def test_solutions_are_clusterings(seed, k, density, local_search):
     assert solution.source == "k-means++"
 
 
+@pytest.mark.long
 def test_optimal_on_most_tiny_instances():
     optimal = 0
     for seed in range(20):

@@ -51,6 +51,7 @@ def test_a_method_can_be_left_at_every_look(name, allowed, monkeypatch):
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.long
 def test_looks_are_as_many_as_the_work(name, monkeypatch):
     """The same labels, and one more look in each assignment step at least where it has pieces."""
     instance = overlapping(100, 6, 30)

@@ -106,6 +106,7 @@ def test_a_small_tree_has_its_decisions_and_bounds_as_text():
     assert sorted(texts) == ["12", "20.25", "3, 5", "4, 6"]
 
 
+@pytest.mark.long
 def test_a_run_is_drawn_whole():
     trace = Trace()
     solve(SMALL, BRANCHING, observer=trace)

@@ -144,6 +144,7 @@ def test_little_effort_leaves_the_bound_of_the_linear_programme():
     assert len(found.remaining) == len(columns)
 
 
+@pytest.mark.long
 def test_what_a_cheaper_partition_is_made_of_remains():
     """Left without effort, the clusters that are not excluded have all of the cheap partitions."""
     few = PartitioningParameters(trial_effort=0, cut_rounds=0, integer_columns=1, effort=1)

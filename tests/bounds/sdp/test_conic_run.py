@@ -287,6 +287,7 @@ SLOW_TREES = ((30, 3, 2), (20, 2, 4))
     ("n", "k", "seed"),
     [(24, 4, 1), (24, 8, 3), *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW_TREES)],
 )
+@pytest.mark.long
 def test_trees_agree_with_each_other(n, k, seed):
     instance = constrained(seed, n, k)
     ours, theirs = ("sdp", "colgen", "hybrid"), ("sdp, scs", "sdp, scs, branching")
@@ -299,6 +300,7 @@ def test_trees_agree_with_each_other(n, k, seed):
         assert result.lower_bound <= best * (1 + 1e-12)
 
 
+@pytest.mark.long
 def test_a_tree_is_resumed(tmp_path):
     instance = constrained(8, 20, 5)
     asked = replace(TREES["sdp, scs, branching"], gap=1e-6)
