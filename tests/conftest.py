@@ -45,7 +45,7 @@ def warm_workers(request):
     with pytest.MonkeyPatch.context() as patch:
         if os.name == "posix" and "executors" not in request.path.parts:
             patch.setattr(
-                "sdpbb.executors.processes._started",
+                "sdpbb.executors.processes._start_process",
                 lambda errors: WarmWorker(path_of_workers(), errors),
             )
         yield
