@@ -9,14 +9,17 @@ from heuristics.parameters import HeuristicSchedule
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
-from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding
+from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.declaration import Parameters, parameter, wrong
 from sdpbb.search.parameters import SearchParameters
 
-BOUNDINGS = tuple(BOUNDING_METHODS)
 LEAST_CERTIFIED_GAP = 1e-9
 """Bounds that others can check lose more to rounding than others."""
+
+SHORT_NAMES = {"sdp_solver": "sdp.solver", "fixing": "search.fixing"}
+"""Paths of the parameters that options of the command line and keys of manifests call by other
+names."""
 
 
 @stored

@@ -1,6 +1,5 @@
 """How commands read an instance."""
 
-import inspect
 import re
 import warnings
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from sdpbb.cli.app import COMMANDS, application
-from sdpbb.cli.inputs import InputFiles, warnings_as_lines
+from sdpbb.cli.inputs import InstanceOptions, warnings_as_lines
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 
 CSV = "id,x,class\na,0,u\nb,1,u\nc,5,v\nd,9,v\n"
@@ -22,19 +21,20 @@ def file(folder: Path, content: str, name: str) -> str:
 
 @pytest.mark.parametrize("name", sorted({*COMMANDS} - {"plot"}))
 def test_every_command_on_an_instance_reads_all_formats(name):
-    options = set(inspect.signature(application()[name].default_command).parameters)
-    if "constraints" in options:
-        assert {"constraints_format", "one_based", "index_column", "drop"} <= options
+    arguments = application()[name].assemble_argument_collection()
+    options = {option for argument in arguments for option in argument.names}
+    if "--constraints" in options:
+        assert {"--constraints-format", "--one-based", "--index-column", "--drop"} <= options
 
 
 def test_the_options_reach_the_reader(tmp_path):
     data = file(tmp_path, CSV, "points.csv")
     lines = file(tmp_path, "1 2 1\n2 4 -1\n", "lines.txt")
-    instance = InputFiles(data, 2, lines, "cccg", True, None, ["id", "class"]).read_hard()
+    instance = InstanceOptions(2, lines, "cccg", True, None, ["id", "class"]).read_hard(data)
     assert (instance.must_link.tolist(), instance.cannot_link.tolist()) == ([[0, 1]], [[1, 3]])
     assert instance.origin.rows([0, 3]) == ["1", "4"]
     named = file(tmp_path, "ML a b\n", "named.txt")
-    instance = InputFiles(data, 2, named, index_column="id", drop=["class"]).read()
+    instance = InstanceOptions(2, named, index_column="id", drop=["class"]).read(data)
     assert instance.must_link.tolist() == [[0, 1]]
     assert instance.origin.row(3) == "d"
 
@@ -43,16 +43,16 @@ def test_what_is_wrong_with_an_option_is_told_of_the_option(tmp_path):
     data = file(tmp_path, CSV, "points.csv")
     lines = file(tmp_path, "1 2 1\n", "lines.txt")
     with pytest.raises(ParameterError, match=r"^constraints_format = 'none': expected one of"):
-        InputFiles(data, 2, lines, "none", drop=["id", "class"]).read()
+        InstanceOptions(2, lines, "none", drop=["id", "class"]).read(data)
     with pytest.raises(InstanceError, match=f"^{re.escape(data)}:1: drop = 'name': there is no"):
-        InputFiles(data, 2, lines, drop=["name"]).read()
+        InstanceOptions(2, lines, drop=["name"]).read(data)
 
 
 def test_a_warning_is_a_line_on_standard_error(tmp_path, capsys):
     np.save(tmp_path / "points.npy", np.arange(150.0)[:, None])
     lines = "".join(f"ML 1 {row}\n" for row in range(2, 150))
     constraints = file(tmp_path, lines, "constraints.txt")
-    instance = InputFiles(str(tmp_path / "points.npy"), 1, constraints).read()
+    instance = InstanceOptions(1, constraints).read(str(tmp_path / "points.npy"))
     assert instance.must_link[0].tolist() == [1, 2]
     out, err = capsys.readouterr()
     assert out == ""

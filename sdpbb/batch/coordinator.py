@@ -187,10 +187,10 @@ class _Batch:
                 self.waiting.append(job)
 
     def _pool(self) -> TaskPool:
-        needs_columns = any(job.parameters.bounding != "sdp" for job in self.waiting)
+        boundings = sorted({job.parameters.bounding for job in self.waiting})
         executor = LocalProcesses(
             self.parameters.workers,
-            partial(prepare, "hybrid" if needs_columns else "sdp"),
+            partial(prepare, boundings),
             first_alone=True,
             growth=GROWTH,
             grace=self.parameters.grace,

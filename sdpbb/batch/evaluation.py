@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.batch.job import Job
@@ -26,11 +27,13 @@ SHOWN = 6
 """Number of constraints of a conflict that a message names."""
 
 
-def prepare(bounding: str) -> None:
-    """Import the engine and make the kernels of a bounding ready; tells a note before compiling."""
+def prepare(boundings: Iterable[str]) -> None:
+    """Import the engine and make the kernels of bounding methods ready; tell a note before
+    compiling."""
     from sdpbb.compilation import prepare_kernels
 
-    prepare_kernels(lambda: worker.tell("compiling"), bounding)
+    for bounding in boundings:
+        prepare_kernels(lambda: worker.tell("compiling"), bounding)
 
 
 def evaluate(job: Job, certificate: str | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sdpbb.declaration import (
     wrong,
 )
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.problem.files.constraint_formats import check_format
 from sdpbb.problem.textfile import shown
 
@@ -129,7 +129,7 @@ class Job(Parameters):
         # default, so that a new parameter leaves the digests of old rows as they are.
         always = {name: getattr(self.parameters, name) for name in ("gap", "seed", "bounding")}
         always["sdp_solver"] = self.parameters.sdp.solver
-        for name in (*_LIMITS, "gap", "seed", "bounding", ALIASES["sdp_solver"]):
+        for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
             changed.pop(name, None)
         values = {
             "name": self.name,
@@ -147,8 +147,6 @@ class Job(Parameters):
 
 _OWN = ("data", "name", "k", "constraints")
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
-ALIASES = {"sdp_solver": "sdp.solver"}
-"""Keys of a manifest that stand for the path of a parameter."""
 
 _ENGINE = {
     declaration.path: declaration
@@ -160,7 +158,7 @@ KEYS = {
     **{name: own_declarations(Job)[name] for name in _OWN},
     **own_declarations(ReadingOptions),
     **{name: _ENGINE[name] for name in ("gap", "seed", "bounding")},
-    **{name: _ENGINE[path] for name, path in ALIASES.items()},
+    **{name: _ENGINE[path] for name, path in SHORT_NAMES.items()},
     **{name: _ENGINE[name] for name in _LIMITS},
     **_ENGINE,
 }
@@ -169,7 +167,7 @@ KEYS = {
 
 def engine_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by the paths of parameters, from values by the keys of a manifest."""
-    return {ALIASES.get(key, key): value for key, value in values.items()}
+    return {SHORT_NAMES.get(key, key): value for key, value in values.items()}
 
 
 def name_problem(name: str) -> str | None:

@@ -41,11 +41,11 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from sdpbb.batch.errors import BatchError
-from sdpbb.batch.job import ALIASES, KEYS, Job, engine_values
+from sdpbb.batch.job import KEYS, Job, engine_values
 from sdpbb.declaration import Declaration
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import FilePath, shown_path
-from sdpbb.parameters import SolverParameters
+from sdpbb.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.problem.textfile import open_text, shown
 
 CONSTRAINTS_KEYS = ("constraints_format", "one_based")
@@ -229,7 +229,7 @@ def _values(
     for key, value in given:
         declaration = KEYS[key]
         try:
-            values[ALIASES.get(key, key)] = read(declaration, value)
+            values[SHORT_NAMES.get(key, key)] = read(declaration, value)
         except ParameterError as error:
             component = key.removesuffix(declaration.name)
             raise BatchError(f"{where}: {component}{error}") from None
@@ -246,7 +246,7 @@ def _check_keys(where: str, keys: list[str]) -> None:
     for key in keys:
         if key not in KEYS:
             raise BatchError(f"{where}: unknown key {shown(key)}; {_meant(key)}")
-        path = ALIASES.get(key, key)
+        path = SHORT_NAMES.get(key, key)
         if path in seen:
             raise BatchError(f"{where}: {key} twice; expected each key once")
         seen.add(path)

@@ -1,6 +1,6 @@
 """The command `sdpbb`.
 
-app.py               what all commands belong to
+app.py               what all commands belong to, and errors of the command line as one line
 solve.py, resume.py, heuristic.py, ...
                      a command each
 running.py           a run of the engine, told of while it lasts
@@ -11,7 +11,6 @@ help.py              the layout of help texts
 inputs.py            the instance
 exits.py             the exit status, and errors as one line
 outputs.py           the files asked for
-usage.py             errors of the command line as one line
 streams.py           standard streams, whose failure does not cost the result
 """
 

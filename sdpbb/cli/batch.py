@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.batch.coordinator import BatchParameters
 from sdpbb.cli import options
-from sdpbb.cli.engine import read_parameters
+from sdpbb.cli.engine import engine_options, read_parameters
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.outputs import JsonOutput, Outputs
 from sdpbb.cli.streams import ForgivingStream
 from sdpbb.interruption import finish_on_signal
-from sdpbb.parameters import SolverParameters
 from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
@@ -66,8 +65,7 @@ ParametersFile = Annotated[
 ]
 
 
-@options.declared_options(
-    SolverParameters,
+@engine_options(
     "gap",
     "time_limit",
     "node_limit",
@@ -93,7 +91,7 @@ def batch(
     own: BatchOptions = BatchOptions(),
     engine: InstanceOptions = InstanceOptions(),
     parameters_file: ParametersFile = None,
-    json: options.Json = None,
+    outputs: JsonOutput = JsonOutput(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -109,9 +107,8 @@ def batch(
         from sdpbb.batch.folder import FILES
 
         parameters = BatchParameters(**{"workers": options.usable_cores(), **own.stated()})
-        outputs = Outputs(json, None)
-        files = [manifest, *options.files(parameters_file)]
-        outputs.check([*files, *(os.path.join(out, name) for name in FILES)], None)
+        results = [os.path.join(out, name) for name in FILES]
+        outputs.check([manifest, parameters_file, *results])
         base = None if parameters_file is None else read_parameters(parameters_file)[0]
         jobs = read_manifest(manifest, engine.stated(), base)
         return _run(jobs, out, parameters, outputs, quiet)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.inputs import InstanceOptions
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.streams import say
 from sdpbb.errors import CertificateError
@@ -28,19 +28,11 @@ EXITS = meanings(
 )
 
 
-def check(
-    data: options.Data,
-    /,
-    *,
-    k: options.Clusters = None,
-    constraints: options.Constraints = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
-    time_limit: Annotated[
-        float, options.option(metavar="S", help="Report what is known after S seconds.")
-    ] = 60.0,
+@options.grouped
+class CheckOutputs(CertifiedOutputs):
+    """Output files of a check."""
+
+    labels: options.Absent = None
     certificate: Annotated[
         str | None,
         options.option(
@@ -48,8 +40,18 @@ def check(
             help="Write a proof that the constraints cannot hold together, which 'sdpbb verify' "
             "checks without the engine; nothing is written if they can.",
         ),
-    ] = None,
-    json: options.Json = None,
+    ] = None
+
+
+def check(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    time_limit: Annotated[
+        float, options.option(metavar="S", help="Report what is known after S seconds.")
+    ] = 60.0,
+    outputs: CheckOutputs = CheckOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -59,13 +61,13 @@ def check(
     of these is wrong.
     """
     with one_line_errors(debug):
-        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = CertifiedOutputs(json, None, certificate)
-        outputs.check(inputs.paths, None)
-        instance = inputs.read()
+        outputs.check([data, inputs.constraints])
+        instance = inputs.read(data)
 
-        report, problem = _report(instance, time_limit, certificate)
-        _tell(report, outputs, quiet)
+        report, problem = _report(instance, time_limit, outputs.certificate)
+        if not quiet:
+            outputs.tell(str(report))
+        outputs.write(report, None, quiet)
         if problem is not None:
             say(problem)
     return _exit_code(report)
@@ -94,12 +96,6 @@ def _report(
         return report, None
     can = "can hold together" if report.is_feasible else "may hold together"
     return report, f"{shown_path(certificate)}: not written, as the constraints {can}"
-
-
-def _tell(report: ConstraintReport, outputs: CertifiedOutputs, quiet: bool) -> None:
-    if not quiet:
-        outputs.tell(str(report))
-    outputs.write(report, None, quiet)
 
 
 def _exit_code(report: ConstraintReport) -> ExitCode:

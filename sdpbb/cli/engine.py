@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from sdpbb.cli.options import PATHS, StatedOptions, declared_options, given, usable_cores
+from functools import partial
+
+from sdpbb.cli.options import (
+    ParametersFile,
+    StatedOptions,
+    declared_options,
+    given,
+    grouped,
+    usable_cores,
+)
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.parameters import SHORT_NAMES, SolverParameters
+
+engine_options = partial(declared_options, SolverParameters, short_names=SHORT_NAMES)
+"""Decorator of a class of options that state parameters of the engine, by name."""
 
 
-@declared_options(
-    SolverParameters,
+@grouped
+class EngineFile(StatedOptions):
+    """A file of parameters of the engine."""
+
+    file: ParametersFile = None
+
+
+@engine_options(
     "gap",
     "time_limit",
     "node_limit",
@@ -20,7 +38,7 @@ from sdpbb.parameters import SolverParameters
     "workers",
     "dask",
 )
-class EngineOptions(StatedOptions):
+class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
 
@@ -42,7 +60,7 @@ def solver_parameters(file: str | None = None, **options: object) -> SolverParam
     parameters, stated = SolverParameters(), frozenset[str]()
     if file is not None:
         parameters, stated = read_parameters(file)
-    changes = {PATHS.get(name, name): value for name, value in given(**options).items()}
+    changes = {SHORT_NAMES.get(name, name): value for name, value in given(**options).items()}
     if "dask" in changes:
         changes.setdefault("workers", 1)
     elif "workers" not in changes and not stated & {"workers", "dask"}:

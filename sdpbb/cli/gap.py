@@ -9,7 +9,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import EngineOptions, solver_parameters
 from sdpbb.cli.exits import ExitCode, exit_code, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.inputs import InstanceOptions
 from sdpbb.cli.outputs import CertifiedOutputs
 from sdpbb.cli.running import running
 from sdpbb.cli.streams import say
@@ -36,6 +36,27 @@ EXITS = meanings(
 )
 
 
+@options.grouped
+class GapInputs(InstanceOptions):
+    """Options on the files of the instance; the labels may state k, too."""
+
+    k: Annotated[int | None, options.clusters("as DATA says, or else as many as LABELS has")] = None
+
+
+@options.grouped
+class GapOutputs(CertifiedOutputs):
+    """Output files; the labels may be those that are given."""
+
+    labels: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write the labels of the best clustering found, which may be the given one, one "
+            "per line; '-' as for --json.",
+        ),
+    ] = None
+
+
 def gap(
     data: options.Data,
     given: Annotated[
@@ -48,32 +69,9 @@ def gap(
     ],
     /,
     *,
-    k: Annotated[
-        int | None,
-        options.option(
-            "-k",
-            metavar="K",
-            help="Number of clusters.",
-            default="as DATA says, or else as many as LABELS has",
-        ),
-    ] = None,
-    constraints: options.Constraints = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
-    parameters_file: options.ParametersFile = None,
+    inputs: GapInputs = GapInputs(),
     engine: EngineOptions = EngineOptions(),
-    json: options.Json = None,
-    labels: Annotated[
-        str | None,
-        options.option(
-            metavar="OUT",
-            help="Write the labels of the best clustering found, which may be the given one, one "
-            "per line; '-' as for --json.",
-        ),
-    ] = None,
-    certificate: options.Certificate = None,
+    outputs: GapOutputs = GapOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -85,24 +83,21 @@ def gap(
     """
     with one_line_errors(debug):
         # The engine is imported last: what is wrong with the input is told without the wait.
-        parameters = solver_parameters(parameters_file, **engine.stated())
-        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = CertifiedOutputs(json, labels, certificate)
-        outputs.check([*inputs.paths, given, *options.files(parameters_file)], None)
-        instance, numbers = _read(inputs, given)
+        parameters = solver_parameters(**engine.stated())
+        outputs.check([data, inputs.constraints, given, engine.file])
+        instance, numbers = _read(data, inputs, given)
         return _run(instance, numbers, parameters, outputs, quiet)
 
 
-def _read(inputs: InputFiles, given: str) -> tuple[Instance, NDArray[np.intp]]:
+def _read(data: str, inputs: InstanceOptions, given: str) -> tuple[Instance, NDArray[np.intp]]:
     """The instance, and the labels (n,) of its points."""
     from sdpbb.problem.formats import read_labels, read_points
 
-    drop = inputs.drop or ()
-    file = read_points(inputs.data, index_column=inputs.index_column, drop=drop)
+    file = read_points(data, index_column=inputs.index_column, drop=inputs.drop or ())
     numbers = read_labels(given, len(file.points))
     if inputs.k is None and file.k is None:
         inputs = replace(inputs, k=int(numbers.max()) + 1)
-    return inputs.read_hard(), numbers
+    return inputs.read_hard(data), numbers
 
 
 def _run(

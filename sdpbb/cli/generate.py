@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
+from sdpbb.cli.inputs import constraint_counts
 from sdpbb.cli.options import ConstraintsFileFormat
 from sdpbb.cli.outputs import Outputs
 from sdpbb.errors import ParameterError
@@ -129,14 +130,14 @@ def generate(
         )
         _check_format(output_format, drawing)
         outputs = Outputs(json, out)
-        outputs.check([labels], None)
+        outputs.check([labels])
         classes = read_labels(labels, column=column)
         constraints = drawing.of(classes)
         drawn = _Drawn(drawing, constraints, labels, len(classes))
         text = constraints_text(
             constraints, output_format, len(classes), drawn.header if header else ()
         )
-        Outputs(json, None).write(drawn, None, quiet, [(out, lambda: text)])
+        Outputs(json).write(drawn, None, quiet, [(out, lambda: text)])
         if not quiet:
             outputs.tell(str(drawn))
     return ExitCode.FOUND
@@ -153,13 +154,7 @@ class _Drawn:
 
     @property
     def counts(self) -> dict[str, int]:
-        constraints = self.constraints
-        return {
-            "must-link": len(constraints.must_link),
-            "cannot-link": len(constraints.cannot_link),
-            "soft must-link": len(constraints.soft_must_link),
-            "soft cannot-link": len(constraints.soft_cannot_link),
-        }
+        return constraint_counts(self.constraints)
 
     @property
     def header(self) -> list[str]:

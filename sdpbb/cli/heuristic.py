@@ -13,7 +13,7 @@ from heuristics.registry import METHODS, check_method, check_parameters, method_
 from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, of_option, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.inputs import InstanceOptions, labels_of
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.running import running
 from sdpbb.errors import ParameterError
@@ -48,12 +48,10 @@ def list_methods() -> None:
         print(f"{name:<{width}}  {summary(name)}")
 
 
-def heuristic(
-    method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
-    data: options.Data,
-    /,
-    *,
-    k: options.Clusters = None,
+@options.grouped
+class WeightedInputs(InstanceOptions):
+    """Options on the files of an instance that may have soft constraints."""
+
     constraints: Annotated[
         str | None,
         options.option(
@@ -61,11 +59,15 @@ def heuristic(
             help="As for 'solve', and lines 'SML i j w' and 'SCL i j w': soft constraints of a "
             "weight 0 < w <= 1 (1 if left out).",
         ),
-    ] = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
+    ] = None
+
+
+def heuristic(
+    method: Annotated[str, options.argument("NAME", help="The method; see --list.")],
+    data: options.Data,
+    /,
+    *,
+    inputs: WeightedInputs = WeightedInputs(),
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None, options.option(metavar="S", help="Stop after S seconds of the whole run.")
@@ -93,8 +95,7 @@ def heuristic(
             "--silhouette", help="Tell the mean silhouette; over 20,000 points, if there are more."
         ),
     ] = False,
-    json: options.Json = None,
-    labels: options.Labels = None,
+    outputs: Outputs = Outputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -107,11 +108,9 @@ def heuristic(
         check_method(method)
         if seed < 0:
             raise ParameterError(f"seed = {seed}: expected an integer >= 0")
-        outputs = Outputs(json, labels)
-        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs.check([*inputs.paths, *([] if truth is None else [truth])], None)
-        instance = inputs.read()
-        asked = Measures(None if truth is None else _true_labels(truth, instance), silhouette)
+        outputs.check([data, inputs.constraints, truth])
+        instance = inputs.read(data)
+        asked = Measures(labels_of(instance, truth), silhouette)
         # The compiler is imported last: what is wrong with the input is told without the wait.
         parameters = _parameters(method, option or [], time_limit)
         return _run(method, parameters, instance, seed, asked, outputs, quiet)
@@ -138,12 +137,6 @@ class Measures:
         if self.silhouette:
             values["silhouette"] = measures.silhouette(instance.points, labels, seed=result.seed)
         return values
-
-
-def _true_labels(path: str, instance: Instance) -> NDArray[np.intp]:
-    from sdpbb.problem.formats import read_labels
-
-    return read_labels(path, instance.n_points)
 
 
 def _parameters(method: str, given: list[str], time_limit: float | None) -> dict[str, Any]:
@@ -194,7 +187,8 @@ def _run(
             instance,
             result,
             measures.of(instance, result),
-            {**_defaults(method), **parameters},
+            {name: known.default for name, known in method_parameters(method).items()}
+            | {**parameters},
             installed_version(),
         )
         current.tell(report.summary())
@@ -227,10 +221,6 @@ def _errors_name_option(parameters: Container[str]) -> Iterator[None]:
         yield
     except ParameterError as error:
         raise ParameterError(of_option(error, parameters)) from None
-
-
-def _defaults(method: str) -> dict[str, Any]:
-    return {name: parameter.default for name, parameter in method_parameters(method).items()}
 
 
 def heuristic_exit_code(result: HeuristicResult) -> ExitCode:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heuristics.result import HeuristicResult, HeuristicStatus, Violations
+from sdpbb.cli.inputs import constraint_counts
 from sdpbb.files import shown_path
 from sdpbb.problem import Instance
 from sdpbb.values import counted
@@ -65,7 +66,7 @@ class HeuristicReport:
 
 def header(method: str, instance: Instance, version: str) -> str:
     """Return the header: method and instance."""
-    counts = _counts(instance)
+    counts = constraint_counts(instance)
     constraints = [counted(count, kind) for kind, count in counts.items() if count]
     return (
         f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
@@ -96,7 +97,7 @@ def _violated(instance: Instance, violations: Violations) -> str:
         "soft must-link": violations.soft_must_link,
         "soft cannot-link": violations.soft_cannot_link,
     }
-    counts = _counts(instance)
+    counts = constraint_counts(instance)
     violated = [
         f"{number} of {counted(counts[kind], kind)}" for kind, number in numbers.items() if number
     ]
@@ -105,15 +106,6 @@ def _violated(instance: Instance, violations: Violations) -> str:
     if violations.soft_weight:
         violated.append(f"soft weight {violations.soft_weight:.6g}")
     return ", ".join(violated) or "no constraint"
-
-
-def _counts(instance: Instance) -> dict[str, int]:
-    return {
-        "must-link": len(instance.must_link),
-        "cannot-link": len(instance.cannot_link),
-        "soft must-link": len(instance.soft_must_link),
-        "soft cannot-link": len(instance.soft_cannot_link),
-    }
 
 
 def _measure(name: str, value: float | None) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sdpbb.cli import options
 from sdpbb.cli.exits import of_option
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from sdpbb.problem import Instance
+    from sdpbb.problem.formats import Constraints
 
 
 @contextmanager
@@ -32,23 +36,35 @@ def warnings_as_lines() -> Iterator[None]:
             )
 
 
-@dataclass(frozen=True)
-class InputFiles:
-    """The files of an instance, as the options of a command name them."""
+def labels_of(instance: Instance, path: str | None) -> NDArray[np.intp] | None:
+    """Return the labels (n,) of the points of an instance in a file; None without a file."""
+    from sdpbb.problem.formats import read_labels
 
-    data: str
-    k: int | None = None
-    constraints: str | None = None
-    constraints_format: str | None = None
-    one_based: bool = False
-    index_column: str | None = None
-    drop: Sequence[str] | None = None
+    return None if path is None else read_labels(path, instance.n_points)
 
-    @property
-    def paths(self) -> list[str]:
-        return [path for path in (self.data, self.constraints) if path is not None]
 
-    def read(self) -> Instance:
+def constraint_counts(constraints: Instance | Constraints) -> dict[str, int]:
+    """Return the numbers of constraints on pairs by kind."""
+    return {
+        "must-link": len(constraints.must_link),
+        "cannot-link": len(constraints.cannot_link),
+        "soft must-link": len(constraints.soft_must_link),
+        "soft cannot-link": len(constraints.soft_cannot_link),
+    }
+
+
+@options.grouped
+class InstanceOptions:
+    """Options on the files of an instance besides its data."""
+
+    k: options.Clusters = None
+    constraints: options.Constraints = None
+    constraints_format: options.ConstraintsFormat = None
+    one_based: options.OneBased = False
+    index_column: options.IndexColumn = None
+    drop: options.Drop = None
+
+    def read(self, data: str) -> Instance:
         """The instance.
 
         Raises
@@ -65,7 +81,7 @@ class InputFiles:
         try:
             with warnings_as_lines():
                 return read_instance(
-                    self.data,
+                    data,
                     self.k,
                     self.constraints,
                     constraints_format=self.constraints_format,
@@ -80,7 +96,7 @@ class InputFiles:
             kind = ParameterError if self.k < 1 else InstanceError
             raise kind(of_option(error)) from None
 
-    def read_hard(self) -> Instance:
+    def read_hard(self, data: str) -> Instance:
         """The instance, for the engine: soft constraints are refused.
 
         Raises
@@ -88,7 +104,7 @@ class InputFiles:
         InstanceError, ParameterError
             As `read`.
         """
-        instance = self.read()
+        instance = self.read(data)
         if instance.has_soft_constraints:
             raise InstanceError(
                 f"{shown_path(self.constraints or '')}: soft constraints (SML, SCL), and only hard "

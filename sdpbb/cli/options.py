@@ -7,8 +7,18 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+)
 
 from cyclopts import Parameter
 
@@ -18,11 +28,11 @@ from sdpbb.errors import ParameterError
 if TYPE_CHECKING:
     from cyclopts import Token
 
-PATHS = {"sdp_solver": "sdp.solver", "fixing": "search.fixing"}
-"""Paths of the parameters that options call by other names."""
-
 METAVARS = {"gap": "G", "dask": "ADDRESS", "grace": "S", "time_limit": "S", "memory_limit": "MIB"}
 """Placeholders for the values of options; N for others."""
+
+Absent = Annotated[str | None, Parameter(parse=False)]
+"""An option that a class has and one derived from it has not."""
 
 T = TypeVar("T")
 
@@ -48,6 +58,11 @@ def option(
         converter=_read_value,
         allow_leading_hyphen=True,
     )
+
+
+def clusters(default: str) -> Parameter:
+    """Return the annotation of the option -k, with what holds without it."""
+    return option("-k", metavar="K", help="Number of clusters.", default=default)
 
 
 def repeated(*names: str, metavar: str, help: str) -> Parameter:
@@ -77,15 +92,29 @@ def flag(
     )
 
 
+@dataclass_transform(frozen_default=True)
+def grouped(options: type[T]) -> type[T]:
+    """Return a class as a frozen dataclass, whose fields are options of commands that take it."""
+    # Names of types mean what they mean here, also in classes of other modules derived from this.
+    types = get_type_hints(options, include_extras=True)
+    options.__annotations__ = {name: types[name] for name in options.__annotations__}
+    decorated: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True)(options))
+    return decorated
+
+
 def declared_options(
-    kind: type[Parameters], *names: str, with_defaults: bool = True
+    kind: type[Parameters],
+    *names: str,
+    short_names: Mapping[str, str] = MappingProxyType({}),
+    with_defaults: bool = True,
 ) -> Callable[[type[T]], type[T]]:
     """Return a decorator that gives a subclass of `StatedOptions` an option for each parameter.
 
     Type, choices, default and help are those of the parameter's declaration; values are checked
     where an object of the kind is made.
 
-    names : of parameters, or of `PATHS`
+    names : of parameters
+    short_names : paths of the parameters that have other names here
     with_defaults : whether help texts state the defaults
     """
     known = {declaration.path: declaration for declaration in declarations(kind)}
@@ -93,14 +122,13 @@ def declared_options(
     def decorate(options: type[T]) -> type[T]:
         own: dict[str, Any] = {}
         for name in names:
-            declaration = known[PATHS.get(name, name)]
+            declaration = known[short_names.get(name, name)]
             own[name] = Annotated[
                 declaration.annotation | None, _declared(name, declaration, with_defaults)
             ]
             setattr(options, name, None)
         options.__annotations__ = own
-        decorated: type[T] = Parameter(name="*")(dataclasses.dataclass(frozen=True)(options))
-        return decorated
+        return grouped(options)
 
     return decorate
 
@@ -117,11 +145,6 @@ class StatedOptions:
 def given(**options: object) -> dict[str, object]:
     """Return the options that are not None, by name."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def files(*paths: str | None) -> list[str]:
-    """Return the paths of the files that are given."""
-    return [path for path in paths if path is not None]
 
 
 def usable_cores() -> int:
@@ -195,10 +218,7 @@ Drop = Annotated[
         "repeated. Without a heading, columns are called 1, 2, ...",
     ),
 ]
-Clusters = Annotated[
-    int | None,
-    option("-k", metavar="K", help="Number of clusters.", default="as DATA says"),
-]
+Clusters = Annotated[int | None, clusters("as DATA says")]
 Constraints = Annotated[
     str | None,
     option(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, fail
 from sdpbb.cli.streams import ForgivingStream, discard, say
 from sdpbb.errors import InstanceError, ParameterError
@@ -24,28 +25,37 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-@dataclass(frozen=True)
+@options.grouped
 class Outputs:
     """The files to write, or STDOUT; None for those not asked for."""
 
-    json: str | None
-    labels: str | None
+    json: options.Json = None
+    labels: options.Labels = None
 
     @property
     def paths(self) -> list[str]:
-        return [path for path in (self.json, self.labels) if path is not None]
+        """The files asked for."""
+        own = (getattr(self, field.name) for field in dataclasses.fields(self))
+        return [path for path in own if path is not None]
 
     @property
     def use_stdout(self) -> bool:
         """True if standard output is taken, so that the log must go elsewhere."""
         return STDOUT in self.paths
 
-    def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
+    def check(
+        self,
+        inputs: Iterable[str | None],
+        checkpoint: str | None = None,
+        resumed: str | None = None,
+    ) -> None:
         """Refuse, before a long run, outputs that could not be written or would destroy something.
 
+        inputs : files that are read; None for those not asked for
         resumed : the checkpoint of a run that goes on, which is written to as well without another
         """
-        taken = inputs if resumed is None else [*inputs, resumed]
+        self.check_kinds()
+        taken = [path for path in (*inputs, resumed) if path is not None]
         seen = {os.path.realpath(path): "an input" for path in taken}
         for path in self.paths:
             _register(path, seen)
@@ -57,6 +67,9 @@ class Outputs:
         elif checkpoint is not None:
             _register(checkpoint, seen)
             _require(new_file_problem(checkpoint))
+
+    def check_kinds(self) -> None:
+        """Raise an error if one of the kinds of files asked for cannot be made."""
 
     def log(self, interrupt: threading.Event) -> ForgivingStream:
         """Return the stream for the log of a run.
@@ -107,20 +120,22 @@ class Outputs:
             say(f"no clustering: {shown_path(self.labels)} was not written")
 
 
-@dataclass(frozen=True)
+@options.grouped
+class JsonOutput(Outputs):
+    """The result as JSON alone."""
+
+    labels: options.Absent = None
+
+
+@options.grouped
 class CertifiedOutputs(Outputs):
     """`Outputs` and the path of a certificate, which the engine writes itself."""
 
-    certificate: str | None = None
+    certificate: options.Certificate = None
 
-    @property
-    def paths(self) -> list[str]:
-        return [*super().paths, *([] if self.certificate is None else [self.certificate])]
-
-    def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
+    def check_kinds(self) -> None:
         if self.certificate == STDOUT:
             raise ParameterError(f"--certificate {STDOUT}: expected the name of a file")
-        super().check(inputs, checkpoint, resumed)
 
 
 def _register(path: str, seen: dict[str, str]) -> None:

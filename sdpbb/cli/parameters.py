@@ -10,7 +10,7 @@ from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.outputs import Outputs
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 
 if TYPE_CHECKING:
     from sdpbb.parameters import SolverParameters
@@ -44,18 +44,16 @@ def parameters(
 ) -> ExitCode:
     """Print all parameters of the engine: value, default, domain, what each is, and the reason."""
     with one_line_errors(debug):
+        from sdpbb.cli.engine import read_parameters
         from sdpbb.parameters import SolverParameters
 
-        try:
-            values = SolverParameters() if file is None else SolverParameters.load(file)
-        except ParameterError as error:
-            raise InstanceError(str(error)) from None
+        values = SolverParameters() if file is None else read_parameters(file)[0]
         if toml and prefix:
             raise ParameterError(f"--toml: prints all parameters; expected no PREFIX ({prefix})")
         text = values.to_toml() if toml else "\n".join(_lines(values, prefix))
         if not text:
             raise ParameterError(f"PREFIX {prefix!r}: no parameter's name begins so")
-        Outputs(None, None).tell(text.rstrip())
+        Outputs().tell(text.rstrip())
     return ExitCode.FOUND
 
 

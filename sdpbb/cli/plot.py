@@ -7,12 +7,12 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from sdpbb.cli import options
 from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, epilog, fail, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.inputs import InstanceOptions, labels_of
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import output_problem, shown_path
@@ -20,12 +20,8 @@ from sdpbb.files import output_problem, shown_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import numpy as np
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    from sdpbb.problem import Instance
-    from sdpbb.traces.trace import Trace
 
 EXITS = meanings(
     {
@@ -54,15 +50,23 @@ LabelsToDraw = Annotated[
 ]
 
 
+@options.grouped
+class DrawnInputs(InstanceOptions):
+    """Options on the files of points to draw, whose number of clusters makes no difference."""
+
+    k: Annotated[int, Parameter(parse=False)] = 1
+
+
 def bounds(
     trace: TraceFile, /, *, out: Out, title: Title = None, debug: options.Debug = False
 ) -> None:
     """Draw the best clustering's cost and the proven lower bound of a run over time."""
     with _picture(out, debug):
         from sdpbb.plots import plot_bounds
+        from sdpbb.traces.file import read_trace
 
         with _errors_name_file(trace):
-            ax = plot_bounds(_read_trace(trace))
+            ax = plot_bounds(read_trace(trace))
         _save(ax, out, title)
 
 
@@ -72,9 +76,10 @@ def tree(
     """Draw the branch-and-bound tree of a run, coloured by how its nodes were left."""
     with _picture(out, debug):
         from sdpbb.plots import plot_tree
+        from sdpbb.traces.file import read_trace
 
         with _errors_name_file(trace):
-            ax = plot_tree(_read_trace(trace))
+            ax = plot_tree(read_trace(trace))
         _save(ax, out, title)
 
 
@@ -84,11 +89,7 @@ def clusters(
     *,
     out: Out,
     labels: LabelsToDraw = None,
-    constraints: options.Constraints = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
+    inputs: DrawnInputs = DrawnInputs(),
     title: Title = None,
     debug: options.Debug = False,
 ) -> None:
@@ -99,10 +100,8 @@ def clusters(
     with _picture(out, debug):
         from sdpbb.plots import plot_clusters
 
-        # How many clusters there are to be makes no difference here.
-        inputs = InputFiles(data, 1, constraints, constraints_format, one_based, index_column, drop)
-        instance = inputs.read()
-        _save(plot_clusters(instance, _read_labels(labels, instance)), out, title)
+        instance = inputs.read(data)
+        _save(plot_clusters(instance, labels_of(instance, labels)), out, title)
 
 
 def matrix(
@@ -110,7 +109,6 @@ def matrix(
     /,
     *,
     out: Out,
-    k: options.Clusters = None,
     labels: Annotated[
         str | None,
         options.option(
@@ -119,11 +117,7 @@ def matrix(
             default="those of a heuristic",
         ),
     ] = None,
-    constraints: options.Constraints = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
+    inputs: InstanceOptions = InstanceOptions(),
     time_limit: Annotated[
         float | None, options.option(metavar="S", help="Improve the relaxation for S seconds.")
     ] = None,
@@ -140,9 +134,8 @@ def matrix(
 
         if time_limit is not None and not time_limit > 0:
             raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
-        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        instance = inputs.read_hard()
-        chosen = _read_labels(labels, instance)
+        instance = inputs.read_hard(data)
+        chosen = labels_of(instance, labels)
         from sdpbb.compilation import prepare_kernels
         from sdpbb.plots.relaxation import solved_relaxation
         from sdpbb.problem import Infeasibility
@@ -223,20 +216,6 @@ def _errors_name_file(path: str) -> Iterator[None]:
         yield
     except ParameterError as error:
         raise InstanceError(f"{shown_path(path)}: {error}") from None
-
-
-def _read_trace(path: str) -> Trace:
-    from sdpbb.traces.file import read_trace
-
-    return read_trace(path)
-
-
-def _read_labels(path: str | None, instance: Instance) -> NDArray[np.intp] | None:
-    if path is None:
-        return None
-    from sdpbb.problem.formats import read_labels
-
-    return read_labels(path, instance.n_points)
 
 
 def _table(path: str) -> str:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.cli import options
-from sdpbb.cli.engine import solver_parameters
+from sdpbb.cli.engine import EngineFile, engine_options, solver_parameters
 from sdpbb.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InputFiles
+from sdpbb.cli.inputs import InstanceOptions
 from sdpbb.cli.outputs import Outputs
 from sdpbb.cli.running import running
 from sdpbb.errors import InstanceError, ParameterError
@@ -40,21 +40,27 @@ INTERVAL = 2.0
 MOST_LINES = 1_000_000
 
 
-@options.declared_options(SolverParameters, "gap", "time_limit", "seed", "bounding", "sdp_solver")
-class PriceOptions(options.StatedOptions):
+@engine_options("gap", "time_limit", "seed", "bounding", "sdp_solver")
+class PriceOptions(EngineFile):
     """Parameters of the runs that find prices."""
+
+
+@options.grouped
+class PriceOutputs(Outputs):
+    """Output files, a table of the prices among them."""
+
+    labels: options.Absent = None
+    csv: Annotated[
+        str | None,
+        options.option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
+    ] = None
 
 
 def price(
     data: options.Data,
     /,
     *,
-    k: options.Clusters = None,
-    constraints: options.Constraints = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
+    inputs: InstanceOptions = InstanceOptions(),
     only: Annotated[
         str | None,
         options.option(
@@ -67,7 +73,6 @@ def price(
     top: Annotated[
         int, options.option(metavar="N", help="Show the N dearest; --json and --csv hold all.")
     ] = TOP,
-    parameters_file: options.ParametersFile = None,
     engine: PriceOptions = PriceOptions(),
     time_limit_each: Annotated[
         float | None, options.option(metavar="S", help="Spend at most S seconds on a constraint.")
@@ -80,11 +85,7 @@ def price(
             help="Constraints that are priced at the same time.",
         ),
     ] = None,
-    json: options.Json = None,
-    csv: Annotated[
-        str | None,
-        options.option(metavar="OUT", help="Write the prices as CSV; '-' as for --json."),
-    ] = None,
+    outputs: PriceOutputs = PriceOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -96,32 +97,17 @@ def price(
     with one_line_errors(debug):
         if top < 0:
             raise ParameterError(f"top = {top}: expected an integer >= 0")
-        parameters = solver_parameters(
-            parameters_file, **{**engine.stated(), **options.given(workers=workers)}
-        )
-        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = PriceOutputs(json, None, csv)
-        outputs.check([*inputs.paths, *options.files(parameters_file)], None)
-        instance = inputs.read_hard()
+        parameters = solver_parameters(**engine.stated(), workers=workers)
+        outputs.check([data, inputs.constraints, engine.file])
+        instance = inputs.read_hard(data)
         if not len(instance.must_link) + len(instance.cannot_link):
             raise InstanceError(
-                f"{shown_path(constraints or data)}: no must-links and no cannot-links, which "
-                "alone have a price; expected some (--constraints)"
+                f"{shown_path(inputs.constraints or data)}: no must-links and no cannot-links, "
+                "which alone have a price; expected some (--constraints)"
             )
         chosen = None if only is None else _chosen(instance, only)
         each = math.inf if time_limit_each is None else time_limit_each
         return _run(_Asked(instance, chosen, parameters, each), outputs, top, quiet)
-
-
-@dataclass(frozen=True)
-class PriceOutputs(Outputs):
-    """The files to write, a table of the prices among them."""
-
-    csv: str | None = None
-
-    @property
-    def paths(self) -> list[str]:
-        return [*super().paths, *([] if self.csv is None else [self.csv])]
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Annotated
 
 from sdpbb.cli import options
+from sdpbb.cli.engine import engine_options
 from sdpbb.cli.exits import EXIT_CODES, ExitCode, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.running import ReportOut, RunOutputs, TraceOut, report
-from sdpbb.parameters import SolverParameters
+from sdpbb.cli.running import RunOutputs, report
 
 EXITS = EXIT_CODES
 
 
-@options.declared_options(
-    SolverParameters,
+@engine_options(
     "time_limit",
     "node_limit",
     "memory_limit",
@@ -35,11 +34,7 @@ def resume(
     *,
     engine: ResumedOptions = ResumedOptions(),
     checkpoint: options.Checkpoint = None,
-    certificate: options.Certificate = None,
-    json: options.Json = None,
-    labels: options.Labels = None,
-    trace: TraceOut = None,
-    html: ReportOut = None,
+    outputs: RunOutputs = RunOutputs(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -52,20 +47,19 @@ def resume(
         from sdpbb.archive import check_header
 
         check_header(file)  # the quick part of the reading
-        outputs = RunOutputs(json, labels, certificate, trace, html)
         outputs.check([], checkpoint, resumed=file)
 
         from sdpbb import solver
         from sdpbb.checkpoint import read_checkpoint
 
-        instance = None if html is None else read_checkpoint(file).instance
+        instance = None if outputs.html is None else read_checkpoint(file).instance
         return report(
             lambda observer, interrupt: solver.resume(
                 file,
                 observer,
                 interrupt,
                 checkpoint,
-                certificate,
+                outputs.certificate,
                 **engine.stated(),
             ),
             outputs,

@@ -75,21 +75,15 @@ def running(outputs: Outputs, quiet: bool) -> Iterator[Running]:
         yield Running(interrupt, outputs.log(interrupt), quiet)
 
 
-@dataclass(frozen=True)
+@options.grouped
 class RunOutputs(CertifiedOutputs):
     """Output files of a run of the engine: result, certificate, trace and HTML page."""
 
-    trace: str | None = None
-    html: str | None = None
+    trace: TraceOut = None
+    html: ReportOut = None
 
-    @property
-    def paths(self) -> list[str]:
-        own = (self.trace, self.html)
-        return [*super().paths, *(path for path in own if path is not None)]
-
-    def check(self, inputs: list[str], checkpoint: str | None, resumed: str | None = None) -> None:
-        """Check as `Outputs.check` does, and that pictures can be drawn, if they are asked for."""
-        super().check(inputs, checkpoint, resumed)
+    def check_kinds(self) -> None:
+        super().check_kinds()
         if self.html is not None:
             from sdpbb.plots import require_matplotlib
 

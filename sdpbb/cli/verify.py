@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InputFiles
-from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.inputs import InstanceOptions
+from sdpbb.cli.outputs import JsonOutput
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
@@ -40,15 +40,6 @@ Data = Annotated[
     str,
     options.option("--data", metavar="DATA", help="The points, as for 'sdpbb solve'."),
 ]
-Clusters = Annotated[
-    int | None,
-    options.option(
-        "-k",
-        metavar="K",
-        help="Number of clusters.",
-        default="as DATA says, or else the certificate",
-    ),
-]
 Labels = Annotated[
     str | None,
     options.option(
@@ -64,6 +55,13 @@ Gap = Annotated[
         default="as the certificate says",
     ),
 ]
+
+
+@options.grouped
+class VerifyInputs(InstanceOptions):
+    """Options on the files of the instance; the certificate states k, too."""
+
+    k: Annotated[int | None, options.clusters("as DATA says, or else the certificate")] = None
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,10 @@ def verify(
     /,
     *,
     data: Data,
-    k: Clusters = None,
-    constraints: options.Constraints = None,
-    constraints_format: options.ConstraintsFormat = None,
-    one_based: options.OneBased = False,
-    index_column: options.IndexColumn = None,
-    drop: options.Drop = None,
+    inputs: VerifyInputs = VerifyInputs(),
     labels: Labels = None,
     gap: Gap = None,
-    json: options.Json = None,
+    outputs: JsonOutput = JsonOutput(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
 ) -> ExitCode:
@@ -101,9 +94,7 @@ def verify(
     It is proven again, without the solver, what the certificate says of the instance.
     """
     with one_line_errors(debug):
-        inputs = InputFiles(data, k, constraints, constraints_format, one_based, index_column, drop)
-        outputs = Outputs(json, None)
-        outputs.check([file, *inputs.paths, *([] if labels is None else [labels])], None)
+        outputs.check([file, data, inputs.constraints, labels])
         if gap is not None and not 0.0 <= gap < 1.0:
             raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
 
@@ -111,7 +102,7 @@ def verify(
 
         content = _content(file)
         try:
-            verdict = _verdict(content, inputs, labels)
+            verdict = _verdict(content, data, inputs, labels)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
             say(f"{shown_path(file)}: rejected: {error}")
@@ -132,13 +123,15 @@ def _content(path: str) -> bytes:
         raise InstanceError(f"{shown_path(path)}: {error.strerror or error}") from None
 
 
-def _verdict(content: bytes, inputs: InputFiles, labels: str | None) -> CertificateVerdict:
+def _verdict(
+    content: bytes, data: str, inputs: InstanceOptions, labels: str | None
+) -> CertificateVerdict:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.problem.formats import read_labels
     from sdpbb.verification import verdict_on
 
     certificate = Certificate.read(content)
-    instance = _instance(inputs, certificate)
+    instance = _instance(data, inputs, certificate)
     expected = None if labels is None else read_labels(labels, instance.n_points)
     verdict = verdict_on(certificate, instance)
     if labels is not None and expected is not None:
@@ -167,21 +160,21 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
     )
 
 
-def _instance(inputs: InputFiles, certificate: Certificate) -> Instance:
+def _instance(data: str, inputs: InstanceOptions, certificate: Certificate) -> Instance:
     """The instance, with the certificate's number of clusters where nothing else states one."""
     from sdpbb.checker.rejection import Rejected
     from sdpbb.problem.formats import read_points
 
     stated = None
     if inputs.k is None:
-        file = read_points(inputs.data, index_column=inputs.index_column, drop=inputs.drop or ())
+        file = read_points(data, index_column=inputs.index_column, drop=inputs.drop or ())
         stated = file.k
         # A certificate of more clusters than there are points is about other points.
         inputs = replace(inputs, k=stated or min(certificate.k, len(file.points)))
-    instance = inputs.read_hard()
+    instance = inputs.read_hard(data)
     if stated is not None and stated != certificate.k:
         raise Rejected(
-            f"is about k = {certificate.k}; k is {stated} in {shown_path(inputs.data)}: "
+            f"is about k = {certificate.k}; k is {stated} in {shown_path(data)}: "
             f"-k {certificate.k} is missing, or it is the certificate of another run"
         )
     return instance

@@ -40,7 +40,7 @@ INFEASIBLE = RESULT | {
 }
 
 
-def prepare(bounding):
+def prepare(boundings):
     """Import what jobs need, which must not count towards their time."""
     import sdpbb.batch.evaluation  # noqa: F401
 

@@ -6,7 +6,7 @@ import pytest
 from sdpbb.batch.job import KEYS, LONGEST_NAME, Job, ReadingOptions
 from sdpbb.declaration import Parameters, declared_values
 from sdpbb.errors import ParameterError
-from sdpbb.parameters import SolverParameters
+from sdpbb.parameters import SHORT_NAMES, SolverParameters
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_parameters_that_no_key_states_are_those_given(job):
 
 
 def test_every_parameter_of_the_engine_is_a_key_but_those_of_processes():
-    own = {"data", "name", "k", "constraints", "sdp_solver"}
+    own = {"data", "name", "k", "constraints", *SHORT_NAMES}
     engine = KEYS.keys() - own - {field.name for field in fields(ReadingOptions)}
     paths = {
         declaration.path
