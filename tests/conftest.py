@@ -44,6 +44,8 @@ def warm_workers(request):
     tests/executors start as they do for users."""
     with pytest.MonkeyPatch.context() as patch:
         if os.name == "posix" and "executors" not in request.path.parts:
+            if not request.config.getoption("--fast"):
+                path_of_workers()  # before the test: its time limits do not wait for it
             patch.setattr(
                 "sdpbb.executors.processes._start_process",
                 lambda errors: WarmWorker(path_of_workers(), errors),
