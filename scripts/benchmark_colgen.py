@@ -31,7 +31,7 @@ from colgen_instances import SUITES, Case, cases, instance_of
 from colgen_tables import SOLVED, write_report
 from rows import Row
 
-from sdpbb.parameters import BOUNDINGS
+from sdpbb.bounds.registry import BOUNDING_METHODS
 
 FIELDS = (
     *("suite", "instance", "k", "n", "blocks", "constraints", "draw", "engine"),
@@ -165,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--suite", default=",".join(SUITES), help="separated by commas (default: all)"
     )
-    parser.add_argument("--engines", default=",".join(BOUNDINGS), help="separated by commas")
+    parser.add_argument("--engines", default=",".join(BOUNDING_METHODS), help="separated by commas")
     parser.add_argument("--time-limit", type=float, default=600.0, help="seconds per run")
     parser.add_argument("--draws", type=int, default=3, help="of every constraint set (default: 3)")
     parser.add_argument("--names", help="only these data sets or families, separated by commas")
@@ -179,8 +179,10 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     names = arguments.names and set(arguments.names.split(","))
     engines = arguments.engines.split(",")
-    if unknown := set(engines) - set(BOUNDINGS):
-        parser.error(f"--engines: {', '.join(sorted(unknown))}; expected {', '.join(BOUNDINGS)}")
+    if unknown := set(engines) - set(BOUNDING_METHODS):
+        parser.error(
+            f"--engines: {', '.join(sorted(unknown))}; expected {', '.join(BOUNDING_METHODS)}"
+        )
     wanted = [
         Run(case, engine)
         for suite in arguments.suite.split(",")

@@ -40,7 +40,7 @@ from sdpbb.bounds.colgen.parameters import (
 )
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem as BlockProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
-from sdpbb.parameters import BOUNDINGS
+from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.problem import Contraction
 
 NAMES = ("instance", "k", "constraints", "draw")
@@ -243,7 +243,7 @@ MEASURED = {"pricing": pricing, "stabilisation": stabilisation, "enumeration": e
 
 def warm_up() -> None:
     """Compile, or load, the kernels."""
-    for bounding in BOUNDINGS:
+    for bounding in BOUNDING_METHODS:
         parameters = sdpbb.SolverParameters(bounding=bounding, node_limit=3, time_limit=60.0)
         sdpbb.solve(benchmark_trees.instance(40, 3, 8, 0), parameters)
 
