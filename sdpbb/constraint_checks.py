@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sdpbb.certificates.writer import CertificateOrder
 from sdpbb.errors import CertificateError
 from sdpbb.explanation import check
 from sdpbb.explanation.report import ConstraintReport
@@ -11,7 +12,7 @@ from sdpbb.problem import Instance
 from sdpbb.problem.instance import check_instance
 from sdpbb.refusals import check_certifiable
 from sdpbb.result import SolutionStatus
-from sdpbb.solver import CertificateOrder, solve_and_certify
+from sdpbb.solver import solve_and_certify
 
 
 def check_constraints(

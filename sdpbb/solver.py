@@ -25,18 +25,18 @@ from sdpbb.archive import check_header
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.certificates import certificate_bytes
-from sdpbb.certificates.recorder import Proof, ProofRecorder
+from sdpbb.certificates.recorder import ProofRecorder
+from sdpbb.certificates.writer import CertificateOrder, write_certificate
 from sdpbb.checkpoint import CheckpointWriter, SavedRun, read_checkpoint
 from sdpbb.compilation import prepare_kernels, warm_up
-from sdpbb.errors import BackendFailure, CertificateError
+from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
 from sdpbb.feasibility import find_feasible
-from sdpbb.files import FilePath, new_file_problem, output_problem, replacement, shown_path
+from sdpbb.files import FilePath, new_file_problem, output_problem
 from sdpbb.interruption import interruptible
 from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
@@ -49,11 +49,10 @@ from sdpbb.refusals import (
     checked_start,
     reserved_checkpoint,
 )
-from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.result import Result, Termination
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.evaluations import Evaluations
 from sdpbb.search.events import (
-    CertificateWritten,
     Compiling,
     Finished,
     MemoryShort,
@@ -140,20 +139,6 @@ def solve(
     return solve_and_certify(instance, parameters, observer, interrupt, checkpoint, start, order)
 
 
-@dataclass(frozen=True)
-class CertificateOrder:
-    """Order of a certificate, to be written at the end of a run.
-
-    path : of the file
-    about : a clustering that keeps the constraints, in the place of the best one found
-    only : the status without which no certificate is written; None for any
-    """
-
-    path: FilePath
-    about: Partition | None = None
-    only: SolutionStatus | None = None
-
-
 def solve_and_certify(
     instance: Instance,
     parameters: SolverParameters | None = None,
@@ -173,7 +158,9 @@ def solve_and_certify(
         first = None if start is None else checked_start(start, instance)
         return interruptible(
             interrupt,
-            lambda stop: _run(instance, parameters, observer, stop, checkpoint, order, start=first),
+            lambda stop: _Run(
+                instance, parameters, observer, stop, checkpoint, order, start=first
+            ).result(),
         )
 
 
@@ -237,9 +224,9 @@ def resume(
         )
         return interruptible(
             interrupt,
-            lambda stop: _run(
+            lambda stop: _Run(
                 saved.instance, parameters, observer, stop, written_to, order, saved, resumed
-            ),
+            ).result(),
         )
 
 
@@ -252,174 +239,159 @@ def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParam
     return replace(parameters, **values)
 
 
-def _run(
-    instance: Instance,
-    parameters: SolverParameters,
-    observer: Observer,
-    interrupt: threading.Event,
-    checkpoint: FilePath | None,
-    order: CertificateOrder | None,
-    saved: SavedRun | None = None,
-    resumed: Resumed | None = None,
-    start: Partition | None = None,
-) -> Result:
-    """Run from an instance or a saved state; write checkpoints, and in the end the certificate.
+@dataclass(frozen=True)
+class _Run:
+    """One run of the solver: what is asked for, and what it goes on from.
 
-    The certificate is written after `Finished`, so that whoever keeps the result has it before.
-
-    Raises
-    ------
-    CertificateError
-        With the result, if its certificate cannot be written.
+    checkpoint, order : the files that it writes, None for none
+    saved, resumed : the state of a run that it goes on with, and the event that tells of that
+    start : a clustering to begin with
     """
-    # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
-    # 150; parallelism belongs across nodes.
-    with threadpool_limits(1):
-        with _dask_cluster(parameters) as cluster:
-            # There are at most as many blocks as points.
-            small = instance.n_points <= parameters.hybrid.small * instance.k
-            prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
-            limits = Limits(
-                time_limit=parameters.time_limit,
-                node_limit=parameters.node_limit,
-                memory_limit=parameters.memory_limit,
-                memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
-                interrupt=interrupt,
-                started=time.perf_counter() - (0.0 if saved is None else saved.seconds),
-            )
-            recorder = ProofRecorder(None if saved is None else saved.proof)
-            writer = CheckpointWriter(
-                checkpoint,
-                instance,
-                parameters,
-                lambda: limits.seconds,
-                observer,
-                recorder.proof if parameters.certify else None,
-            )
-            result = _run_search(
-                instance,
-                parameters,
-                limits,
-                observer,
-                cluster,
-                recorder,
-                writer,
-                saved,
-                resumed,
-                start,
-            )
-        observer(Finished(result))
-        if order is not None and order.only in (None, result.status):
-            observer(_write_certificate(order, instance, parameters.gap, result, recorder.proof))
-    return result
 
+    instance: Instance
+    parameters: SolverParameters
+    observer: Observer
+    interrupt: threading.Event
+    checkpoint: FilePath | None
+    order: CertificateOrder | None
+    saved: SavedRun | None = None
+    resumed: Resumed | None = None
+    start: Partition | None = None
 
-def _run_search(
-    instance: Instance,
-    parameters: SolverParameters,
-    limits: Limits,
-    observer: Observer,
-    cluster: DaskCluster | None,
-    recorder: ProofRecorder,
-    writer: CheckpointWriter,
-    saved: SavedRun | None,
-    resumed: Resumed | None,
-    start: Partition | None,
-) -> Result:
-    """Contract, plan the memory, run branch and bound, return the result.
+    def result(self) -> Result:
+        """Solve the instance; write checkpoints, and in the end the certificate.
 
-    `recorder` collects the proof if bounds are to be certified.
-    """
-    contraction = contract(instance)
-    observer(_started_event(instance, contraction, resumed))
-    tolerances = Tolerances(parameters.gap)
-    if isinstance(contraction, Infeasibility):
-        search: Search | Infeasibility | None = contraction
-    else:
-        search = _initial_search(instance, contraction, tolerances, limits, saved, start)
-    n_blocks = 0 if isinstance(contraction, Infeasibility) else contraction.n_blocks
-    if isinstance(search, Infeasibility):
-        recorder.record_infeasible()
-        writer.write(infeasibility=search)
-        return conclusion.infeasible(search, instance, parameters, limits.seconds, n_blocks)
-    if search is None:
-        writer.write()
-        limit = limits.urgent() or Termination.TIME_LIMIT
-        return conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
-    assert isinstance(contraction, Contraction)
-    plan = memory_plan(
-        parameters, contraction, is_resumed=saved is not None and saved.search is not None
-    )
-    if plan.parameters != parameters or plan.is_without_bound:
-        observer(_memory_short(plan, n_blocks))
-        parameters = writer.parameters = plan.parameters
-    bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
-    # Without a bound, no step takes long.
-    has_long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
-    if parameters.certify:
-        rules, fits = cluster_rules(instance), not plan.is_without_bound
-        bounding = CertifiedBounding(bounding, instance.points, rules, fits)
-    context = EvaluationContext(
-        instance=instance,
-        bounding=bounding,
-        heuristic=IncumbentSearch(parameters.heuristics),
-        parameters=parameters.search,
-        tolerances=tolerances,
-        seed=parameters.seed,
-        is_without_bound=plan.is_without_bound,
-        keeps_evidence=parameters.certify,
-    )
-    workforce = _workforce(parameters, cluster, has_long_steps)
-    reporter = Reporter(observer, limits)
-    evaluations = Evaluations(context, limits, workforce, reporter)
-    watches = [recorder, reporter, writer] if parameters.certify else [reporter, writer]
-    try:
-        reached = branch_and_bound(search, evaluations, Watches(*watches))
-    except BackendFailure:
-        # Of a task or of who evaluates them: what is known of the tree is as it should be.
-        writer.write(search)
-        raise
-    return conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
+        The certificate is written after `Finished`, so that whoever keeps the result has it before.
 
+        Raises
+        ------
+        CertificateError
+            With the result, if its certificate cannot be written.
+        """
+        instance, parameters = self.instance, self.parameters
+        observer, saved = self.observer, self.saved
+        recorder = ProofRecorder(None if saved is None else saved.proof)
+        # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
+        # 150; parallelism belongs across nodes.
+        with threadpool_limits(1):
+            with _dask_cluster(parameters) as cluster:
+                # There are at most as many blocks as points.
+                small = instance.n_points <= parameters.hybrid.small * instance.k
+                prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
+                limits = Limits(
+                    time_limit=parameters.time_limit,
+                    node_limit=parameters.node_limit,
+                    memory_limit=parameters.memory_limit,
+                    memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
+                    interrupt=self.interrupt,
+                    started=time.perf_counter() - (0.0 if saved is None else saved.seconds),
+                )
+                writer = CheckpointWriter(
+                    self.checkpoint,
+                    instance,
+                    parameters,
+                    lambda: limits.seconds,
+                    observer,
+                    recorder.proof if parameters.certify else None,
+                )
+                result = self._run_search(limits, cluster, recorder, writer)
+            observer(Finished(result))
+            if self.order is not None and self.order.applies_to(result):
+                observer(
+                    write_certificate(self.order, instance, parameters.gap, result, recorder.proof)
+                )
+        return result
 
-def _initial_search(
-    instance: Instance,
-    contraction: Contraction,
-    tolerances: Tolerances,
-    limits: Limits,
-    saved: SavedRun | None,
-    start: Partition | None,
-) -> Search | Infeasibility | None:
-    """Return the saved search, or a new one from a first feasible colouring.
+    def _run_search(
+        self,
+        limits: Limits,
+        cluster: DaskCluster | None,
+        recorder: ProofRecorder,
+        writer: CheckpointWriter,
+    ) -> Result:
+        """Contract, plan the memory, run branch and bound, return the result.
 
-    The colouring keeps the constraints on pairs. If there is none, return the proof of that; if the
-    time does not do to tell, None.
-    """
-    if saved is not None and (saved.search or saved.infeasibility):
-        return saved.search or saved.infeasibility
-    if start is not None:
-        return _search_from(start.labels, "start", instance, contraction, tolerances)
-    found = find_feasible(contraction, limits.seconds_left, lambda: limits.urgent() is not None)
-    if found is None or isinstance(found, Infeasibility):
-        return found
-    return _search_from(contraction.lift(found), "colouring", instance, contraction, tolerances)
+        `recorder` collects the proof if bounds are to be certified.
+        """
+        instance, parameters, observer = self.instance, self.parameters, self.observer
+        contraction = contract(instance)
+        observer(_started_event(instance, contraction, self.resumed))
+        search = self._initial_search(contraction, limits)
+        n_blocks = 0 if isinstance(contraction, Infeasibility) else contraction.n_blocks
+        if isinstance(search, Infeasibility):
+            recorder.record_infeasible()
+            writer.write(infeasibility=search)
+            return conclusion.infeasible(search, instance, parameters, limits.seconds, n_blocks)
+        if search is None:
+            writer.write()
+            limit = limits.urgent() or Termination.TIME_LIMIT
+            return conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
+        assert isinstance(contraction, Contraction)
+        has_search = self.saved is not None and self.saved.search is not None
+        plan = memory_plan(parameters, contraction, is_resumed=has_search)
+        if plan.parameters != parameters or plan.is_without_bound:
+            observer(_memory_short(plan, n_blocks))
+            parameters = writer.parameters = plan.parameters
+        bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
+        # Without a bound, no step takes long.
+        has_long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
+        if parameters.certify:
+            rules, fits = cluster_rules(instance), not plan.is_without_bound
+            bounding = CertifiedBounding(bounding, instance.points, rules, fits)
+        context = EvaluationContext(
+            instance=instance,
+            bounding=bounding,
+            heuristic=IncumbentSearch(parameters.heuristics),
+            parameters=parameters.search,
+            tolerances=search.tree.tolerances,
+            seed=parameters.seed,
+            is_without_bound=plan.is_without_bound,
+            keeps_evidence=parameters.certify,
+        )
+        workforce = _workforce(parameters, cluster, has_long_steps)
+        reporter = Reporter(observer, limits)
+        evaluations = Evaluations(context, limits, workforce, reporter)
+        watches = [recorder, reporter, writer] if parameters.certify else [reporter, writer]
+        try:
+            reached = branch_and_bound(search, evaluations, Watches(*watches))
+        except BackendFailure:
+            # Of a task or of who evaluates them: what is known of the tree is as it should be.
+            writer.write(search)
+            raise
+        return conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
 
+    def _initial_search(
+        self, contraction: Contraction | Infeasibility, limits: Limits
+    ) -> Search | Infeasibility | None:
+        """Return the saved search, or a new one from a first feasible colouring.
 
-def _search_from(
-    labels: NDArray[np.intp],
-    source: str,
-    instance: Instance,
-    contraction: Contraction,
-    tolerances: Tolerances,
-) -> Search:
-    """Return a search whose root knows labels (n,) that keep the constraints on pairs.
+        The colouring keeps the constraints on pairs. If there is none, return the proof of that; if
+        the time does not do to tell, None.
+        """
+        if isinstance(contraction, Infeasibility):
+            return contraction
+        saved = self.saved
+        if saved is not None and (saved.search or saved.infeasibility):
+            return saved.search or saved.infeasibility
+        if self.start is not None:
+            return self._search_from(self.start.labels, "start", contraction)
+        found = find_feasible(contraction, limits.seconds_left, lambda: limits.urgent() is not None)
+        if found is None or isinstance(found, Infeasibility):
+            return found
+        return self._search_from(contraction.lift(found), "colouring", contraction)
 
-    They are its first incumbent if they keep those on clusters, too.
-    """
-    tree = Tree(Node(block_of=contraction.block_of, feasible=labels), tolerances)
-    if contraction.keeps(labels[contraction.representatives]):
-        tree.offer(labels, Partition(labels).sum_of_squares(instance.points), source)
-    return Search(tree)
+    def _search_from(
+        self, labels: NDArray[np.intp], source: str, contraction: Contraction
+    ) -> Search:
+        """Return a search whose root knows labels (n,) that keep the constraints on pairs.
+
+        They are its first incumbent if they keep those on clusters, too.
+        """
+        root = Node(block_of=contraction.block_of, feasible=labels)
+        tree = Tree(root, Tolerances(self.parameters.gap))
+        if contraction.keeps(labels[contraction.representatives]):
+            tree.offer(labels, Partition(labels).sum_of_squares(self.instance.points), source)
+        return Search(tree)
 
 
 @contextmanager
@@ -452,22 +424,6 @@ def _workforce(
 
     several = cluster is not None or parameters.workers > 1
     return Workforce(local_pool, make_worker_pool, several, has_long_steps)
-
-
-def _write_certificate(
-    order: CertificateOrder, instance: Instance, gap: float, result: Result, proof: Proof
-) -> CertificateWritten:
-    """Write the certificate of a run that has ended."""
-    path = order.path
-    try:
-        content = certificate_bytes(instance, result, proof, gap, order.about)
-        with replacement(path) as file:
-            file.write(content)
-    except Exception as error:  # whatever it is, the result must not go with it
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        message = f"{shown_path(path)}: could not be written ({reason})"
-        raise CertificateError(message, result) from error
-    return CertificateWritten(os.fspath(path), len(content))
 
 
 def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:

@@ -1,8 +1,10 @@
-"""Certificate bytes of a result and its proof."""
+"""Certificates of results: their bytes, and their files."""
 
 from __future__ import annotations
 
 import math
+import os
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +15,55 @@ from sdpbb.checker import container, digests
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
+from sdpbb.errors import CertificateError
+from sdpbb.files import FilePath, replacement, shown_path
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import CheckedConstraints
-from sdpbb.result import Result
+from sdpbb.result import Result, SolutionStatus
+from sdpbb.search.events import CertificateWritten
 from sdpbb.version import installed_version
+
+
+@dataclass(frozen=True)
+class CertificateOrder:
+    """Order of a certificate, to be written at the end of a run.
+
+    path : of the file
+    about : a clustering that keeps the constraints, in the place of the best one found
+    only : the status without which no certificate is written; None for any
+    """
+
+    path: FilePath
+    about: Partition | None = None
+    only: SolutionStatus | None = None
+
+    def applies_to(self, result: Result) -> bool:
+        """Return whether a certificate is to be written of a result."""
+        return self.only in (None, result.status)
+
+
+def write_certificate(
+    order: CertificateOrder, instance: Instance, gap: float, result: Result, proof: Proof
+) -> CertificateWritten:
+    """Write the certificate of a run that has ended, and return the event that tells of it.
+
+    gap : the relative gap asked for
+
+    Raises
+    ------
+    CertificateError
+        With the result, if the file cannot be written.
+    """
+    path = order.path
+    try:
+        content = certificate_bytes(instance, result, proof, gap, order.about)
+        with replacement(path) as file:
+            file.write(content)
+    except Exception as error:  # whatever it is, the result must not go with it
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = f"{shown_path(path)}: could not be written ({reason})"
+        raise CertificateError(message, result) from error
+    return CertificateWritten(os.fspath(path), len(content))
 
 
 def certificate_bytes(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.certificates.writer import CertificateOrder
 from sdpbb.errors import CertificateError, InstanceError, ParameterError
 from sdpbb.files import FilePath
 from sdpbb.gaps.labelling import label_numbers, violations
@@ -21,7 +22,7 @@ from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import is_frame
 from sdpbb.result import Result, relative_gap
 from sdpbb.search.events import Observer, ignore
-from sdpbb.solver import CertificateOrder, solve_and_certify
+from sdpbb.solver import solve_and_certify
 
 
 def optimality_gap(

@@ -246,7 +246,7 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.solver.replacement", full)
+    monkeypatch.setattr("sdpbb.certificates.writer.replacement", full)
     told = []
     with pytest.raises(sdpbb.CertificateError, match=r"proof: could not be written .No space") as e:
         sdpbb.solve(branching_instance(), None, told.append, certificate=tmp_path / "proof")
@@ -255,7 +255,7 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
 
 
 def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.solver.certificate_bytes", None)
+    monkeypatch.setattr("sdpbb.certificates.writer.certificate_bytes", None)
     with pytest.raises(sdpbb.CertificateError, match="not callable") as error:
         sdpbb.solve(branching_instance(), certificate=tmp_path / "proof")
     assert error.value.result.status.value == "optimal"

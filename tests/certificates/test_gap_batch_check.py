@@ -83,7 +83,7 @@ def test_a_full_disk_costs_nobody_the_report_of_a_gap(tmp_path, monkeypatch):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sdpbb.solver.replacement", full)
+    monkeypatch.setattr("sdpbb.certificates.writer.replacement", full)
     with pytest.raises(CertificateError, match=r"could not be written .No space") as error:
         sdpbb.optimality_gap(POINTS, np.arange(9) % 2, certificate=tmp_path / "proof")
     assert error.value.result.lower_bound > 0.0
@@ -128,7 +128,7 @@ def test_a_batch_leaves_a_certificate_for_each_result(files):
 def test_a_certificate_that_is_not_written_is_told_in_the_row(files, monkeypatch):
     from sdpbb.batch.evaluation import evaluate
 
-    monkeypatch.setattr("sdpbb.solver.certificate_bytes", None)
+    monkeypatch.setattr("sdpbb.certificates.writer.certificate_bytes", None)
     job = Job(str(files / "points.txt"), "a", constraints=str(files / "size.txt"))
     value = evaluate(job, str(files / "a.cert"))
     assert (value["status"], value["certificate"]) == ("optimal", False)
