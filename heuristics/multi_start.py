@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
-from heuristics.assignment.wide_hard import WideComponent
+from heuristics.assignment.cannot_links import WideComponent
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.starts import (
@@ -410,7 +410,5 @@ def exercise_wide_components(contraction: Contraction) -> None:
     contraction : with cannot-links
     """
     Assignment(contraction, 0)(contraction.means[: contraction.k])
-    component = WideComponent(
-        np.unique(contraction.cannot_link), contraction.cannot_link, contraction.k
-    )
-    component.exercise_search()
+    cannot_links = contraction.cannot_link
+    WideComponent(np.unique(cannot_links), cannot_links).exercise_search()

@@ -15,8 +15,6 @@ from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
 DOMINANCE_SWEEPS = 20
-# Of the assignment problem: rows squared times columns, about 0.1 s.
-LARGEST_RENAMING = 100_000_000
 
 
 class Reduced(NamedTuple):
@@ -124,23 +122,6 @@ def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
         potts.weights[pairs],
     )
     return Reduced(free, blocks, original, labels, constant)
-
-
-def rename_clusters(labels: NDArray[np.intp], costs: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the labels under the renaming of their clusters that makes them cheapest.
-
-    It is an injection into all clusters. The labels stay as they are where finding it would take
-    long.
-    """
-    from scipy.optimize import linear_sum_assignment  # a fifth of a second, and seldom needed
-
-    used, numbers = np.unique(labels, return_inverse=True)
-    if len(used) ** 2 * costs.shape[1] > LARGEST_RENAMING:
-        return labels
-    sums = np.zeros((len(used), costs.shape[1]))
-    np.add.at(sums, numbers, costs)
-    renamed: NDArray[np.intp] = linear_sum_assignment(sums)[1]
-    return renamed[numbers]
 
 
 @njit(cache=True, nogil=True)

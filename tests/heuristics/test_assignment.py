@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics import Assignment
-from heuristics.assignment import wide_hard
-from heuristics.assignment.exact import cheapest_labels, partition_into_cliques
+from heuristics.assignment import cannot_links, integer_programme
+from heuristics.assignment.branch_and_bound import cheapest_labels, partition_into_cliques
+from heuristics.assignment.cannot_links import PROGRAMME_SHARE
+from heuristics.assignment.integer_programme import AssignmentProgramme, ProgrammeSolution
 from heuristics.assignment.potts import adjacency_lists
-from heuristics.assignment.programme import AssignmentProgramme, ProgrammeSolution
-from heuristics.assignment.wide_hard import PROGRAMME_SHARE
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Instance, contract
 from sdpbb.time_left import OutOfTime
@@ -105,7 +105,7 @@ def test_branch_and_bound_finds_the_minimum(seed, m, density, k):
     if not feasible:
         return
     pairs = np.argwhere(np.triu(adjacency))
-    starts, neighbours, _ = adjacency_lists(m, pairs)
+    neighbours = adjacency_lists(m, pairs)
     cliques = partition_into_cliques([set(np.flatnonzero(row).tolist()) for row in adjacency])
     members = np.split(cliques.members, cliques.starts[1:-1])
     assert sorted(cliques.members) == list(range(m))
@@ -113,13 +113,13 @@ def test_branch_and_bound_finds_the_minimum(seed, m, density, k):
         assert adjacency[np.ix_(clique, clique)].sum() == len(clique) * (len(clique) - 1)
     costs = rng.normal(size=(m, k)) * 10.0 ** rng.integers(-3, 4)
     known = np.array(feasible[rng.integers(len(feasible))])
-    labels, is_proven = cheapest_labels(costs, starts, neighbours, cliques, known)
+    labels, is_proven = cheapest_labels(costs, neighbours, cliques, known)
     assert is_proven
     assert proper(adjacency, labels)
     assert cost_of(costs, labels) == pytest.approx(min(cost_of(costs, x) for x in feasible))
     # The search is as long as it is allowed to be, and never worse than what was known.
     for work in (0, m * m * k, 4 * m * m * k):
-        cut, _ = cheapest_labels(costs, starts, neighbours, cliques, known, work)
+        cut, _ = cheapest_labels(costs, neighbours, cliques, known, work)
         assert proper(adjacency, cut)
         assert cost_of(costs, cut) <= cost_of(costs, known)
 
@@ -127,8 +127,8 @@ def test_branch_and_bound_finds_the_minimum(seed, m, density, k):
 def test_a_clique_with_as_many_labels_is_a_matter_of_a_moment(monkeypatch):
     """Eight blocks that exclude each other and three more, over eight clusters: the tables of an
     elimination would have 8^8 entries, and no integer programme is needed."""
-    monkeypatch.setattr(wide_hard, "AssignmentProgramme", None)
-    monkeypatch.setattr(wide_hard, "improve", None)
+    monkeypatch.setattr(integer_programme, "AssignmentProgramme", None)
+    monkeypatch.setattr(cannot_links, "improve", None)
     clique = [2, 4, 5, 6, 7, 8, 9, 11]
     pairs = [(i, j) for i in clique for j in clique if i < j]
     pairs += [(1, 2), (1, 4), (1, 11), (0, 6), (7, 10), (9, 10)]

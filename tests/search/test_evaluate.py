@@ -4,8 +4,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heuristics.assignment.programme import AssignmentProgramme
-from heuristics.assignment.wide_hard import PROGRAMME_SHARE
+from heuristics.assignment.cannot_links import PROGRAMME_SHARE
+from heuristics.assignment.integer_programme import AssignmentProgramme
 from heuristics.multi_start import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.assignment.building import construct
-from heuristics.assignment.improving import improve
+from heuristics.assignment.descent import improve
+from heuristics.assignment.feasible_labels import construct
 from heuristics.assignment.potts import Potts
 from heuristics.assignment.reduction import reduce_potts, without_dominated
 from tests.examples import examples

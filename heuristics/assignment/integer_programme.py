@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from heuristics.assignment.parameters import MAX_ROWS, ROWS_PER_SECOND
 from heuristics.assignment.potts import Potts
 from sdpbb.backends.milp import BinaryModel, load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
@@ -38,11 +39,6 @@ class ProgrammeSolution(NamedTuple):
     is_optimal: bool
     is_infeasible: bool
     bound: float
-
-
-def size_of(potts: Potts) -> int:
-    """Return an upper bound on the rows of the programme, without building it."""
-    return potts.n + len(potts.pairs) * potts.q
 
 
 class AssignmentProgramme:
@@ -154,6 +150,40 @@ class AssignmentProgramme:
         a = np.tile(np.arange(q), len(p) // q)
         z = (labels[i[p]] == a) & ~same[p]
         return np.concatenate([x.reshape(-1), same[y], z]).astype(np.float64)
+
+
+class KeptProgramme:
+    """Programme of one component, built when there is first time to solve it, and kept.
+
+    Parameters
+    ----------
+    solver : as for `AssignmentProgramme`
+    max_rows : above which it is never built
+    """
+
+    def __init__(self, solver: str = "auto", max_rows: int = MAX_ROWS) -> None:
+        self._solver = solver
+        self._max_rows = max_rows
+        self._programme: AssignmentProgramme | None = None
+
+    def minimise(
+        self, potts: Potts, start: NDArray[np.int64] | None, seconds: float, time_left: TimeLeft
+    ) -> ProgrammeSolution | None:
+        """Solve it as `AssignmentProgramme.minimise` does; None if it is too large for the time.
+
+        Parameters
+        ----------
+        potts : of the same candidates and pairs each time
+        """
+        n_rows = potts.n + len(potts.pairs) * potts.q  # at most
+        if n_rows > min(self._max_rows, ROWS_PER_SECOND * seconds):
+            return None
+        if self._programme is None or not self._programme.serves(potts.weights):
+            self._programme = AssignmentProgramme(potts, self._solver)
+        seconds = min(seconds, time_left())
+        if seconds <= 0:
+            return None
+        return self._programme.minimise(potts.costs, potts.weights, start, seconds, time_left)
 
 
 def _price_out(

@@ -1,4 +1,4 @@
-"""Dynamic programming along an elimination order (bucket elimination).
+"""Dynamic programming over narrow components, along an elimination (bucket elimination).
 
 Eliminating block v replaces its costs and the tables it receives by one table over its separator S,
 the neighbours it has left,
@@ -16,33 +16,27 @@ Source: R. Dechter, Bucket elimination: a unifying framework for reasoning, Arti
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from heuristics.assignment.components import Narrow
 from sdpbb.arrays import Integers, Reals
 
 
-class Bucket(NamedTuple):
-    """One step of the elimination: a block and its separator."""
-
-    block: int
-    separator: tuple[int, ...]
-
-
 class Tables(NamedTuple):
-    """Elimination as flat arrays; step t fills the table of block[t].
+    """Elimination of b blocks as flat arrays; step t fills the table of blocks[t].
 
-    The entry of a table at labels s of the separator is number sum_j s_j q^j. `pair` is the number
-    of the pair of the block and a member of its separator, -1 for none. Step t receives the tables
-    source[source_at[t] : source_at[t + 1]], each with |S| + 1 strides that lead from the labels of
-    the separator, and of the block itself, to an entry of it.
+    Separators and sources are numbers of steps. The entry of a table at labels s of the separator
+    is number sum_j s_j q^j. `pair` is the number of the pair of the block and a member of its
+    separator, -1 for none. Step t receives the tables source[source_at[t] : source_at[t + 1]], each
+    with |S| + 1 strides that lead from the labels of the separator, and of the block itself, to an
+    entry of it.
     """
 
-    block: NDArray[np.int64]
+    blocks: NDArray[np.int64]
     separator_at: NDArray[np.int64]
     separator: NDArray[np.int64]
     pair: NDArray[np.int64]
@@ -52,79 +46,52 @@ class Tables(NamedTuple):
     stride: NDArray[np.int64]
     table_at: NDArray[np.int64]
 
-    def weights(self, of_pairs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weight of each member of a separator, from those of the pairs.
-
-        It is 0 where there is no pair.
-        """
-        return np.append(of_pairs, 0.0)[self.pair]
-
     def matches(self, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the matching labels (|separator|, q) of the block for the members of a separator.
 
         For each label of a member it is the label of the block that stands for the same cluster, -1
-        for none, where block i may have the clusters candidates[i], each at most once and negative
-        for none.
+        for none, where the block of step t may have the clusters candidates[t], each at most once
+        and negative for none.
         """
-        blocks = np.repeat(self.block, np.diff(self.separator_at))
-        theirs, own = candidates[self.separator], candidates[blocks]
+        steps = np.repeat(np.arange(len(self.blocks)), np.diff(self.separator_at))
+        theirs, own = candidates[self.separator], candidates[steps]
         matching = np.full(theirs.shape, -1, np.int64)
         for label in range(own.shape[1]):
             same = (theirs == own[:, label, None]) & (theirs >= 0)
             matching[same] = label
         return matching
 
+    def minimise(
+        self,
+        costs: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        match: NDArray[np.int64] | None,
+    ) -> NDArray[np.int64] | None:
+        """Return the cheapest labels (b,) in the order of the steps; None if there are none.
 
-def eliminate(pairs: NDArray[np.int64], q: int, budget: float) -> list[Bucket] | None:
-    """Return a minimum-degree elimination of a graph; None if the tables exceed the budget.
-
-    Parameters
-    ----------
-    pairs : (p, 2) of blocks, each of which has a pair
-    q : labels of a block
-    budget : sum over the blocks of q^(|S|+1)
-    """
-    neighbours: dict[int, set[int]] = {block: set() for block in np.unique(pairs).tolist()}
-    for i, j in pairs.tolist():
-        neighbours[i].add(j)
-        neighbours[j].add(i)
-    buckets = []
-    entries = 0
-    waiting = [(len(others), block) for block, others in neighbours.items()]
-    heapify(waiting)
-    while neighbours:
-        degree, block = heappop(waiting)
-        if block not in neighbours or degree != len(neighbours[block]):
-            continue  # an entry from before its degree changed
-        separator = neighbours.pop(block)
-        entries += q ** (degree + 1)
-        if entries > budget:
-            return None
-        buckets.append(Bucket(block, tuple(sorted(separator))))
-        for u in separator:
-            before = len(neighbours[u])
-            neighbours[u] |= separator
-            neighbours[u] -= {u, block}
-            if len(neighbours[u]) != before:
-                heappush(waiting, (len(neighbours[u]), u))
-    return buckets
+        Parameters
+        ----------
+        costs : (b, q) in the order of the steps, inf for a label that is not allowed
+        weights : (p,) of all pairs
+        match : `matches`, or None where label c stands for the same cluster everywhere
+        """
+        labels = np.empty(len(self.blocks), np.int64)
+        in_separators = np.append(weights, 0.0)[self.pair]
+        costs = np.ascontiguousarray(costs)
+        return labels if _propagate(self, costs, in_separators, match, labels) else None
 
 
-def entries_of(buckets: Iterable[Bucket], q: int) -> int:
-    """Return the number of entries that an elimination visits."""
-    return sum(q ** (len(bucket.separator) + 1) for bucket in buckets)
-
-
-def lay_out(buckets: list[Bucket], number: dict[tuple[int, int], int], q: int) -> Tables:
-    """Return the tables of an elimination.
-
-    Parameters
-    ----------
-    buckets : of one component after the other
-    number : the number of each pair (i, j), i < j
-    q : labels of a block
-    """
+def lay_out(parts: list[Narrow], ends: NDArray[np.intp], q: int) -> Tables:
+    """Return the tables of components for q labels each, of a graph of pairs (p, 2), i < j."""
+    buckets = [bucket for part in parts for bucket in part.buckets]
     step_of = {bucket.block: t for t, bucket in enumerate(buckets)}
+    number_of = {
+        pair: number
+        for part in parts
+        for number, pair in zip(
+            part.pairs.tolist(), map(tuple, ends[part.pairs].tolist()), strict=True
+        )
+    }
     sources: list[list[int]] = [[] for _ in buckets]
     for t, bucket in enumerate(buckets):
         if bucket.separator:  # the table goes to the first of the separator to be eliminated
@@ -138,12 +105,13 @@ def lay_out(buckets: list[Bucket], number: dict[tuple[int, int], int], q: int) -
         for child in received
     ]
     pair = [
-        [number.get((min(u, b.block), max(u, b.block)), -1) for u in b.separator] for b in buckets
+        [number_of.get((min(u, b.block), max(u, b.block)), -1) for u in b.separator]
+        for b in buckets
     ]
     return Tables(
-        block=_flat([[bucket.block] for bucket in buckets]),
+        blocks=np.array([bucket.block for bucket in buckets], np.int64),
         separator_at=_offsets(len(bucket.separator) for bucket in buckets),
-        separator=_flat(bucket.separator for bucket in buckets),
+        separator=_flat([step_of[u] for u in bucket.separator] for bucket in buckets),
         pair=_flat(pair),
         source_at=_offsets(len(received) for received in sources),
         source=_flat(sources),
@@ -162,33 +130,23 @@ def _offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True)
-def propagate(
-    costs: Reals,
-    block: Integers,
-    separator_at: Integers,
-    separator: Integers,
-    weight: Reals,
-    match: Integers | None,
-    source_at: Integers,
-    source: Integers,
-    stride_at: Integers,
-    stride: Integers,
-    table_at: Integers,
-    labels: Integers,
+def _propagate(
+    tables: Tables, costs: Reals, weight: Reals, match: Integers | None, labels: Integers
 ) -> bool:
     """Fill the tables forwards, read the labels off backwards; False if nothing is feasible.
 
     Parameters
     ----------
-    costs : (m, q), inf for a label that is not allowed
-    weight : `Tables.weights`
-    match : `Tables.matches`, or None where label c stands for the same cluster everywhere
-    labels : (m,) those of the blocks of the tables are written
+    weight : of the pair of each member of a separator, 0 for none
+    labels : (b,) written
 
-    The others as in `Tables`.
+    The others as for `Tables.minimise`.
     """
+    separator_at, separator, table_at = tables.separator_at, tables.separator, tables.table_at
+    source_at, source = tables.source_at, tables.source
+    stride_at, stride = tables.stride_at, tables.stride
     q = costs.shape[1]
-    n_steps = len(block)
+    n_steps = len(labels)
     table = np.empty(table_at[n_steps])
     choice = np.empty(table_at[n_steps], np.int64)
     widest = 0
@@ -204,7 +162,7 @@ def propagate(
                 digits[j] = rest % q
                 rest //= q
             for c in range(q):
-                value[c] = costs[block[t], c]
+                value[c] = costs[t, c]
             for number in range(source_at[t], source_at[t + 1]):
                 at = table_at[source[number]]
                 for j in range(width):
@@ -234,5 +192,5 @@ def propagate(
             power *= q
         if table[entry] == np.inf:
             return False
-        labels[block[t]] = choice[entry]
+        labels[t] = choice[entry]
     return True

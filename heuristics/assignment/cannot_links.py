@@ -7,33 +7,28 @@ The programme (PC-SOS-SDP, section 3.4, with the centres of (2) fixed)
 
 falls apart into the connected components of the cannot-link graph. Blocks without cannot-links take
 the nearest centre. A block of D neighbours needs no other labels than its 1 + D cheapest ones: one
-of these is free, whatever the neighbours have. The components are solved exactly by dynamic
-programming over these labels; where its tables would be too large, by a short branch and bound; and
-where that does not end, by a local search and an integer programming solver.
+of these is free, whatever the neighbours have. Narrow components are solved exactly by dynamic
+programming over these labels, the others by a short branch and bound; and where that does not end,
+by a local search and an integer programming solver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
-from heuristics.assignment.components import group_values
-from heuristics.assignment.elimination import (
-    Bucket,
-    Tables,
-    eliminate,
-    entries_of,
-    lay_out,
-    propagate,
-)
+from heuristics.assignment.branch_and_bound import cheapest_labels, partition_into_cliques
+from heuristics.assignment.components import Narrow, components, separate_narrow
+from heuristics.assignment.descent import improve
+from heuristics.assignment.feasible_labels import mend, rename_clusters
 from heuristics.assignment.filling import fill_empty_clusters
+from heuristics.assignment.integer_programme import KeptProgramme
 from heuristics.assignment.parameters import TABLE_BUDGET
-from heuristics.assignment.wide_hard import WideComponent
-from sdpbb.colouring.graph import sparse_graph
+from heuristics.assignment.potts import Potts, adjacency_lists
+from heuristics.assignment.tables import Tables, lay_out
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
@@ -42,6 +37,8 @@ from sdpbb.time_left import TimeLeft, check_time, chunks, no_limit
 # Dynamic programming over all components together may take this many times the budget of one, and
 # this many times between two looks at the time.
 BUDGETS, BUDGETS_AT_ONCE = 5, 1
+# Of the time left, for one integer programme: so that the first of many does not take all of it.
+PROGRAMME_SHARE = 0.1
 
 
 class Assignment:
@@ -53,8 +50,8 @@ class Assignment:
     table_budget : entries of dynamic programming allowed to one component; the components over it
         are searched, and those that are left then are integer programmes, solved by HiGHS
     time_limit : seconds allowed to integer programmes over all calls together, >= 0; each may take
-        `wide_hard.PROGRAMME_SHARE` of what is left. Without time the labels of these components
-        keep the cannot-links but need not be the cheapest
+        `PROGRAMME_SHARE` of what is left. Without time the labels of these components keep the
+        cannot-links but need not be the cheapest
     known : labels (m,) that keep the cannot-links, to begin the search of a component from; looked
         for if None
 
@@ -76,17 +73,14 @@ class Assignment:
         self._k = contraction.k
         self._linked, ends = np.unique(contraction.cannot_link, return_inverse=True)
         pairs = ends.reshape(-1, 2).astype(np.int64)
-        narrow: list[_Narrow] = []
-        self._wide: list[WideComponent] = []
-        entries_left = BUDGETS * table_budget
-        for blocks, inside in _components(len(self._linked), pairs):
-            component = _eliminate(inside, self._k, min(table_budget, entries_left))
-            if component is None:
-                self._wide.append(WideComponent(blocks, inside, self._k))
-            else:
-                entries_left -= component.entries
-                narrow.append(component)
-        self._groups = list(_groups(narrow, BUDGETS_AT_ONCE * table_budget))
+        degree = np.bincount(pairs.reshape(-1))
+        parts = (
+            (part, min(self._k, 1 + int(degree[part.blocks].max())))
+            for part in components(len(self._linked), pairs)
+        )
+        narrow, wide = separate_narrow(parts, pairs, table_budget, BUDGETS * table_budget)
+        self._groups = _groups(narrow, pairs, BUDGETS_AT_ONCE * table_budget)
+        self._wide = [WideComponent(part.blocks, pairs[part.pairs]) for part in wide]
         self._time_limit = time_limit
         if self._wide:
             feasible = find_feasible(contraction) if known is None else known
@@ -174,103 +168,106 @@ class Assignment:
         return labels
 
 
-class _Narrow(NamedTuple):
-    """Component that is solved by tables over q labels of each block."""
-
-    q: int
-    buckets: list[Bucket]
-    entries: float
-    pairs: NDArray[np.int64]
-
-
 class _Group(NamedTuple):
-    """Components whose tables are filled by one call.
+    """Narrow components of q needed labels, whose tables are filled by one call.
 
-    blocks : (b,) their numbers among the linked ones; the tables number them 0..b-1
+    weights : (p,) of all pairs, inf
     """
 
     q: int
-    blocks: NDArray[np.int64]
     tables: Tables
     weights: NDArray[np.float64]
 
     def solve(self, costs: NDArray[np.float64], labels: NDArray[np.int64]) -> bool:
         """Write labels of the blocks; return False if there are none."""
-        mine, candidates, match = costs[self.blocks], None, None
+        mine, candidates, match = costs[self.tables.blocks], None, None
         if self.q < costs.shape[1]:
             cheapest = np.argpartition(mine, self.q - 1, axis=1)[:, : self.q]
             candidates = np.sort(cheapest, axis=1).astype(np.int64)
             mine = np.take_along_axis(mine, candidates, axis=1)
             match = self.tables.matches(candidates)
-        tables, chosen = self.tables, np.full(len(mine), -1, np.int64)
-        if not propagate(
-            np.ascontiguousarray(mine),
-            tables.block,
-            tables.separator_at,
-            tables.separator,
-            self.weights,
-            match,
-            tables.source_at,
-            tables.source,
-            tables.stride_at,
-            tables.stride,
-            tables.table_at,
-            chosen,
-        ):
+        chosen = self.tables.minimise(mine, self.weights, match)
+        if chosen is None:
             return False
         if candidates is not None:
             chosen = candidates[np.arange(len(chosen)), chosen]
-        labels[self.blocks] = chosen
+        labels[self.tables.blocks] = chosen
         return True
 
 
-def _components(
-    n: int, pairs: NDArray[np.int64]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield the blocks and the pairs of each component of a graph.
+def _groups(narrow: list[Narrow], pairs: NDArray[np.int64], budget: float) -> list[_Group]:
+    """Return groups of components with the same number of labels, up to so many entries each."""
+    weights = np.full(len(pairs), np.inf)
+    groups: list[list[Narrow]] = []
+    entries = 0
+    for part in sorted(narrow, key=lambda part: part.q):
+        if not groups or part.q != groups[-1][0].q or entries + part.entries > budget:
+            groups.append([])
+            entries = 0
+        groups[-1].append(part)
+        entries += part.entries
+    return [_Group(x[0].q, lay_out(x, pairs, x[0].q), weights) for x in groups]
 
-    Every block has a pair.
+
+class WideComponent:
+    """Component of hard cannot-links that is not narrow.
+
+    It is solved by branch and bound, where that ends soon; else by local search, and by an integer
+    programme where there is time for it.
+
+    Parameters
+    ----------
+    blocks : (b,) its numbers, increasing
+    pairs : (p, 2) of these, i < j
     """
-    if not n:
-        return
-    component = connected_components(sparse_graph(n, pairs), directed=False)[1]
-    by_block = group_values(np.arange(n), component)
-    by_pair = group_values(np.arange(len(pairs)), component[pairs[:, 0]])
-    for (_, blocks), (_, inside) in zip(by_block, by_pair, strict=True):
-        yield blocks, pairs[inside]
 
+    def __init__(self, blocks: NDArray[np.int64], pairs: NDArray[np.int64]) -> None:
+        self.blocks = blocks
+        self._pairs, self._weights = np.searchsorted(blocks, pairs), np.full(len(pairs), np.inf)
+        self._neighbours = adjacency_lists(len(blocks), self._pairs)
+        lists = np.split(self._neighbours.block, self._neighbours.starts[1:-1])
+        self._cliques = partition_into_cliques([set(others.tolist()) for others in lists])
+        self._programme = KeptProgramme()
 
-def _eliminate(pairs: NDArray[np.int64], k: int, budget: float) -> _Narrow | None:
-    """Return the component as tables, or None if they exceed the budget."""
-    degree = np.unique(pairs, return_counts=True)[1]
-    q = min(k, 1 + int(degree.max()))
-    buckets = eliminate(pairs, q, budget)
-    return None if buckets is None else _Narrow(q, buckets, entries_of(buckets, q), pairs)
+    def solve(
+        self,
+        costs: NDArray[np.float64],
+        last: NDArray[np.int64],
+        time_limit: float,
+        time_left: TimeLeft,
+    ) -> tuple[NDArray[np.int64], float]:
+        """Return labels (b,) that keep the cannot-links, and the seconds of integer programming.
 
+        They are at most as costly as the last ones, (b,), under any renaming of the clusters.
+        """
+        start = rename_clusters(last, costs)
+        labels, is_optimal = cheapest_labels(costs, self._neighbours, self._cliques, start)
+        if is_optimal:
+            return labels, 0.0
+        potts = Potts(costs, None, self._pairs, self._weights)
+        labels = self._search(potts, labels, time_left)
+        began = perf_counter()
+        seconds = PROGRAMME_SHARE * min(time_limit, time_left())
+        found = self._programme.minimise(potts, labels, seconds, time_left)
+        if found is not None and found.labels is not None:
+            labels = found.labels if potts.value(found.labels) <= potts.value(labels) else labels
+        return labels, perf_counter() - began
 
-def _groups(narrow: list[_Narrow], budget: float) -> Iterator[_Group]:
-    """Yield groups of components with the same number of labels, up to so many entries each."""
-    waiting: list[_Narrow] = []
-    entries = 0.0
-    for component in sorted(narrow, key=lambda part: part.q):
-        if waiting and (component.q != waiting[0].q or entries + component.entries > budget):
-            yield _group(waiting)
-            waiting, entries = [], 0.0
-        waiting.append(component)
-        entries += component.entries
-    if waiting:
-        yield _group(waiting)
+    def exercise_search(self) -> None:
+        """Search for labels of some costs, so that all of it is compiled."""
+        b = len(self.blocks)
+        self._search(Potts(np.eye(b), None, self._pairs, self._weights), np.arange(b), no_limit)
 
+    def _search(
+        self, potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft
+    ) -> NDArray[np.int64]:
+        """Return the better labels of two descents.
 
-def _group(parts: list[_Narrow]) -> _Group:
-    blocks = np.array([bucket.block for part in parts for bucket in part.buckets], np.int64)
-    position = {block: number for number, block in enumerate(blocks.tolist())}
-    buckets = [
-        Bucket(position[block], tuple(sorted(position[u] for u in separator)))
-        for part in parts
-        for block, separator in part.buckets
-    ]
-    pairs = [(position[i], position[j]) for part in parts for i, j in part.pairs.tolist()]
-    number = {(min(pair), max(pair)): p for p, pair in enumerate(pairs)}
-    tables = lay_out(buckets, number, parts[0].q)
-    return _Group(parts[0].q, blocks, tables, tables.weights(np.full(len(pairs), np.inf)))
+        They are from these labels, and from the cheapest of each block with the broken pairs
+        mended.
+        """
+        found = improve(potts, labels, time_left, by_tabu=False)
+        near = mend(potts, potts.costs.argmin(axis=1), time_left)
+        if near is None:
+            return found
+        return min(found, improve(potts, near, time_left, by_tabu=False), key=potts.value)

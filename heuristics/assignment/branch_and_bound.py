@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from heuristics.assignment.potts import Neighbours
 from sdpbb.arrays import Integers, Reals
 
 # Entries of costs looked at for one component: a few milliseconds.
@@ -60,8 +61,7 @@ def partition_into_cliques(neighbours: list[set[int]]) -> CliquePartition:
 
 def cheapest_labels(
     costs: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    neighbours: NDArray[np.int64],
+    neighbours: Neighbours,
     cliques: CliquePartition,
     known: NDArray[np.int64],
     work: int = WORK,
@@ -74,7 +74,6 @@ def cheapest_labels(
     Parameters
     ----------
     costs : (b, k), finite
-    starts, neighbours : adjacency lists
     cliques : of at most k blocks each
     known : (b,) labels that keep the cannot-links
     """
@@ -83,18 +82,19 @@ def cheapest_labels(
     tolerance = TOLERANCE * float(np.abs(costs).max())
     if len(best) * costs.size > work:  # not even one way down
         return best, False
-    reduced, constant = _reduce_costs(costs, cliques.starts, cliques.members)
+    reduced, constant = _reduce_costs(costs, cliques)
     if upper <= constant + tolerance:
         return best, True
-    return best, _branch(costs, reduced, constant, starts, neighbours, best, tolerance, work)
+    return best, _branch(costs, reduced, constant, neighbours, best, tolerance, work)
 
 
 @njit(cache=True, nogil=True)
-def _reduce_costs(costs: Reals, starts: Integers, members: Integers) -> tuple[Reals, float]:
+def _reduce_costs(costs: Reals, cliques: CliquePartition) -> tuple[Reals, float]:
     """Return the reduced costs, and the sum of all dual values."""
     k = costs.shape[1]
     reduced = costs.copy()
     constant = 0.0
+    starts, members = cliques
     for number in range(len(starts) - 1):
         blocks = members[starts[number] : starts[number + 1]]
         n = len(blocks)
@@ -144,14 +144,14 @@ def _branch(
     costs: Reals,
     reduced: Reals,
     constant: float,
-    starts: Integers,
-    neighbours: Integers,
+    neighbours: Neighbours,
     best: Integers,
     tolerance: float,
     work: int,
 ) -> bool:
     """Write the cheapest labels met into best; return whether the search has ended."""
     n, k = costs.shape
+    starts, neighbour = neighbours.starts, neighbours.block
     upper = 0.0
     for i in range(n):
         upper += costs[i, best[i]]
@@ -210,7 +210,7 @@ def _branch(
             i = vertex[depth]
             if labels[i] >= 0:
                 for position in range(starts[i], starts[i + 1]):
-                    blocked[neighbours[position], labels[i]] -= 1
+                    blocked[neighbour[position], labels[i]] -= 1
                 labels[i] = -1
             label = -1
             for c in range(k):
@@ -224,7 +224,7 @@ def _branch(
                 tried[depth, label] = True
                 labels[i] = label
                 for position in range(starts[i], starts[i + 1]):
-                    blocked[neighbours[position], label] += 1
+                    blocked[neighbour[position], label] += 1
                 break
             depth -= 1
         if depth < 0:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment.components import Structure
 from heuristics.assignment.filling import fill_by_objective
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import PairGraph, Potts
-from heuristics.assignment.wide import minimise
+from heuristics.assignment.potts_solver import Structure, minimise
 from sdpbb.errors import ParameterError
 from sdpbb.time_left import TimeLeft, at_most, no_limit
 
@@ -51,7 +50,7 @@ class PairwiseAssignment:
                 no cluster empty (by filling, afterwards).
 
     Blocks without pairs that matter take their cheapest candidate. The others fall apart into
-    components: narrow ones are solved by dynamic programming, wide ones as `wide.py` describes.
+    components, which `potts_solver` minimises.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ class PairwiseAssignment:
     def _structure_of(self, potts: Potts, time_left: TimeLeft) -> Structure:
         """Return the last structure where it fits: k-means settles on the same candidates."""
         if self._structure is None or not self._structure.serves(potts.candidates):
-            self._structure = Structure(potts, self._parameters.table_budget, time_left)
+            self._structure = Structure(potts, self._parameters, time_left)
         return self._structure
 
     def _programme(

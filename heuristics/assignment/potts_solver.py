@@ -1,10 +1,11 @@
-"""Components too wide for dynamic programming.
+"""Minimisation of a Potts model, component by component.
 
-Labels that another one dominates are left out. With two labels left for each block, roof duality
-settles most of them and proves it; what is left falls apart into smaller components, many of them
-narrow. Otherwise, and for what is still wide then, a local search finds labels and an integer
-programme improves them, where it is of a size that has a chance, until it has proven that there are
-none cheaper or the time is over.
+Narrow components are solved by dynamic programming. Of the others, labels that another one
+dominates are left out. With two labels left for each block, roof duality settles most of them and
+proves it; what is left falls apart into smaller components, many of them narrow. Otherwise, and for
+what is still not narrow then, a local search finds labels and an integer programme improves them,
+where it is of a size that has a chance, until it has proven that there are none cheaper or the time
+is over.
 """
 
 from __future__ import annotations
@@ -12,17 +13,81 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.assignment.building import construct, mend
-from heuristics.assignment.components import Structure, WidePottsComponent
-from heuristics.assignment.improving import improve
-from heuristics.assignment.parameters import ROWS_PER_SECOND, AssignmentParameters
+from heuristics.assignment.components import Component, components, separate_narrow
+from heuristics.assignment.descent import improve
+from heuristics.assignment.feasible_labels import construct, mend, rename_clusters
+from heuristics.assignment.integer_programme import KeptProgramme
+from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import Potts
-from heuristics.assignment.programme import AssignmentProgramme, size_of
-from heuristics.assignment.reduction import reduce_potts, rename_clusters, without_dominated
+from heuristics.assignment.reduction import reduce_potts, without_dominated
 from heuristics.assignment.roof_duality import find_satisfying, roof_dual
-from sdpbb.time_left import TimeLeft, at_most
+from heuristics.assignment.tables import lay_out
+from sdpbb.arrays import Booleans, Integers
+from sdpbb.time_left import TimeLeft, at_most, no_limit
+
+# Dynamic programming over all components together may take this many times the budget of one.
+BUDGETS = 20
+
+
+class Structure:
+    """Components and tables, which follow from candidates and pairs alone: the same for all costs.
+
+    Parameters
+    ----------
+    potts : gives candidates and pairs. A pair whose candidates are disjoint is the same for all
+        labels, and connects nothing
+    parameters : of the assignment step
+    time_left : time left
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
+
+    Attributes
+    ----------
+    narrow_pairs : numbers of the pairs within the components that are solved by tables
+    wide : the other components, each with its programme
+    is_outside : (n,) whether a block is in none of these
+    """
+
+    def __init__(
+        self, potts: Potts, parameters: AssignmentParameters, time_left: TimeLeft = no_limit
+    ) -> None:
+        self._candidates = potts.candidates
+        ends, matter = potts.pairs, _pairs_that_matter(potts)
+        parts = (
+            (Component(part.blocks, matter[part.pairs]), potts.q)
+            for part in components(potts.n, ends[matter])
+        )
+        budget = parameters.table_budget
+        narrow, wide = separate_narrow(parts, ends, budget, BUDGETS * budget, time_left)
+        self.narrow_pairs = np.concatenate([np.empty(0, np.intp), *(x.pairs for x in narrow)])
+        self._tables = lay_out(narrow, ends, potts.q)
+        self._match = None
+        if potts.candidates is not None:
+            self._match = self._tables.matches(potts.candidates[self._tables.blocks])
+        self.wide = [(part, KeptProgramme(parameters.solver, parameters.max_rows)) for part in wide]
+        self.is_outside = np.ones(potts.n, dtype=bool)
+        for part in wide:
+            self.is_outside[part.blocks] = False
+
+    def serves(self, candidates: NDArray[np.int64] | None) -> bool:
+        """Return whether the structure is that of these candidates too."""
+        if candidates is None or self._candidates is None:
+            return candidates is self._candidates
+        return np.array_equal(candidates, self._candidates)
+
+    def minimise_narrow(self, potts: Potts, labels: NDArray[np.int64]) -> bool:
+        """Write the minimum over the narrow components into labels; False if there is none."""
+        blocks = self._tables.blocks
+        found = self._tables.minimise(potts.costs[blocks], potts.weights, self._match)
+        if found is not None:
+            labels[blocks] = found
+        return found is not None
 
 
 class PottsSolution(NamedTuple):
@@ -65,13 +130,13 @@ def minimise(
         return INFEASIBLE
     bound = _value_of_narrow(potts, structure, labels)
     is_optimal, is_missing = True, False
-    sizes = [len(part.pairs) for part in structure.wide]
-    for position, part in enumerate(structure.wide):
+    sizes = [len(part.pairs) for part, _ in structure.wide]
+    for position, (part, programme) in enumerate(structure.wide):
         # Each part may take its share, by size, of what is left.
         share = sizes[position] / sum(sizes[position:])
         solution = _minimise_wide(
             potts.restricted(part.blocks, part.pairs),
-            part,
+            programme,
             None if start is None else start[part.blocks],
             at_most(time_left, share * max(0.0, time_left())),
             parameters,
@@ -92,7 +157,7 @@ def minimise(
 
 def _minimise_wide(
     potts: Potts,
-    part: WidePottsComponent,
+    programme: KeptProgramme,
     start: NDArray[np.int64] | None,
     time_left: TimeLeft,
     parameters: AssignmentParameters,
@@ -113,7 +178,7 @@ def _minimise_wide(
             solution = solve(rest.potts, begin, time_left, parameters)
             labels = None if solution.labels is None else rest.lift(solution.labels)
             return solution._replace(labels=labels, bound=solution.bound + rest.constant)
-    return _search(potts, part, start, lowest, time_left, parameters)
+    return _search(potts, programme, start, lowest, time_left)
 
 
 def _with_two_labels(
@@ -146,30 +211,25 @@ def _by_components(
     parameters: AssignmentParameters,
 ) -> PottsSolution:
     """Minimise a programme that is reduced already, and may have fallen apart."""
-    structure = Structure(potts, parameters.table_budget, time_left)
+    structure = Structure(potts, parameters, time_left)
     return minimise(potts, structure, start, time_left, parameters, may_reduce=False)
 
 
 def _search(
     potts: Potts,
-    part: WidePottsComponent,
+    programme: KeptProgramme,
     start: NDArray[np.int64] | None,
     lowest: float,
     time_left: TimeLeft,
-    parameters: AssignmentParameters,
 ) -> PottsSolution:
     """Search by local search, then by an integer programme."""
     best = _local(potts, start, time_left)
     value = np.inf if best is None else potts.value(best)
-    size, seconds = size_of(potts), time_left()
-    if value <= lowest or size > min(parameters.max_rows, ROWS_PER_SECOND * seconds):
-        return PottsSolution(best, value <= lowest, False, lowest)
-    if part.programme is None or not part.programme.serves(potts.weights):
-        part.programme = AssignmentProgramme(potts, parameters.solver)
-    seconds = time_left()
-    if seconds <= 0:
+    if value <= lowest:
+        return PottsSolution(best, True, False, lowest)
+    found = programme.minimise(potts, best, time_left(), time_left)
+    if found is None:
         return PottsSolution(best, False, False, lowest)
-    found = part.programme.minimise(potts.costs, potts.weights, best, seconds, time_left)
     bound = max(found.bound, lowest)
     if best is not None and (found.labels is None or potts.value(found.labels) >= value):
         # Up to the tolerances of the solver, its minimum is no lower.
@@ -207,5 +267,26 @@ def _value_of_narrow(potts: Potts, structure: Structure, labels: NDArray[np.int6
     clusters = potts.clusters(labels)
     i, j = potts.pairs[structure.narrow_pairs].T
     same = clusters[i] == clusters[j]
-    costs = potts.costs[np.arange(potts.n), labels][~structure.in_wide]
+    costs = potts.costs[np.arange(potts.n), labels][structure.is_outside]
     return float(costs.sum() + potts.weights[structure.narrow_pairs][same].sum())
+
+
+def _pairs_that_matter(potts: Potts) -> NDArray[np.intp]:
+    """Return the numbers of the pairs whose blocks have a candidate in common."""
+    if potts.candidates is None:
+        return np.arange(len(potts.pairs))
+    return np.flatnonzero(_share(potts.candidates, potts.pairs))
+
+
+@njit(cache=True, nogil=True)
+def _share(candidates: Integers, pairs: Integers) -> Booleans:
+    """Return whether the two blocks of a pair share a candidate, (p,); negative ones are none."""
+    shared = np.zeros(len(pairs), np.bool_)
+    q = candidates.shape[1]
+    for p in range(len(pairs)):
+        i, j = pairs[p]
+        for a in range(q):
+            for b in range(q):
+                if candidates[i, a] == candidates[j, b] and candidates[i, a] >= 0:
+                    shared[p] = True
+    return shared
