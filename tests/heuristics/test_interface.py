@@ -152,7 +152,7 @@ def test_one_cluster_of_many_points():
 def test_soft_constraints_are_weighed_ignored_or_refused(name):
     instance = Instance([[0.0], [1.0], [2.0]], 2, soft_cannot_link=[(0, 1, 0.5)])
     if quick(name).soft is Soft.REFUSED:
-        with pytest.raises(InstanceError, match=f"{name}: soft constraints"):
+        with pytest.raises(InstanceError, match=f"{name}: takes hard constraints only"):
             quick(name).run(instance)
     elif name != "bh-kmeans":  # whose constraints all have weight 1
         assert quick(name).run(instance).status is HeuristicStatus.FOUND
@@ -161,7 +161,7 @@ def test_soft_constraints_are_weighed_ignored_or_refused(name):
 @pytest.mark.parametrize("name", METHODS)
 def test_constraints_on_clusters_are_refused(name):
     instance = Instance([[0.0], [1.0], [2.0]], 2, cluster_constraints=[MaximumSize(2)])
-    with pytest.raises(InstanceError, match=f"^{name}: constraints on clusters, "):
+    with pytest.raises(InstanceError, match=f"^{name}: takes constraints on pairs only; "):
         quick(name).run(instance)
 
 
