@@ -8,14 +8,22 @@ hard pair.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts
-from heuristics.assignment.reduction import cluster_of, place
-from heuristics.assignment.tally import LOOKS, least_improvement, next_random, relabel, tally_of
-from sdpbb.arrays import Booleans, Integers, Reals
+from heuristics.assignment.potts import Potts, cluster_of, place
+from heuristics.assignment.tally import (
+    LOOKS,
+    Tally,
+    least_improvement,
+    next_random,
+    relabel,
+    tally_of,
+)
+from sdpbb.arrays import Booleans, Integers
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
@@ -57,7 +65,7 @@ def _descend(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -> ND
         while changed:
             changed = False
             for first, last in chunks(potts.n, each, time_left):
-                changed |= _descent_pass(first, last, *tally, is_waiting, least)
+                changed |= _descent_pass(first, last, tally, is_waiting, least)
             check_time(time_left)
     except OutOfTime:
         pass  # every move counts by itself
@@ -77,17 +85,29 @@ def _tabu_search(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft) -
         return best
     while since < patience and time_left() > 0.0:
         count = min(patience - since, 1 + LOOKS // looks)
-        since, excess = _tabu_over_costs(*tally, best, until, moves, count, since, excess, least)
+        since, excess = _tabu_over_costs(tally, best, until, moves, count, since, excess, least)
         moves += count
     return best
 
 
+class _Chain(NamedTuple):
+    """Room for one Kempe chain: its blocks with their new labels.
+
+    stamp : (n,) the number of the last chain that a block was in
+    """
+
+    blocks: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    stamp: NDArray[np.int64]
+
+
 @njit(cache=True, nogil=True)
-def _cheapest_move(i: int, gamma: Reals, broken: Integers, labels: Integers) -> tuple[int, float]:
+def _cheapest_move(i: int, tally: Tally) -> tuple[int, float]:
     """Return the cheapest label of block i that breaks no hard pair, and the change of cost.
 
     It is another one than its own; -1 for none.
     """
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     best, least = -1, np.inf
     for a in range(gamma.shape[1]):
         if a != labels[i] and broken[i, a] == 0 and gamma[i, a] < least:
@@ -97,13 +117,7 @@ def _cheapest_move(i: int, gamma: Reals, broken: Integers, labels: Integers) -> 
 
 @njit(cache=True, nogil=True)
 def _tabu_over_costs(
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    broken: Integers,
-    labels: Integers,
+    tally: Tally,
     best: Integers,
     until: Integers,
     moves: int,
@@ -118,12 +132,13 @@ def _tabu_over_costs(
     leads below the best so far. `below` is by how much the objective of labels exceeds that of
     `best`, and `since` how long that is ago; both are returned.
     """
+    starts, neighbour, labels = tally.links.starts, tally.links.neighbour, tally.labels
     n = len(labels)
     state = np.uint64(88172645463325252 + moves)
     target = np.empty(n, np.int64)
     change = np.empty(n)
     for i in range(n):
-        target[i], change[i] = _cheapest_move(i, gamma, broken, labels)
+        target[i], change[i] = _cheapest_move(i, tally)
     excess = below
     for move in range(moves, moves + count):
         chosen = -1
@@ -138,21 +153,11 @@ def _tabu_over_costs(
         state = next_random(state)
         until[chosen] = move + 1 + n // TENURE + np.int64(state % np.uint64(10))
         excess += change[chosen]
-        relabel(
-            chosen,
-            target[chosen],
-            starts,
-            neighbour,
-            weight,
-            candidates,
-            gamma,
-            broken,
-            labels,
-        )
-        target[chosen], change[chosen] = _cheapest_move(chosen, gamma, broken, labels)
+        relabel(chosen, target[chosen], tally)
+        target[chosen], change[chosen] = _cheapest_move(chosen, tally)
         for position in range(starts[chosen], starts[chosen + 1]):
             j = neighbour[position]
-            target[j], change[j] = _cheapest_move(j, gamma, broken, labels)
+            target[j], change[j] = _cheapest_move(j, tally)
         if excess < -threshold:
             best[:] = labels
             excess = 0.0
@@ -162,26 +167,18 @@ def _tabu_over_costs(
 
 @njit(cache=True, nogil=True)
 def _descent_pass(
-    first: int,
-    last: int,
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    broken: Integers,
-    labels: Integers,
-    is_waiting: Booleans,
-    threshold: float,
+    first: int, last: int, tally: Tally, is_waiting: Booleans, threshold: float
 ) -> bool:
     """Go over the blocks from the first to before the last that wait to be looked at.
 
     Return whether any labels were changed.
     """
+    starts, neighbour = tally.links.starts, tally.links.neighbour
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     n, q = gamma.shape
-    stamp = np.full(n, -1, np.int64)
-    chain = np.empty(LONGEST_CHAIN, np.int64)
-    target = np.empty(LONGEST_CHAIN, np.int64)
+    chain = _Chain(
+        np.empty(LONGEST_CHAIN, np.int64), np.empty(LONGEST_CHAIN, np.int64), np.full(n, -1)
+    )
     stamped = 0
     any_changed = False
     for i in range(first, last):
@@ -193,53 +190,23 @@ def _descent_pass(
         for a in range(q):
             if a != own and broken[i, a] == 0 and gamma[i, a] - gamma[i, own] < least:
                 best, least = a, gamma[i, a] - gamma[i, own]
-        length = 1
-        chain[0], target[0] = i, best
         for a in range(q):
             # Some block of a chain that improves gains by itself, soft pairs within aside.
             if broken[i, a] == 0 or gamma[i, a] >= gamma[i, own]:
                 continue
             stamped += 1
-            found, change = _chain(
-                i,
-                a,
-                starts,
-                neighbour,
-                weight,
-                candidates,
-                gamma,
-                labels,
-                stamp,
-                stamped,
-                chain,
-                target,
-            )
-            if found and change < least:
+            length, change = _collect(i, a, tally, chain, stamped)
+            if length and change < least:
                 best, least = a, change
         if best < 0:
             continue
-        if broken[i, best] == 0:
-            length, chain[0], target[0] = 1, i, best
-        else:
-            stamped += 1
-            length, _ = _chain(
-                i,
-                best,
-                starts,
-                neighbour,
-                weight,
-                candidates,
-                gamma,
-                labels,
-                stamp,
-                stamped,
-                chain,
-                target,
-            )
+        # A chain of one block where no hard pair would be broken.
+        stamped += 1
+        length, _ = _collect(i, best, tally, chain, stamped)
         any_changed = True
         for number in range(length):
-            j = chain[number]
-            relabel(j, target[number], starts, neighbour, weight, candidates, gamma, broken, labels)
+            j = chain.blocks[number]
+            relabel(j, chain.labels[number], tally)
             is_waiting[j] = True
             for position in range(starts[j], starts[j + 1]):
                 is_waiting[neighbour[position]] = True
@@ -247,33 +214,23 @@ def _descent_pass(
 
 
 @njit(cache=True, nogil=True)
-def _chain(
-    i: int,
-    a: int,
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    labels: Integers,
-    stamp: Integers,
-    stamped: int,
-    chain: Integers,
-    target: Integers,
-) -> tuple[int, float]:
+def _collect(i: int, a: int, tally: Tally, chain: _Chain, stamped: int) -> tuple[int, float]:
     """Collect the Kempe chain of block i with the cluster of its label a, with the new labels.
 
     Return its length, 0 if it is too long or a block must not have the other cluster, and the
     change of the objective when it is exchanged.
     """
+    starts, neighbour, weight, candidates = tally.links
+    gamma, labels = tally.gamma, tally.labels
+    blocks, target, stamp = chain
     own = cluster_of(candidates, i, labels[i])
     other = cluster_of(candidates, i, a)
-    chain[0], target[0] = i, a
+    blocks[0], target[0] = i, a
     stamp[i] = stamped
     length, first = 1, 0
     change = 0.0
     while first < length:
-        j = chain[first]
+        j = blocks[first]
         is_own = cluster_of(candidates, j, labels[j]) == own
         change += gamma[j, target[first]] - gamma[j, labels[j]]
         first += 1
@@ -287,14 +244,14 @@ def _chain(
             ):
                 continue
             b = place(candidates, u, own if is_own else other)
-            if b < 0 or gamma[u, b] == np.inf or length == len(chain):
+            if b < 0 or gamma[u, b] == np.inf or length == len(blocks):
                 return 0, 0.0
             stamp[u] = stamped
-            chain[length], target[length] = u, b
+            blocks[length], target[length] = u, b
             length += 1
     # Soft pairs within the chain stay as they are, whereas each end saw the other one stand still.
     for number in range(length):
-        j = chain[number]
+        j = blocks[number]
         cluster = cluster_of(candidates, j, labels[j])
         for position in range(starts[j], starts[j + 1]):
             u = neighbour[position]

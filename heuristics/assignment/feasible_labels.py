@@ -9,12 +9,13 @@ graph coloring, Computing 39 (1987)).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts
-from heuristics.assignment.reduction import cluster_of, place
+from heuristics.assignment.potts import Potts, cluster_of, place
 from heuristics.assignment.tally import (
     LOOKS,
     Tally,
@@ -24,7 +25,7 @@ from heuristics.assignment.tally import (
     steps_of_relabelling,
     tally_of,
 )
-from sdpbb.arrays import Integers, Reals
+from sdpbb.arrays import Integers
 from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.
@@ -33,6 +34,14 @@ MOVES_PER_BLOCK, MOVES = 200, 200_000
 MENDING_PER_BLOCK = 4
 # Of the assignment problem of a renaming: rows squared times columns, about 0.1 s.
 LARGEST_RENAMING = 100_000_000
+
+
+class _Heap(NamedTuple):
+    """Binary heap of blocks, the least key first; place_of[i] is the position of block i."""
+
+    blocks: NDArray[np.int64]
+    place_of: NDArray[np.int64]
+    key: NDArray[np.int64]
 
 
 def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64] | None:
@@ -47,12 +56,13 @@ def construct(potts: Potts, time_left: TimeLeft = no_limit) -> NDArray[np.int64]
     rank[np.argsort(-regret, kind="stable")] = np.arange(potts.n)
     # Next is the least key: labels left times n, plus rank.
     key = np.isfinite(potts.costs).sum(axis=1) * potts.n + rank
-    heap = np.argsort(key)
+    blocks = np.argsort(key)
     place_of = np.empty(potts.n, np.int64)
-    place_of[heap] = np.arange(potts.n)
+    place_of[blocks] = np.arange(potts.n)
+    heap = _Heap(blocks, place_of, key)
     try:
         for first, last in chunks(potts.n, potts.q + steps_of_relabelling(potts), time_left):
-            _build(last - first, potts.n - first, heap, place_of, key, *tally)
+            _build(last - first, potts.n - first, heap, tally)
     except OutOfTime:
         return None
     return _mend(tally, max(MOVES_PER_BLOCK * potts.n, MOVES), time_left)
@@ -96,62 +106,54 @@ def _mend(tally: Tally, most: int, time_left: TimeLeft) -> NDArray[np.int64] | N
         if moves > most or time_left() <= 0.0:
             return None
         count = 1 + LOOKS // (n_broken * q + 100)
-        _tabu_over_conflicts(*tally, until, moves, count)
+        _tabu_over_conflicts(tally, until, moves, count)
         moves += count
     return tally.labels
 
 
 @njit(cache=True, nogil=True)
-def _sift_up(heap: Integers, at: int, key: Integers, place_of: Integers) -> None:
-    i = heap[at]
-    while at > 0 and key[heap[(at - 1) // 2]] > key[i]:
-        heap[at] = heap[(at - 1) // 2]
-        place_of[heap[at]] = at
+def _sift_up(heap: _Heap, at: int) -> None:
+    blocks, place_of, key = heap
+    i = blocks[at]
+    while at > 0 and key[blocks[(at - 1) // 2]] > key[i]:
+        blocks[at] = blocks[(at - 1) // 2]
+        place_of[blocks[at]] = at
         at = (at - 1) // 2
-    heap[at] = i
+    blocks[at] = i
     place_of[i] = at
 
 
 @njit(cache=True, nogil=True)
-def _pop(heap: Integers, size: int, key: Integers, place_of: Integers) -> int:
+def _pop(heap: _Heap, size: int) -> int:
     """Remove the first of a heap of `size`; the last takes its place."""
-    first: int = heap[0]
-    i = heap[size - 1]
+    blocks, place_of, key = heap
+    first: int = blocks[0]
+    i = blocks[size - 1]
     size -= 1
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
+        if child + 1 < size and key[blocks[child + 1]] < key[blocks[child]]:
             child += 1
-        if key[heap[child]] >= key[i]:
+        if key[blocks[child]] >= key[i]:
             break
-        heap[at] = heap[child]
-        place_of[heap[at]] = at
+        blocks[at] = blocks[child]
+        place_of[blocks[at]] = at
         at = child
-    heap[at] = i
+    blocks[at] = i
     place_of[i] = at
     return first
 
 
 @njit(cache=True, nogil=True)
-def _build(
-    count: int,
-    size: int,
-    heap: Integers,
-    place_of: Integers,
-    key: Integers,
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    broken: Integers,
-    labels: Integers,
-) -> None:
+def _build(count: int, size: int, heap: _Heap, tally: Tally) -> None:
     """Give labels to the next `count` blocks of the heap, which has this size."""
+    starts, neighbour, weight, candidates = tally.links
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
+    key, place_of = heap.key, heap.place_of
     n, q = gamma.shape
     for waiting in range(size, size - count, -1):
-        i = _pop(heap, waiting, key, place_of)
+        i = _pop(heap, waiting)
         best = -1
         for a in range(q):
             if gamma[i, a] == np.inf:
@@ -162,7 +164,7 @@ def _build(
                 or (broken[i, a] == broken[i, best] and gamma[i, a] < gamma[i, best])
             ):
                 best = a
-        relabel(i, best, starts, neighbour, weight, candidates, gamma, broken, labels)
+        relabel(i, best, tally)
         cluster = cluster_of(candidates, i, best)
         for position in range(starts[i], starts[i + 1]):
             j = neighbour[position]
@@ -171,27 +173,18 @@ def _build(
             b = place(candidates, j, cluster)
             if b >= 0 and broken[j, b] == 1 and gamma[j, b] < np.inf:
                 key[j] -= n
-                _sift_up(heap, place_of[j], key, place_of)
+                _sift_up(heap, place_of[j])
 
 
 @njit(cache=True, nogil=True)
-def _tabu_over_conflicts(
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    broken: Integers,
-    labels: Integers,
-    until: Integers,
-    moves: int,
-    count: int,
-) -> None:
+def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) -> None:
     """Run tabu search over the labels of blocks in broken pairs.
 
     Next is the label that breaks fewest pairs, then the cheapest; a label that was left is tabu for
     a while, unless nothing would stay broken.
     """
+    starts, neighbour = tally.links.starts, tally.links.neighbour
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     n, q = gamma.shape
     state = np.uint64(88172645463325252 + moves)
     in_conflict = np.empty(n, np.int64)
@@ -231,7 +224,7 @@ def _tabu_over_conflicts(
         state = next_random(state)
         until[i, own] = move + 1 + (6 * n_conflicts) // 10 + np.int64(state % np.uint64(10))
         total += best_change
-        relabel(i, best_a, starts, neighbour, weight, candidates, gamma, broken, labels)
+        relabel(i, best_a, tally)
         for position in range(starts[i] - 1, starts[i + 1]):
             j = i if position < starts[i] else neighbour[position]
             conflicting = broken[j, labels[j]] > 0

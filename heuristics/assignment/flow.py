@@ -53,14 +53,7 @@ def network(
 
 
 @njit(cache=True, nogil=True)
-def augment(
-    starts: Integers,
-    arc: Integers,
-    head: Integers,
-    capacity: Integers,
-    terminal: Integers,
-    phases: int,
-) -> tuple[int, bool]:
+def augment(graph: Network, terminal: Integers, phases: int) -> tuple[int, bool]:
     """Increase the flow in as many phases as given, or until it is a maximum.
 
     Return the increase, and whether it is a maximum. Capacity and terminal become what is left of
@@ -68,19 +61,19 @@ def augment(
 
     Parameters
     ----------
-    starts, arc, head, capacity : a `Network`
     terminal : (n,) the capacity from the source to a node where positive, and from the node to the
         sink where negative. The sum of absolute values and that of the capacities that are ever
         used must be less than 2^63
     phases : after each the shortest way from the source to the sink is longer
     """
+    starts, arc, head, capacity = graph
     n = len(terminal)
     distance = np.empty(n, np.int64)
     queue = np.empty(n, np.int64)
     following = np.empty(n, np.int64)
     path = np.empty(n, np.int64)
     flow = 0
-    while _measure(starts, arc, head, capacity, terminal, distance, queue):
+    while _measure(graph, terminal, distance, queue):
         if phases == 0:
             return flow, False
         phases -= 1
@@ -126,19 +119,12 @@ def augment(
 
 
 @njit(cache=True, nogil=True)
-def _measure(
-    starts: Integers,
-    arc: Integers,
-    head: Integers,
-    capacity: Integers,
-    terminal: Integers,
-    distance: Integers,
-    queue: Integers,
-) -> bool:
+def _measure(graph: Network, terminal: Integers, distance: Integers, queue: Integers) -> bool:
     """Write the steps from each node to one with capacity to the sink, -1 for no way.
 
     Return whether there is a way from the source.
     """
+    starts, arc, head, capacity = graph
     n = len(terminal)
     last = 0
     for v in range(n):

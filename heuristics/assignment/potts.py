@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from sdpbb.arrays import Integers, Reals
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, SoftPairs
 
@@ -24,6 +26,42 @@ class Neighbours(NamedTuple):
     starts: NDArray[np.int64]
     block: NDArray[np.int64]
     pair: NDArray[np.int64]
+
+
+class Links(NamedTuple):
+    """Pairs and candidates of a Potts model, as compiled loops take them.
+
+    starts, neighbour, weight : block i has the pairs starts[i] to starts[i + 1] - 1, each with its
+        other end and its weight
+    candidates : as of `Potts`
+    """
+
+    starts: Integers
+    neighbour: Integers
+    weight: Reals
+    candidates: Integers | None
+
+
+@njit(cache=True, nogil=True)
+def place(candidates: Integers | None, i: int, cluster: int) -> int:
+    """Return the label of block i for a cluster, -1 for none."""
+    if candidates is None:
+        return cluster
+    else:  # noqa: RET505 - one of the branches is compiled
+        for a in range(candidates.shape[1]):
+            if candidates[i, a] == cluster:
+                return a
+        return -1
+
+
+@njit(cache=True, nogil=True)
+def cluster_of(candidates: Integers | None, i: int, label: int) -> int:
+    """Return the cluster that a label of block i stands for."""
+    if candidates is None:
+        return label
+    else:  # noqa: RET505 - one of the branches is compiled
+        cluster: int = candidates[i, label]
+        return cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +195,9 @@ class Potts:
         return int(self.costs.shape[1])
 
     @cached_property
-    def neighbours(self) -> Neighbours:
-        return adjacency_lists(self.n, self.pairs)
+    def links(self) -> Links:
+        starts, block, pair = adjacency_lists(self.n, self.pairs)
+        return Links(starts, block, self.weights[pair], self.candidates)
 
     @property
     def must_link_weight(self) -> float:

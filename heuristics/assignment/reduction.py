@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts
+from heuristics.assignment.potts import Links, Potts, cluster_of, place
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
@@ -65,9 +65,7 @@ def without_dominated(potts: Potts, time_left: TimeLeft = no_limit) -> Potts | N
     related spin glasses, Biophysical Journal 66 (1994).
     """
     costs = potts.costs.copy()
-    starts, block, pair = potts.neighbours
     is_waiting = np.ones(potts.n, np.bool_)
-    arrays = (starts, block, potts.weights[pair], potts.candidates, costs)
     each = potts.q * (1 if potts.candidates is None else potts.q)
     each = potts.q + 2 * each * (1 + 2 * len(potts.pairs) // max(1, potts.n))
     any_left_out = False
@@ -75,7 +73,7 @@ def without_dominated(potts: Potts, time_left: TimeLeft = no_limit) -> Potts | N
         for _ in range(DOMINANCE_SWEEPS):
             left_out = False
             for first, last in chunks(potts.n, each, time_left):
-                left_out |= _dominate(first, last, *arrays, is_waiting)
+                left_out |= _dominate(first, last, potts.links, costs, is_waiting)
                 any_left_out |= left_out
             if not left_out:
                 break
@@ -96,8 +94,7 @@ def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
     None if that is a contradiction: no labels of the others keep the hard pairs.
     """
     costs, labels = potts.costs.copy(), settled.astype(np.int64)
-    starts, block, pair = potts.neighbours
-    constant = _settle(starts, block, potts.weights[pair], costs, potts.candidates, labels)
+    constant = _settle(potts.links, costs, labels)
     if constant == np.inf:
         return None
     blocks = np.flatnonzero(labels < 0)
@@ -125,83 +122,29 @@ def reduce_potts(potts: Potts, settled: NDArray[np.int64]) -> Reduced | None:
 
 
 @njit(cache=True, nogil=True)
-def place(candidates: Integers | None, i: int, cluster: int) -> int:
-    """Return the label of block i for a cluster, -1 for none."""
-    if candidates is None:
-        return cluster
-    else:  # noqa: RET505 - one of the branches is compiled
-        for a in range(candidates.shape[1]):
-            if candidates[i, a] == cluster:
-                return a
-        return -1
-
-
-@njit(cache=True, nogil=True)
-def cluster_of(candidates: Integers | None, i: int, label: int) -> int:
-    if candidates is None:
-        return label
-    else:  # noqa: RET505 - one of the branches is compiled
-        cluster: int = candidates[i, label]
-        return cluster
-
-
-@njit(cache=True, nogil=True)
-def _dominate(
-    first: int,
-    last: int,
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    costs: Reals,
-    is_waiting: Booleans,
-) -> bool:
+def _dominate(first: int, last: int, links: Links, costs: Reals, is_waiting: Booleans) -> bool:
     """Go over the blocks from the first to before the last that wait.
 
     Return whether any label was left out (its cost is inf).
     """
     n, q = costs.shape
+    starts, neighbour = links.starts, links.neighbour
     allowed = np.zeros(n, np.int64)
     for i in range(n):
         for a in range(q):
             if costs[i, a] < np.inf:
                 allowed[i] += 1
-    worst = np.empty(q)
     any_left_out = False
     for i in range(first, last):
         if not is_waiting[i]:
             continue
         is_waiting[i] = False
-        # The label to compare with: the cheapest with all cannot-links that it may violate.
-        for a in range(q):
-            worst[a] = costs[i, a]
-            if worst[a] == np.inf:
-                continue
-            for position in range(starts[i], starts[i + 1]):
-                j = neighbour[position]
-                label = place(candidates, j, cluster_of(candidates, i, a))
-                if weight[position] > 0 and label >= 0 and costs[j, label] < np.inf:
-                    worst[a] += weight[position]
-        b = int(np.argmin(worst))
-        if worst[b] == np.inf:
+        b, worst = _safest_label(i, links, costs)
+        if worst == np.inf:
             continue
         left_out = False
         for a in range(q):
-            if a == b or costs[i, a] == np.inf:
-                continue
-            margin = costs[i, a] - costs[i, b]
-            for position in range(starts[i], starts[i + 1]):
-                j, w = neighbour[position], weight[position]
-                # What brings the margin down, and what raises it where nothing else is allowed.
-                down, up = (b, a) if w > 0 else (a, b)
-                label = place(candidates, j, cluster_of(candidates, i, down))
-                if label >= 0 and costs[j, label] < np.inf:
-                    margin -= abs(w)
-                elif allowed[j] == 1:
-                    label = place(candidates, j, cluster_of(candidates, i, up))
-                    if label >= 0 and costs[j, label] < np.inf:
-                        margin += abs(w)
-            if margin >= 0:
+            if a != b and costs[i, a] < np.inf and _margin(i, a, b, links, costs, allowed) >= 0:
                 costs[i, a] = np.inf
                 allowed[i] -= 1
                 left_out = True
@@ -213,19 +156,54 @@ def _dominate(
 
 
 @njit(cache=True, nogil=True)
-def _settle(
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    costs: Reals,
-    candidates: Integers | None,
-    labels: Integers,
-) -> float:
+def _safest_label(i: int, links: Links, costs: Reals) -> tuple[int, float]:
+    """Return the label of block i that is cheapest at worst, and its cost then.
+
+    At worst it violates all cannot-links that it may violate.
+    """
+    starts, neighbour, weight, candidates = links
+    best, least = 0, np.inf
+    for a in range(costs.shape[1]):
+        worst = costs[i, a]
+        if worst == np.inf:
+            continue
+        for position in range(starts[i], starts[i + 1]):
+            j = neighbour[position]
+            label = place(candidates, j, cluster_of(candidates, i, a))
+            if weight[position] > 0 and label >= 0 and costs[j, label] < np.inf:
+                worst += weight[position]
+        if worst < least:
+            best, least = a, worst
+    return best, least
+
+
+@njit(cache=True, nogil=True)
+def _margin(i: int, a: int, b: int, links: Links, costs: Reals, allowed: Integers) -> float:
+    """Return by how much label a of block i is dearer than b at least, whatever the others have."""
+    starts, neighbour, weight, candidates = links
+    margin: float = costs[i, a] - costs[i, b]
+    for position in range(starts[i], starts[i + 1]):
+        j, w = neighbour[position], weight[position]
+        # What brings the margin down, and what raises it where nothing else is allowed.
+        down, up = (b, a) if w > 0 else (a, b)
+        label = place(candidates, j, cluster_of(candidates, i, down))
+        if label >= 0 and costs[j, label] < np.inf:
+            margin -= abs(w)
+        elif allowed[j] == 1:
+            label = place(candidates, j, cluster_of(candidates, i, up))
+            if label >= 0 and costs[j, label] < np.inf:
+                margin += abs(w)
+    return margin
+
+
+@njit(cache=True, nogil=True)
+def _settle(links: Links, costs: Reals, labels: Integers) -> float:
     """Settle blocks with one label left, until there are none; return their cost.
 
     Settled blocks are charged to the costs of their neighbours. The cost is inf for a
     contradiction.
     """
+    starts, neighbour, weight, candidates = links
     n, q = costs.shape
     waiting = np.empty(n, np.int64)
     last = 0

@@ -90,9 +90,9 @@ def roof_dual(potts: Potts, time_left: TimeLeft = no_limit) -> RoofDual:
     # From the source to the negations, from the literals to the sink.
     terminal = single.reshape(-1, 2)[:, ::-1].reshape(-1) - single
     phases = max(1, min(PHASES, ARCS // (1 + len(graph.head))))
-    flow, is_maximum = augment(*graph, terminal, phases)
+    flow, is_maximum = augment(graph, terminal, phases)
     while not is_maximum and time_left() > 0.0:
-        increase, is_maximum = augment(*graph, terminal, phases)
+        increase, is_maximum = augment(graph, terminal, phases)
         flow += increase
     rounding = 0.5 * (len(single) + len(whole))
     bound = terms.constant + (0.5 * flow + common.sum() - rounding) / scale
@@ -102,11 +102,11 @@ def roof_dual(potts: Potts, time_left: TimeLeft = no_limit) -> RoofDual:
     is_open = _symmetric(potts.n, graph)
     # The other max flow, in which every literal plays the part of its negation.
     terminal -= terminal.reshape(-1, 2)[:, ::-1].reshape(-1)
-    _reach(graph.starts, graph.arc, graph.head, is_open, terminal, labels)
+    _reach(graph, is_open, terminal, labels)
     is_strong = labels >= 0
     order = np.arange(potts.n)
     preferred = np.argmin(potts.costs, axis=1)
-    _close(graph.starts, graph.arc, graph.head, is_open, order, preferred, labels)
+    _close(graph, is_open, order, preferred, labels)
     return RoofDual(labels, is_strong, bound)
 
 
@@ -122,7 +122,7 @@ def find_satisfying(potts: Potts) -> NDArray[np.int64] | None:
     labels = np.full(potts.n, -1)
     order = np.argsort(-np.abs(potts.costs[:, 0] - potts.costs[:, 1]), kind="stable")
     preferred = np.argmin(potts.costs, axis=1)
-    _close(graph.starts, graph.arc, graph.head, graph.capacity > 0, order, preferred, labels)
+    _close(graph, graph.capacity > 0, order, preferred, labels)
     return labels if (labels >= 0).all() else None
 
 
@@ -182,15 +182,9 @@ def _symmetric(n: int, graph: Network) -> NDArray[np.bool_]:
 
 
 @njit(cache=True, nogil=True)
-def _reach(
-    starts: Integers,
-    arc: Integers,
-    head: Integers,
-    is_open: Booleans,
-    terminal: Integers,
-    labels: Integers,
-) -> None:
+def _reach(graph: Network, is_open: Booleans, terminal: Integers, labels: Integers) -> None:
     """Let all literals hold that capacity is left to from the source."""
+    starts, arc, head = graph.starts, graph.arc, graph.head
     n_literals = len(terminal)
     reached = np.zeros(n_literals, np.bool_)
     stack = np.empty(n_literals, np.int64)
@@ -214,9 +208,7 @@ def _reach(
 
 @njit(cache=True, nogil=True)
 def _close(
-    starts: Integers,
-    arc: Integers,
-    head: Integers,
+    graph: Network,
     is_open: Booleans,
     order: Integers,
     preferred: Integers,
@@ -230,6 +222,7 @@ def _close(
     An implication and its contraposition are both among the arcs, so that what a literal implies
     contradicts itself, or what holds, only if it implies its own negation.
     """
+    starts, arc, head = graph.starts, graph.arc, graph.head
     n_literals = 2 * len(labels)
     stamp = np.full(n_literals, -1, np.int64)
     is_refuted = np.zeros(n_literals, np.bool_)

@@ -8,9 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from heuristics.assignment.potts import Potts
-from heuristics.assignment.reduction import cluster_of, place
-from sdpbb.arrays import Integers, Reals
+from heuristics.assignment.potts import Links, Potts, cluster_of, place
+from sdpbb.arrays import Integers
 from sdpbb.time_left import TimeLeft, chunks, no_limit
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.
@@ -20,17 +19,14 @@ MINIMUM_IMPROVEMENT = 1e-12
 
 
 class Tally(NamedTuple):
-    """Labels, costs of other labels, and the adjacency lists to update them by.
+    """Labels, costs of other labels, and the pairs to update them by.
 
     gamma : (n, q) cost of label b of block j and its soft pairs, given the labels of the others
     broken : (n, q) number of hard pairs that it breaks
     labels : (n,), -1 for none yet
     """
 
-    starts: NDArray[np.int64]
-    neighbour: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    candidates: NDArray[np.int64] | None
+    links: Links
     gamma: NDArray[np.float64]
     broken: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -43,12 +39,8 @@ class Tally(NamedTuple):
 
 def empty_tally(potts: Potts) -> Tally:
     """Return the tally before any block has a label."""
-    starts, block, pair = potts.neighbours
     broken = np.zeros(potts.costs.shape, np.int64)
-    labels = np.full(potts.n, -1, np.int64)
-    return Tally(
-        starts, block, potts.weights[pair], potts.candidates, potts.costs.copy(), broken, labels
-    )
+    return Tally(potts.links, potts.costs.copy(), broken, np.full(potts.n, -1, np.int64))
 
 
 def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_limit) -> Tally:
@@ -61,7 +53,7 @@ def tally_of(potts: Potts, labels: NDArray[np.int64], time_left: TimeLeft = no_l
     """
     tally = empty_tally(potts)
     for first, last in chunks(potts.n, steps_of_relabelling(potts), time_left):
-        _label(first, last, labels, *tally)
+        _label(first, last, labels, tally)
     return tally
 
 
@@ -91,18 +83,10 @@ def next_random(state: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def relabel(
-    i: int,
-    label: int,
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    broken: Integers,
-    labels: Integers,
-) -> None:
+def relabel(i: int, label: int, tally: Tally) -> None:
     """Give block i a label, and keep the tally up with it."""
+    starts, neighbour, weight, candidates = tally.links
+    gamma, broken, labels = tally.gamma, tally.broken, tally.labels
     old = -1 if labels[i] < 0 else cluster_of(candidates, i, labels[i])
     new = cluster_of(candidates, i, label)
     labels[i] = label
@@ -125,17 +109,6 @@ def relabel(
 
 
 @njit(cache=True, nogil=True)
-def _label(
-    first: int,
-    last: int,
-    given: Integers,
-    starts: Integers,
-    neighbour: Integers,
-    weight: Reals,
-    candidates: Integers | None,
-    gamma: Reals,
-    broken: Integers,
-    labels: Integers,
-) -> None:
+def _label(first: int, last: int, given: Integers, tally: Tally) -> None:
     for i in range(first, last):
-        relabel(i, given[i], starts, neighbour, weight, candidates, gamma, broken, labels)
+        relabel(i, given[i], tally)

@@ -90,7 +90,7 @@ def test_maximum_flow(seed, n, n_arcs):
     phases = int(rng.integers(1, 3))
     flow, is_maximum = 0, False
     while not is_maximum:
-        increase, is_maximum = augment(*graph, left, phases)
+        increase, is_maximum = augment(graph, left, phases)
         flow += increase
     assert flow == expected
     # What flowed through arcs and terminals balances at every node, within the capacities.
