@@ -78,7 +78,7 @@ class ProgressTable:
                 self._progress(event)
             case WorkerLost(node):
                 self._write(
-                    f"node {node}: worker crashed twice; node abandoned with its parent's bound"
+                    f"node {node}: two workers crashed; node given up with the bound it has"
                 )
             case CheckpointFailed():
                 self._write(checkpoint_failure(event))

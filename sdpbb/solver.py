@@ -90,8 +90,10 @@ def solve(
                 each of which keeps the constraints on clusters
 
     by branch and cut over contracted semidefinite bounds (Piccialli, Russo Russo, Sudoso: An exact
-    algorithm for semi-supervised minimum sum-of-squares clustering, 2022). "optimal" means that a
-    bound which is valid whatever the numerical method did lies within the gap of the clustering.
+    algorithm for semi-supervised minimum sum-of-squares clustering, 2022) and column generation
+    (Babaki, Guns, Nijssen: Constrained clustering using column generation, 2014). "optimal" means
+    that a bound which is valid whatever the numerical method did lies within the gap of the
+    clustering.
 
     Parameters
     ----------
@@ -275,7 +277,8 @@ class _Run:
         # 150; parallelism belongs across nodes.
         with threadpool_limits(1):
             with _dask_cluster(parameters) as cluster:
-                # There are at most as many blocks as points.
+                # Column generation comes first, or soon, where clusters are small: its kernels are
+                # needed, too. There are at most as many blocks as points.
                 small = instance.n_points <= parameters.hybrid.small * instance.k
                 prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
                 limits = Limits(

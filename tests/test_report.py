@@ -73,7 +73,7 @@ def test_constraints_on_clusters_are_counted():
 
 def test_trouble_is_one_line_each():
     assert log(WorkerLost(7)) == [
-        "node 7: worker crashed twice; node abandoned with its parent's bound"
+        "node 7: two workers crashed; node given up with the bound it has"
     ]
     assert log(CheckpointFailed("a\nb", "full", False, None)) == [
         r"checkpoint 'a\nb' not written (full): it is not there; it is tried again"

@@ -236,7 +236,7 @@ def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, c
     assert result.objective >= SMALL_OPTIMUM * (1 - 1e-8)
     assert result.statistics.n_nodes > 3  # the others were evaluated
     (lost,) = (event for event in events if isinstance(event, WorkerLost))
-    assert f"node {lost.node}: worker crashed twice" in capsys.readouterr().out
+    assert f"node {lost.node}: two workers crashed" in capsys.readouterr().out
 
 
 @pytest.mark.alone

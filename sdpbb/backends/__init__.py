@@ -1,1 +1,1 @@
-"""Third-party optimisers, one file each, behind programmes of this package's own."""
+"""Third-party optimisers behind programmes of this package's own."""

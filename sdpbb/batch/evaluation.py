@@ -28,8 +28,10 @@ SHOWN = 6
 
 
 def prepare(boundings: Iterable[str]) -> None:
-    """Import the engine and make the kernels of bounding methods ready; tell a note before
-    compiling."""
+    """Import the engine and make the kernels of bounding methods ready.
+
+    The pool is told before they are compiled.
+    """
     from sdpbb.compilation import prepare_kernels
 
     for bounding in boundings:

@@ -146,7 +146,9 @@ class CertifiedBounding(BoundingMethod[Warm]):
         across = (component_of[:, None] != component_of) & ~blocks.adjacency
         first = contraction.representatives
         none = np.empty((0, 2), np.intp)
-        return component_of, FixingProof(cutoff, none, None, first[_pairs(across)])
+        return component_of, FixingProof(
+            below=cutoff, excluded=none, evidence=None, far=first[_pairs(across)]
+        )
 
     def scatter(self, contraction: Contraction) -> ProvenBound:
         """Return the scatter inside blocks, as a certificate states it.

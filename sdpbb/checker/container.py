@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from .rejection import Rejected
 
-# A byte of zlib's stands for at most 1032 (https://zlib.net/zlib_tech.html); some for the ends.
+# A compressed byte stands for 1032 others at most (https://zlib.net/zlib_tech.html).
 _MAX_RATIO = 1032
-# Of a whole number: of the length of the document, of anything in it.
+# Digits of whole numbers: of the length of the document, and within it.
 _MAX_DIGITS, _MAX_DIGITS_WITHIN = 15, 20
-# What an array may have of rows or columns.
+# Rows or columns of an array, at most.
 _MAX_SIZE = 2**40
 _LONGEST_LINE = 100
 _CHUNK = 2**18

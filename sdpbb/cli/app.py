@@ -78,7 +78,7 @@ def application(loaded: Container[str] = COMMANDS) -> App:
 
 
 def main() -> None:
-    """The command line; the process starts in `sdpbb.__main__`."""
+    """Run the command line; the process starts in `sdpbb.__main__`."""
     for stream in (sys.stdout, sys.stderr):
         # A file name that the terminal's encoding lacks must not end a run.
         if hasattr(stream, "reconfigure"):
@@ -119,7 +119,7 @@ def _call(arguments: list[str]) -> Any:
 
 
 def _summary(command: str) -> str:
-    """Return the first paragraph of a command's docstring, read from its source."""
+    """Return the first paragraph of a command's docstring, or its file's, read from the source."""
     source = ast.parse(Path(__file__).with_name(f"{command}.py").read_bytes())
     functions = [node for node in source.body if isinstance(node, ast.FunctionDef)]
     own = [function for function in functions if function.name == command]

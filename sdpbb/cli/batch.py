@@ -74,7 +74,7 @@ ParametersFile = Annotated[
     "bounding",
     "sdp_solver",
 )
-class InstanceOptions(options.StatedOptions):
+class JobOptions(options.StatedOptions):
     """Parameters of the run of every instance."""
 
 
@@ -89,7 +89,7 @@ def batch(
     *,
     out: Folder,
     own: BatchOptions = BatchOptions(),
-    engine: InstanceOptions = InstanceOptions(),
+    engine: JobOptions = JobOptions(),
     parameters_file: ParametersFile = None,
     outputs: JsonOutput = JsonOutput(),
     quiet: options.Quiet = False,

@@ -32,7 +32,7 @@ METAVARS = {"gap": "G", "dask": "ADDRESS", "grace": "S", "time_limit": "S", "mem
 """Placeholders for the values of options; N for others."""
 
 Absent = Annotated[str | None, Parameter(parse=False)]
-"""An option that a class has and one derived from it has not."""
+"""Type of an option that a subclass takes away."""
 
 T = TypeVar("T")
 

@@ -18,8 +18,7 @@ from sdpbb.errors import BackendFailure
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, TaskOverdue, WorkerDied
 
 DEATHS = 2
-"""Number of workers that die of a task, the last one with no other task under way, until the task
-is given up."""
+"""A task is given up when so many workers have died of it, the last one while it ran alone."""
 
 DROPS = 3
 """Number of times a task is dropped until the executor is given up."""

@@ -76,7 +76,7 @@ class Budgets:
         return len(self.limits)
 
     def without_idle(self, cannot_link: NDArray[np.intp]) -> Budgets:
-        """Drop budgets that no set of blocks without cannot-links (q, 2) can exceed.
+        """Return the budgets without those that no set free of cannot-links (q, 2) can exceed.
 
         Not all of these are found.
         """

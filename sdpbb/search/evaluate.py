@@ -51,9 +51,8 @@ class EvaluationContext:
 
 # Of the time that is left to a run, the part that heuristics may take before the first bound.
 BEFORE_SHARE = 0.25
-# Components are moved where the sum of squares of all points around their means is so many times
-# smaller then: an outlier some times farther away than others are takes no digits worth the while,
-# and what the bounding has come to is lost.
+# Components are moved to their own means if that divides the total sum of squares by this: less
+# gains no digits, and the bounding has to begin again.
 WORTH_MOVING = 16.0
 # A provisional bound is asked for when iterations have grown by this factor.
 PROVISIONAL_GROWTH = 2.0
@@ -75,16 +74,14 @@ def evaluate(
 ) -> NodeResult:
     """Bound a node and look for clusterings; if that does not close it, fix pairs or branch.
 
+    A pure function but for the clock: where an evaluation is left to be continued has no influence
+    on its result. Where constraints on clusters are more than cannot-links, the heuristics know
+    nothing of them: what violates them is dropped, and no clustering may be known for long.
+
     Parameters
     ----------
     node, upper : the node, and the cost of the incumbent, inf if there is none
     budget : limits of the time for that
-
-    Where constraints on clusters are more than cannot-links, the heuristics know nothing of them:
-    what violates them is dropped, and no clustering may be known for long.
-
-    A pure function but for the clock: where an evaluation is left to be continued has no influence
-    on its result.
     """
     budget = budget.begin()
     contractions = contractions_of(node, context.instance)

@@ -79,7 +79,7 @@ class Admm:
     a scaled dual U and a penalty rho. One iteration is
 
         1. Y <- projection of W - U + K/rho onto the spectral set
-        2. G <- relaxation Y + (1 - relaxation) W + U
+        2. G <- a Y + (1 - a) W + U, with a the over-relaxation
         3. W <- projection of G onto the polyhedral set, by a few dual sweeps over the cuts
         4. U <- G - W
 
@@ -122,7 +122,7 @@ class Admm:
             state.U,
             self.relaxation.K,
             state.rho,
-            p.relaxation,
+            p.over_relaxation,
             self.relaxation.forbidden,
             cuts.start,
             cuts.position,

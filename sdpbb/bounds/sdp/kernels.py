@@ -19,7 +19,7 @@ def polyhedral_step(
     U: Reals,
     K: Reals,
     rho: float,
-    relaxation: float,
+    over_relaxation: float,
     forbidden: Booleans,
     start: Integers,
     position: Integers,
@@ -33,7 +33,7 @@ def polyhedral_step(
 ) -> tuple[float, float]:
     """Take steps 2 to 4 of the method (see `admm`), in place on W, U, t; return squared residuals.
 
-    G = relaxation Y + (1 - relaxation) W + U is projected onto {W >= 0, W = 0 where forbidden,
+    G = a Y + (1 - a) W + U (a: over_relaxation) is projected onto {W >= 0, W = 0 where forbidden,
     cuts} by `sweeps` passes of dual coordinate ascent (Hildreth) over the multipliers t, starting
     from their last values: with V = G + sum_c t_c B_c and W = max(V, 0), the step
     t_c += rhs_c - <B_c, W> never decreases the dual function because ||B_c|| = 1. Then U = G - W.
@@ -44,7 +44,7 @@ def polyhedral_step(
     m = Y.shape[0]
     for i in range(m):
         for j in range(i, m):
-            V[i, j] = relaxation * Y[i, j] + (1.0 - relaxation) * W[i, j] + U[i, j]
+            V[i, j] = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
     flat = V.reshape(-1)
     n_cuts = len(rhs)
     for c in range(n_cuts):
@@ -87,7 +87,7 @@ def polyhedral_step(
     dual = 0.0
     for i in range(m):
         for j in range(i, m):
-            G = relaxation * Y[i, j] + (1.0 - relaxation) * W[i, j] + U[i, j]
+            G = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
             w = 0.0 if forbidden[i, j] else max(V[i, j], 0.0)
             u = G - w
             weight = 1.0 if i == j else 2.0

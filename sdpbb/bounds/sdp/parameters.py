@@ -68,7 +68,7 @@ class AdmmParameters(Parameters):
     """Parameters of the first-order method; the data are scaled so that ||K||_F = 1."""
 
     penalty: float = parameter(0.5, "First penalty rho.", ge=1e-6, le=1e6)
-    relaxation: float = parameter(1.6, "Over-relaxation.", ge=1, lt=2)
+    over_relaxation: float = parameter(1.6, "Over-relaxation.", ge=1, lt=2)
     sweeps: int = parameter(
         4, "Passes of dual coordinate ascent over the cuts per iteration.", ge=1
     )

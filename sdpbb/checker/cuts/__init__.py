@@ -27,10 +27,9 @@ from .stars import Stars
 FAMILIES: tuple[type[CheckedCuts], ...] = (Stars, Cliques, Complements, Pentagons)
 """The families, in the order of their multipliers. New ones are added at the end."""
 
-# Pairs of blocks that stars and cliques have altogether, to bound the time: seconds.
+# Pairs of blocks in all stars and cliques, at most: their products take seconds.
 _PRODUCTS = 2**27
-# What the cuts of m blocks may have of starts of stars, blocks, rows times columns, all of them
-# together: so many times m^2 + 100,000, and no more than the other number.
+# The arrays of all cuts of m blocks have min(64 (m^2 + 100,000), 2^24) entries together, at most.
 _ENTRIES_PER_PAIR, _MAX_ENTRIES = 64, 2**24
 
 
@@ -94,12 +93,10 @@ class Cuts:
         return sum_down(itertools.chain.from_iterable(sides))
 
     def sums(self, t: Reals, sizes: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:
-        """Return sum of t_c B_c (m, m), rounded, with figures on its rounding.
+        """Return sum_c t_c B_c (m, m), the same of absolute values, and the numbers of terms.
 
-        These are the sums of the absolute values of its terms; their numbers.
-
-        Every term is rounded once at most; an entry of s terms is off by at most gamma_(s + 1)
-        times that of the second.
+        Every term is rounded once at most, so an entry of s terms of the first is off by at most
+        gamma_(s + 1) times that of the second.
         """
         sums = TermSums(len(sizes))
         for family, part in self._parts(t):

@@ -24,10 +24,13 @@ DEPTH, FRESH, NODES, FOUND = 0, 1, 2, 3
 FINISHED, UNFINISHED, FULL = 0, 1, 2
 # Of a half box, where it is only compared.
 HALF_INTERVALS = 4
-# A branching's score: gains count at least as this share of what is missing, and those of halving
-# the box so many times more, unless the box is smaller than a share of the first: the last one
-# where all sets are wanted, which are looked at once in each box that their bounds allow.
-LEAST_GAIN, LEAST_GAIN_ALL, BOX_WEIGHT, LEAST_BOX, LEAST_BOX_ALL = 1e-2, 0.03, 5.0, 1e-4, 0.01
+# The score of a branching. Names that end in ALL are for searches that want all sets.
+# Least gain that counts, as a share of what is missing.
+LEAST_GAIN, LEAST_GAIN_ALL = 1e-2, 0.03
+# A gain of halving the box counts so many times as much as one of deciding a block.
+BOX_WEIGHT = 5.0
+# A box of less than this share of the first one is not halved.
+LEAST_BOX, LEAST_BOX_ALL = 1e-4, 0.01
 
 
 @inner
