@@ -167,17 +167,8 @@ def _branch(
         work -= n * k
         if work < 0:
             return False
-        total = constant
+        total = _bound(reduced, constant, labels, blocked, least)
         is_dead = False
-        for i in range(n):
-            if labels[i] >= 0:
-                total += reduced[i, labels[i]]
-                continue
-            least[i] = np.inf
-            for c in range(k):
-                if blocked[i, c] == 0 and reduced[i, c] < least[i]:
-                    least[i] = reduced[i, c]
-            total += least[i]
         if depth == n:
             is_dead = True
             value = 0.0
@@ -189,17 +180,7 @@ def _branch(
         elif total >= upper - tolerance:
             is_dead = True
         else:
-            chosen, fewest = -1, k + 1
-            for i in range(n):
-                if labels[i] >= 0:
-                    continue
-                allowed = 0
-                for c in range(k):
-                    rise = reduced[i, c] - least[i]
-                    if blocked[i, c] == 0 and total + rise < upper - tolerance:
-                        allowed += 1
-                if allowed < fewest:
-                    chosen, fewest = i, allowed
+            chosen = _most_constrained(reduced, labels, blocked, least, total, upper - tolerance)
             vertex[depth] = chosen
             tried[depth, :] = False
             others[depth] = total - least[chosen]
@@ -230,3 +211,47 @@ def _branch(
         if depth < 0:
             return True
         depth += 1
+
+
+@njit(cache=True, nogil=True)
+def _bound(
+    reduced: Reals, constant: float, labels: Integers, blocked: Integers, least: Reals
+) -> float:
+    """Return a lower bound on the costs of all labels that agree with those given, (n,).
+
+    The least reduced cost of each block without a label is written into `least`.
+    """
+    n, k = reduced.shape
+    total = constant
+    for i in range(n):
+        if labels[i] >= 0:
+            total += reduced[i, labels[i]]
+            continue
+        least[i] = np.inf
+        for c in range(k):
+            if blocked[i, c] == 0 and reduced[i, c] < least[i]:
+                least[i] = reduced[i, c]
+        total += least[i]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _most_constrained(
+    reduced: Reals, labels: Integers, blocked: Integers, least: Reals, total: float, limit: float
+) -> int:
+    """Return the block without a label that has the fewest whose bound is below the limit.
+
+    total : the bound without it
+    """
+    n, k = reduced.shape
+    chosen, fewest = -1, k + 1
+    for i in range(n):
+        if labels[i] >= 0:
+            continue
+        allowed = 0
+        for c in range(k):
+            if blocked[i, c] == 0 and total + (reduced[i, c] - least[i]) < limit:
+                allowed += 1
+        if allowed < fewest:
+            chosen, fewest = i, allowed
+    return chosen
