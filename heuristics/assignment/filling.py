@@ -126,9 +126,7 @@ def fill_empty_clusters(
 def _fill(labels: Integers, sizes: Reals, means: Reals, count: Integers, empty: int) -> None:
     """Move the block of largest gain into an empty cluster.
 
-    The gain is e_i N_a / (N_a - e_i)
-
-    c_i - mean_a ||^2 for block i of cluster a.
+    The gain is e_i N_a / (N_a - e_i) || c_i - mean_a ||^2 for block i of cluster a of N_a points.
     """
     m, r = means.shape
     k = len(count)
