@@ -135,7 +135,7 @@ def test_workers_that_the_system_refuses_are_told(folder, run, monkeypatch):
     def refuse(*args, **kwargs):
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr("sdpbb.executors.processes.subprocess.Popen", refuse)
+    monkeypatch.setattr("sdpbb.executors.processes._start_process", refuse)
     code, text, error = run(folder / "m.toml", "--out", folder / "out", "--quiet")
     assert (code, text) == (ExitCode.BACKEND_FAILURE, "")
     assert error.startswith(

@@ -306,7 +306,7 @@ def test_what_is_code_of_the_users_own_is_refused_by_name(tmp_path):
         instance = small_instance(constraint)
         with pytest.raises(ParameterError, match=rf"^certificate = .*proof: .* {name} is a constr"):
             sdpbb.solve(instance, certificate=tmp_path / "proof")
-        with pytest.raises(sdpbb.CertificateError, match=rf"proof: {name} is a constraint on clus"):
+        with pytest.raises(sdpbb.CertificateError, match=rf"proof: {name} is a constraint of y"):
             sdpbb.verify_certificate(tmp_path / "proof", instance)
     assert not (tmp_path / "proof").exists()
 

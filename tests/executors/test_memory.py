@@ -38,9 +38,10 @@ def test_this_process_counts():
 
 
 def test_a_process_may_end_while_it_is_counted(monkeypatch):
-    before = resident_mebibytes()
     ended = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(ended.pid)
     ended.wait()
+    monkeypatch.setattr(psutil.Process, "children", lambda self, recursive: [])
+    before = resident_mebibytes()
     monkeypatch.setattr(psutil.Process, "children", lambda self, recursive: [process])
     assert resident_mebibytes() == pytest.approx(before, abs=60)
