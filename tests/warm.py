@@ -189,10 +189,10 @@ def answer(call, descriptors) -> None:
 @functools.cache
 def path_of_workers() -> Path:
     """The socket of a process for workers that lives as long as this one."""
-    block = contextlib.ExitStack()
-    folder = block.enter_context(tempfile.TemporaryDirectory())
-    path = block.enter_context(warm_process(Path(folder)))
-    atexit.register(block.close)
+    with contextlib.ExitStack() as block:
+        folder = block.enter_context(tempfile.TemporaryDirectory())
+        path = block.enter_context(warm_process(Path(folder)))
+        atexit.register(block.pop_all().close)
     return path
 
 
