@@ -224,6 +224,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("archives")
 
 
+@pytest.mark.long
 @examples(300)
 @given(values())
 def test_what_is_read_is_what_was_written(folder, value):
@@ -570,6 +571,7 @@ TOKENS = (
 )
 
 
+@pytest.mark.long
 @examples(300)
 @given(st.data())
 def test_contents_changed_at_random_are_read_or_refused(folder, data):

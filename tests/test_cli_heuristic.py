@@ -415,6 +415,7 @@ def test_the_exact_solver_refuses_soft_constraints(
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_from_files_to_files(run, tmp_path, name):
     outputs = ["--json", tmp_path / "out.json", "--labels", tmp_path / "labels.txt"]

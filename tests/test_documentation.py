@@ -8,15 +8,20 @@ forks of a process that has started already (test_end_to_end has them start by t
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import SkipTest
+from unittest.mock import patch
 
 import pytest
 from sybil import Sybil
 from sybil.example import Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+from heuristics.registry import METHODS
+from sdpbb.problem.cluster_constraints import BUILT_IN
+from sdpbb.problem.formats import CONSTRAINT_FORMATS
 from tests.warm import shim, warm_process
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +58,17 @@ def warm(tmp_path_factory):
         yield folder
 
 
+@contextmanager
+def registries_restored() -> Iterator[None]:
+    """What a page registers is of the package until its end only."""
+    constraints = list(BUILT_IN)
+    try:
+        with patch.dict(METHODS), patch.dict(CONSTRAINT_FORMATS):
+            yield
+    finally:
+        BUILT_IN[:] = constraints
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_code_of_page_runs(page, tmp_path, monkeypatch, warm):
     folders = [str(warm), str(Path(sys.executable).parent), os.environ["PATH"]]
@@ -60,9 +76,10 @@ def test_code_of_page_runs(page, tmp_path, monkeypatch, warm):
     for folder in ("instances", "scripts"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
-    for example in SYBIL.parse(page).examples():
-        with suppress(SkipTest):  # of this block alone
-            example.evaluate()
+    with registries_restored():
+        for example in SYBIL.parse(page).examples():
+            with suppress(SkipTest):  # of this block alone
+                example.evaluate()
 
 
 def test_documentation_is_built_without_a_warning(tmp_path):

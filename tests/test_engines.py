@@ -99,6 +99,7 @@ def assert_proven(instance: Instance, name: str, gap: float) -> Result:
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_kind_of_constraint_agrees_with_enumeration(kind):
     @given(SEEDS, NAMES, st.sampled_from([0.0, 1e-9]))
@@ -130,6 +131,7 @@ def test_pairs_alone_agree_with_enumeration_and_with_the_relaxation(seed, name):
         assert relaxed.objective == pytest.approx(result.objective, rel=1e-8, abs=rounding)
 
 
+@pytest.mark.long
 @given(SEEDS, NAMES)
 @examples(15, derandomize=True)
 def test_diameters_are_cannot_links_to_all_three(seed, name):

@@ -195,6 +195,7 @@ def test_a_step_that_never_ends_is_left_at_the_time_limit(long_steps, workers, t
     assert resume(path, time_limit=math.inf).status is SolutionStatus.OPTIMAL
 
 
+@pytest.mark.long
 def test_a_step_that_never_ends_is_left_at_an_interrupt_and_told_of_until_then(long_steps):
     bound_by(long_steps, Endless)
     long_steps.setattr("sdpbb.search.reporting.SILENCE", 0.05)

@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -116,6 +117,7 @@ def test_results_are_right_whatever_the_numbers(seed, changes, parameters):
     assert_right(instance, result, least, cost, parameters.gap)
 
 
+@pytest.mark.long
 @given(SEEDS, CHANGES, PARAMETERS)
 def test_copies_do_not_contradict_each_other(seed, changes, parameters):
     """No bound of one is above a clustering of another, up to what the points were rounded by:

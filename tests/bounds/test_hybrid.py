@@ -81,6 +81,7 @@ EXACT = (
 GENERATING = ("columns alone", "columns, then all", "relaxation, columns", "all of them")
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
 @examples(80, derandomize=True)
 def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
@@ -93,6 +94,7 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
         assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
 @examples(30, derandomize=True)
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
@@ -101,6 +103,7 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
     assert_children_are_bounded(HYBRIDS[name], parent, rng, name in EXACT)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(HYBRIDS)))
 @examples(30, derandomize=True)
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):
@@ -210,6 +213,7 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     assert child.state.columns is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["an outlier", "two groups"])
 def test_what_is_far_away_does_not_hide_many_dimensions(case):
     """One block, or the way between two groups of them, is nearly all of the sum of squares. In the

@@ -59,6 +59,7 @@ def verdict_of(path, instance):
     return verify(certificate, instance.points, instance.k, *pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bounding", ["sdp", "colgen", "hybrid"])
 @given(seed=st.integers(0, 10**6), weak=st.booleans())
 @examples(40)

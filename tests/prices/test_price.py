@@ -36,6 +36,7 @@ def two_groups(seed: int = 0) -> Instance:
     return Instance(points, 2, must_link, cannot_link)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32 - 1))
 @examples(25)
 def test_prices_are_the_differences_of_the_optima(seed):

@@ -156,6 +156,7 @@ def rows_of(labels: np.ndarray) -> set[tuple[int, ...]]:
     return set(map(tuple, labels.tolist()))
 
 
+@pytest.mark.long
 @examples(200)
 @given(instances(), st.data())
 def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
@@ -184,6 +185,7 @@ def test_the_blocks_have_all_clusterings_and_no_others(instance, data):
     assert lifted == wanted
 
 
+@pytest.mark.long
 @examples(200)
 @given(instances())
 def test_budgets_are_sums_over_blocks(instance):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,7 @@ def check(n, k, must_link, cannot_link):
             assert labels in feasible
 
 
+@pytest.mark.long
 @examples(150)
 @given(graphs())
 def test_forced_merges_and_infeasibility_agree_with_enumeration(graph):

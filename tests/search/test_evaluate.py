@@ -173,6 +173,7 @@ def test_evaluate_does_not_change_its_node(bounding):
     assert n_slices > 2
 
 
+@pytest.mark.long
 def test_where_an_evaluation_is_left_has_no_influence():
     instance = Instance(np.random.default_rng(5).normal(size=(70, 8)), 6, [(0, 1)], [(1, 2)])
     context = EvaluationContext(

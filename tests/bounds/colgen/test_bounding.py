@@ -212,6 +212,7 @@ def assert_children_are_bounded(
                     assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * blocks.total
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
 @examples(90, derandomize=True)
 def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
@@ -254,6 +255,7 @@ def test_what_is_known_may_violate_the_constraints():
     assert len(known_columns(contraction, None)) == 0
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
 @examples(40, derandomize=True)
 def test_children_start_from_what_their_parent_knows(seed, kinds, name):
@@ -265,6 +267,7 @@ def test_children_start_from_what_their_parent_knows(seed, kinds, name):
     )
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from(list(ENGINES)))
 @examples(40, derandomize=True)
 def test_leaving_a_run_changes_no_bit(seed, kinds, name):

@@ -133,6 +133,7 @@ def test_heuristics_return_allowed_clusters_of_negative_reduced_cost(seed, kinds
         assert (found @ np.abs(prices) > sigma * (1 - 1e-12)).all()
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from([1, 2, 5]))
 @examples(25, derandomize=True)
 def test_a_restored_pricer_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):
@@ -198,6 +199,7 @@ def test_prices_given_are_not_held_by_reference():
     assert pricer.state.search.counters[2] == 1
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from([1, 7]))
 @examples(50, derandomize=True)
 def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, nodes_per_slice):

@@ -32,6 +32,7 @@ def assert_locally_minimal(contraction, sets, prices, minima, without_costs=Fals
             assert value.get(other.tobytes(), np.inf) >= own - 1e-8 * abs(own) - scale
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.booleans())
 @examples(100, derandomize=True)
 def test_no_exchange_improves_what_is_returned(seed, kinds, without_costs):

@@ -59,6 +59,7 @@ def cutoffs(contraction: Contraction, best: float) -> list[float]:
     return [*below, best + unit, 1.5 * best + unit, 3.0 * contraction.total]
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from([3, 4000]))
 @examples(60, derandomize=True)
 def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice):
@@ -83,6 +84,7 @@ def test_it_finds_the_optimum_or_proves_the_cutoff(seed, kinds, nodes_per_slice)
             assert enumeration.bound.value >= cutoff
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, st.sampled_from([1, 5]))
 @examples(40, derandomize=True)
 def test_left_after_any_slice_it_goes_on_to_the_last_bit(seed, kinds, nodes_per_slice):

@@ -185,6 +185,7 @@ def test_a_cutoff_below_the_masters_value_is_reached_with_less_pricing(seed, sch
     assert cutoff <= step.bound.value <= optimum(contraction)
 
 
+@pytest.mark.long
 @example(3972, "auto", True)  # where the columns that covered all blocks had been purged
 @given(SEEDS, st.sampled_from(SCHEMES), st.booleans())
 @examples(40)
@@ -264,6 +265,7 @@ def test_an_integral_master_gives_its_clustering():
     assert found > 10
 
 
+@pytest.mark.long
 @given(SEEDS)
 @examples(40)
 def test_a_child_begins_with_its_parents_clusters_and_prices(seed):

@@ -153,6 +153,7 @@ def assert_all_below(problem, contraction, sets, prices, seed) -> None:
     assert np.array_equal(met_again, met)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, SETTINGS)
 @examples(120, derandomize=True)
 def test_the_least_value_is_that_of_all_clusters(seed, kinds, forced):
@@ -162,6 +163,7 @@ def test_the_least_value_is_that_of_all_clusters(seed, kinds, forced):
     assert_least(problem_of(contraction, forced), contraction, sets, prices, seed)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, SETTINGS)
 @examples(120, derandomize=True)
 def test_all_clusters_below_a_threshold_are_met(seed, kinds, forced):
@@ -171,6 +173,7 @@ def test_all_clusters_below_a_threshold_are_met(seed, kinds, forced):
     assert_all_below(problem_of(contraction, forced), contraction, sets, prices, seed)
 
 
+@pytest.mark.long
 @given(SEEDS, st.sampled_from([1e-6, 1.0, 1e6]), st.sampled_from([0.0, 1.0, 1e4]), SETTINGS)
 @examples(60, derandomize=True)
 def test_whatever_the_units_and_the_origin(seed, factor, offset, forced):
@@ -258,6 +261,7 @@ def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):
         assert len(met) == 0 if target == -most else int(met[-1] @ weights) == most
 
 
+@pytest.mark.long
 @given(SEEDS, SETTINGS)
 @examples(40, derandomize=True)
 def test_no_cluster_holds_all_of_a_forbidden_set(seed, forced):

@@ -2,6 +2,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,6 +73,7 @@ def test_the_kernel_strengthens_the_bound():
     assert max(gains) > 0.1
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**6))
 def test_the_method_ends_near_its_own_bound_and_never_above_the_optimum(seed):
     problem = small_problem(seed)

@@ -52,6 +52,7 @@ def test_small_matrices_are_projected_exactly(seed, m):
     np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-10)
 
 
+@pytest.mark.long
 def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accuracy():
     rng = np.random.default_rng(3)
     m = 120
