@@ -132,6 +132,7 @@ def test_a_search_is_restored(busy):
     assert written.search.statistics == read.search.statistics
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_clustering_is_in_a_node(workers, monkeypatch, tmp_path):
     """Also in those that workers are at: none is closed yet, so none may be missing."""

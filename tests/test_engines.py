@@ -119,6 +119,7 @@ def test_several_kinds_at_once_agree_with_enumeration(seed, name, count):
     assert_proven(constrained_instance(rng, kinds, n_max=8), name, 1e-9)
 
 
+@pytest.mark.long
 @given(SEEDS, NAMES)
 @examples(40, derandomize=True)
 def test_pairs_alone_agree_with_enumeration_and_with_the_relaxation(seed, name):

@@ -95,6 +95,7 @@ def test_more_components_than_clusters_are_none_that_is_better(bounding, certify
         assert verify_certificate(path, instance).status == "optimal"
 
 
+@pytest.mark.long
 @examples(25)
 @given(st.integers(0, 2**32), st.sampled_from(BOUNDINGS), st.booleans())
 def test_far_groups_are_solved_to_the_truth(tmp_path_factory, seed, bounding, certify):
@@ -126,6 +127,7 @@ def test_costs_are_relative_to_themselves(seed):
     assert cost == pytest.approx(exact, rel=1e-13, abs=0.0)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 def test_no_other_clustering_is_certified_by_the_same_proof(tmp_path_factory, seed):
     rng = np.random.default_rng(seed)

@@ -93,6 +93,7 @@ def test_node_limit(workers):
     assert result.statistics.root_lower_bound < result.lower_bound <= SMALL_OPTIMUM
 
 
+@pytest.mark.long
 def test_a_memory_limit_below_what_is_occupied_stops_with_the_first_clustering(tmp_path):
     path = tmp_path / "run"
     result = solve(SMALL, replace(HASTY, memory_limit=1.0), checkpoint=path)
@@ -212,6 +213,7 @@ def test_a_step_that_never_ends_is_left_at_an_interrupt_and_told_of_until_then(l
     assert sum(event.source != "" for event in told) >= 1
 
 
+@pytest.mark.long
 def test_a_step_that_takes_ever_more_memory_is_ended(long_steps):
     bound_by(long_steps, Swelling)
     limit = resident_mebibytes() + 1000.0

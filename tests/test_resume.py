@@ -238,6 +238,7 @@ def run(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.long
 def test_the_command_goes_on(run, path, tmp_path):
     write_points(tmp_path / "points.txt", SMALL.points, SMALL.k)
     options = ["--no-fixing", "--node-limit", 2]

@@ -45,6 +45,7 @@ def assert_proven(instance: Instance, parameters: SolverParameters) -> None:
     assert result.lower_bound <= truth + rounding
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**9), st.sampled_from([0.0, 1e-9]))
 @examples(150)
 def test_enumeration_agrees(seed, gap):

@@ -78,6 +78,7 @@ def test_what_is_read_is_what_was_written(contents):
         assert one.flags.writeable == (kind is CHECKPOINT)
 
 
+@pytest.mark.long
 @examples(300)
 @given(files(), st.data())
 def test_every_change_is_noticed(contents, data):

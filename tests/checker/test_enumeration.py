@@ -26,6 +26,7 @@ def numbers(members: np.ndarray) -> list[int]:
     return [sum(1 << int(i) for i in np.flatnonzero(row)) for row in members]
 
 
+@pytest.mark.long
 @examples(150)
 @given(problems(), st.data())
 def test_no_cluster_below_the_value_is_missed(problem, data):
@@ -75,6 +76,7 @@ def test_costs_are_rounded_down_and_hardly(blocks):
         assert Fraction(float(cost)) <= true
 
 
+@pytest.mark.long
 @examples(200)
 @given(st.data())
 def test_no_clustering_is_below_the_bound(data):

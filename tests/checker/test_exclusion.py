@@ -52,6 +52,7 @@ def test_excluded_pairs_share_no_cluster_of_a_cheaper_clustering(seed, scale, of
         assert (excluded | ~problem.adjacency).all()
 
 
+@pytest.mark.long
 @examples(50)
 @given(seeds, scales, st.integers(2, 4))
 def test_exclusions_by_the_dual_values_of_the_solver(seed, scale, k):

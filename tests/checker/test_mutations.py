@@ -16,6 +16,7 @@ def instances() -> list[Instance]:
     return [*drawn, Instance(rng.normal(size=(5, 1)), 2, cannot_link=[(0, 1), (1, 2), (2, 0)])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(7))
 def test_what_is_changed_is_rejected_or_still_true(seed):
     """Whatever a changed certificate claims and is verified is what enumeration says."""

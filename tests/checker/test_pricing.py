@@ -51,6 +51,7 @@ def scale_of(contracted, prices):
     return float(np.abs(prices).sum() + contracted.scatter.sum())
 
 
+@pytest.mark.long
 @examples(250)
 @given(problems(), st.sampled_from([-1.0, -1e-3, -1e-11, 0.0, 1e-14, 1e-12, 1e-9, 1e-3, 1.0]))
 def test_nothing_above_the_least_value_is_proven(problem, off):
@@ -66,6 +67,7 @@ def test_nothing_above_the_least_value_is_proven(problem, off):
     assert Fraction(proven) <= true
 
 
+@pytest.mark.long
 @examples(250)
 @given(problems())
 def test_the_least_value_is_proven(problem):

@@ -34,6 +34,7 @@ def allowed_values(contracted, adjacency, prices, rules) -> dict[int, Fraction]:
     }
 
 
+@pytest.mark.long
 @examples(200)
 @given(problems(), st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-11, 0.0, 1e-12, 1e-9, 1e-3]))
 def test_nothing_above_the_least_value_is_proven(problem, seed, off):

@@ -35,6 +35,7 @@ def without(instance: Instance, statements) -> Instance:
     )
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32 - 1))
 @examples(120)
 def test_what_is_implied_holds_in_every_clustering(seed):

@@ -72,6 +72,7 @@ def assert_true(report: GapReport, instance: Instance, labels: np.ndarray) -> No
         assert cost > truth
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**9))
 @examples(100)
 def test_enumeration_agrees(seed):

@@ -227,6 +227,7 @@ def test_no_bound_on_the_way_is_above_the_optimum(seed, kinds, name):
         assert bound >= min(best, cutoff) * (1 - 1e-8) - 1e-11 * contraction.total
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS)
 @examples(30, derandomize=True)
 def test_a_known_clustering_changes_nothing_that_is_proven(seed, kinds):

@@ -63,6 +63,7 @@ def assert_learned(contraction: Contraction, pricer: BranchingPricer, before: np
         assert not len(forbidden)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, SLICES)
 @examples(70, derandomize=True)
 def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_slice):
@@ -91,6 +92,7 @@ def test_the_least_value_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_
         assert least == pytest.approx(truth, rel=0, abs=3 * margin)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS, SLICES)
 @examples(60, derandomize=True)
 def test_the_largest_weight_is_that_of_the_allowed_clusters(seed, kinds, nodes_per_slice):
@@ -233,6 +235,7 @@ def test_generation_with_interrupted_pricing_never_proves_too_much(seed, kinds, 
         assert step.bound.value == pytest.approx(value, rel=1e-8, abs=rounding)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS)
 @examples(40, derandomize=True)
 def test_a_node_bounded_in_short_slices_never_proves_too_much(seed, kinds):

@@ -113,6 +113,7 @@ def value_at(contraction: Contraction, at: DualValues) -> float:
     return float(at.prices.sum()) + contraction.k * min(least, -at.sigma)
 
 
+@pytest.mark.long
 @given(
     SEEDS,
     KINDS,

@@ -101,12 +101,14 @@ def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) 
         assert contraction.cost(labels) >= best * (1 - 1e-12)
 
 
+@pytest.mark.long
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 1, 3]))
 @examples(100)
 def test_every_scheme_ends_at_the_value_of_the_whole_master(seed, scheme, blind):
     assert_solves_the_master(random_contraction(seed), scheme, blind)
 
 
+@pytest.mark.long
 @given(SEEDS, st.sampled_from(SCHEMES), st.sampled_from([0, 3]))
 @examples(60)
 def test_constraints_on_clusters_are_priced_in(seed, scheme, blind):

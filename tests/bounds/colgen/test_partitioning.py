@@ -68,6 +68,7 @@ def test_all_clusters_without_a_cutoff_give_the_optimum(seed, way, unit):
     assert len(np.unique(found.labels)) == c.k
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**6), WAYS, st.sampled_from([0.5, 0.99, 1.0, 1.01, 3.0]))
 def test_some_of_the_clusters_and_a_cutoff(seed, way, share):
     """Against all choices of k of the clusters, at any prices."""
@@ -92,6 +93,7 @@ def test_some_of_the_clusters_and_a_cutoff(seed, way, share):
         assert found.bound.value == cutoff
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**6))
 def test_the_bound_is_below_the_exact_optimum(seed):
     """In rational numbers, from points far from the origin."""

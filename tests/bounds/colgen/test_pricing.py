@@ -188,6 +188,7 @@ def test_whatever_the_units_and_the_origin(seed, factor, offset, forced):
     assert_all_below(problem, contraction, sets, prices, seed)
 
 
+@pytest.mark.long
 @given(SEEDS, SETTINGS)
 @examples(40, derandomize=True)
 def test_points_that_coincide_and_ties(seed, forced):
@@ -244,6 +245,7 @@ def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, forced, place):
     assert margin <= 1e-11 * (np.abs(prices).sum() + contraction.total)
 
 
+@pytest.mark.long
 @given(SEEDS, KINDS)
 @examples(60, derandomize=True)
 def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):

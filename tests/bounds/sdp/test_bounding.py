@@ -44,6 +44,7 @@ def test_without_cuts_the_bound_is_the_value_of_a_conic_solver(instance, solver)
     assert bound == pytest.approx(conic, rel=1e-5)
 
 
+@pytest.mark.long
 def test_with_the_same_cuts_too(instance):
     contraction = contract(instance)
     relaxation = Relaxation.of(contraction)

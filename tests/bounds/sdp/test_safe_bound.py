@@ -33,6 +33,7 @@ def test_any_dual_values_give_a_lower_bound(seed, spread):
     assert safe_bound(problem.relaxation, dual).value <= problem.optimum
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1e-6, 0.1, 1.0, 100.0]))
 def test_any_dual_values_give_a_lower_bound_with_a_kernel(seed, spread):
     problem = two_clusters(seed)
