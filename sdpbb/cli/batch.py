@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sdpbb.batch.coordinator import BatchParameters
 from sdpbb.cli import options
-from sdpbb.cli.engine import engine_options, read_parameters
+from sdpbb.cli.engine import OF_EVERY_RUN, engine_options, read_parameters
 from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.outputs import JsonOutput, Outputs
@@ -65,15 +65,7 @@ ParametersFile = Annotated[
 ]
 
 
-@engine_options(
-    "gap",
-    "time_limit",
-    "node_limit",
-    "memory_limit",
-    "seed",
-    "bounding",
-    "sdp_solver",
-)
+@engine_options(*OF_EVERY_RUN)
 class JobOptions(options.StatedOptions):
     """Parameters of the run of every instance."""
 

@@ -18,6 +18,17 @@ from sdpbb.parameters import SHORT_NAMES, SolverParameters
 engine_options = partial(declared_options, SolverParameters, short_names=SHORT_NAMES)
 """Decorator of a class of options that state parameters of the engine, by name."""
 
+OF_EVERY_RUN = (
+    "gap",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "seed",
+    "bounding",
+    "sdp_solver",
+)
+"""Parameters that are options of a single run, and of those of a batch."""
+
 
 @grouped
 class EngineFile(StatedOptions):
@@ -26,18 +37,7 @@ class EngineFile(StatedOptions):
     file: ParametersFile = None
 
 
-@engine_options(
-    "gap",
-    "time_limit",
-    "node_limit",
-    "memory_limit",
-    "seed",
-    "bounding",
-    "sdp_solver",
-    "fixing",
-    "workers",
-    "dask",
-)
+@engine_options(*OF_EVERY_RUN, "fixing", "workers", "dask")
 class EngineOptions(EngineFile):
     """Parameters of a run of the engine."""
 
