@@ -15,12 +15,9 @@ from sdpbb.problem import (
     ClusterConstraint,
     Instance,
     MaximumDiameter,
-    MaximumOverlap,
-    MaximumSize,
-    MinimumDifference,
     Origin,
-    SoftCannotLinks,
 )
+from sdpbb.problem.files.cluster_lines import line_of
 
 # Row numbers that the text of one constraint shows.
 SHOWN_ROWS = 8
@@ -230,23 +227,13 @@ class Catalogue:
 
 def _text(constraint: ClusterConstraint, origin: Origin) -> str:
     """Return the text of a constraint on clusters, as in a file where there is a line for it."""
-    match constraint:
-        case MaximumSize(limit):
-            return f"MAXSIZE {limit}"
-        case MaximumDiameter(distance):
-            return f"GAMMA {distance:g}"
-        case MaximumOverlap(points, limit):
-            return f"OVERLAP {limit}{_rows(points, origin)}"
-        case MinimumDifference(points, limit):
-            return f"DIFFERENCE {limit}{_rows(points, origin)}"
-        case SoftCannotLinks(pairs, limit):
-            return f"SOFTCL {limit}{_rows([i for pair in pairs for i in pair], origin)}"
+    if line := line_of(constraint):
+        numbers = line.rows(constraint)
+        dots = ["..."] if len(numbers) > SHOWN_ROWS else []
+        return line.text(constraint, [*origin.rows(numbers[:SHOWN_ROWS]), *dots])
+    if isinstance(constraint, MaximumDiameter):
+        return f"GAMMA {constraint.distance:g}"
     return repr(constraint)
-
-
-def _rows(numbers: Sequence[int], origin: Origin) -> str:
-    dots = " ..." if len(numbers) > SHOWN_ROWS else ""
-    return "".join(f" {name}" for name in origin.rows(numbers[:SHOWN_ROWS])) + dots
 
 
 def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
-from sdpbb.problem.cluster_constraints import (
-    BUILT_IN,
-    ClusterConstraint,
-    MaximumOverlap,
-    MaximumSize,
-    MinimumDifference,
-    SoftCannotLinks,
-)
+from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.files.cluster_lines import CLUSTER_LINES, ClusterLine, line_of
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import (
@@ -34,19 +28,20 @@ from sdpbb.problem.textfile import (
 )
 
 _SOFT = "two {rows} and a weight 0 < w <= 1 (1 if it is left out)"
-# What a line of each kind looks like.
+# The fields of lines that state pairs or a distance, and what they are.
 _FORMS = {
-    "ML": "ML i j, two {rows}",
-    "CL": "CL i j, two {rows}",
-    "SML": f"SML i j w, {_SOFT}",
-    "SCL": f"SCL i j w, {_SOFT}",
-    "GAMMA": "GAMMA x, a finite distance x >= 0",
-    "DELTA": "DELTA x, a finite distance x >= 0",
-    "MAXSIZE": "MAXSIZE n, an integer n >= 1",
-    "OVERLAP": "OVERLAP l i j ..., an integer l >= 0 and {rows}",
-    "DIFFERENCE": "DIFFERENCE l i j ..., an integer l >= 0 and {rows}",
-    "SOFTCL": "SOFTCL l i j i j ..., an integer l >= 0 and pairs of {rows}",
+    "ML": ("i j", "two {rows}"),
+    "CL": ("i j", "two {rows}"),
+    "SML": ("i j w", _SOFT),
+    "SCL": ("i j w", _SOFT),
+    "GAMMA": ("x", "a finite distance x >= 0"),
+    "DELTA": ("x", "a finite distance x >= 0"),
 }
+
+
+def _forms() -> dict[str, tuple[str, str]]:
+    """Return the fields of a line of each keyword, and what they are."""
+    return _FORMS | {line.keyword: (line.form, line.meaning) for line in CLUSTER_LINES}
 
 
 class _Line(NamedTuple):
@@ -64,8 +59,10 @@ class _Line(NamedTuple):
         return f"{self.where}: {shown(' '.join(self.fields))}"
 
     def wrong(self, rows: Rows) -> InstanceError:
-        form = _FORMS[self.fields[0]].replace("{rows}", rows.expected)
-        return InstanceError(f"{self}; expected {form}")
+        keyword = self.fields[0]
+        form, meaning = _forms()[keyword]
+        meaning = meaning.replace("{rows}", rows.expected)
+        return InstanceError(f"{self}; expected {keyword} {form}, {meaning}")
 
 
 @dataclass(frozen=True)
@@ -104,6 +101,7 @@ def read(path: FilePath, rows: Rows) -> Constraints:
     pairs = {keyword: _Pairs() for keyword in ("ML", "CL", "SML", "SCL")}
     distances: dict[str, tuple[float, int]] = {}
     on_clusters: list[ClusterConstraint] = []
+    cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
     with open_text(path) as file:
         for number, text in enumerate(file, start=1):
             fields = without_comment(text).split()
@@ -117,14 +115,10 @@ def read(path: FilePath, rows: Rows) -> Constraints:
                 raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
             elif keyword in ("GAMMA", "DELTA"):
                 distances[keyword] = _distance(line, rows), number
-            elif keyword in _FORMS:
-                on_clusters.append(_on_clusters(line, rows))
+            elif keyword in cluster_lines:
+                on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
             else:
-                raise InstanceError(
-                    f"{line.where}: unknown constraint {shown(keyword)}; expected ML i j, CL i j, "
-                    "SML i j w, SCL i j w, GAMMA x, DELTA x, MAXSIZE n, OVERLAP l i j ..., "
-                    "DIFFERENCE l i j ... or SOFTCL l i j i j ..."
-                )
+                raise _unknown(line)
     gamma, gamma_line = distances.get("GAMMA", (None, 0))
     delta, delta_line = distances.get("DELTA", (None, 0))
     return Constraints(
@@ -167,18 +161,21 @@ def _soft_lines(keyword: str, soft: SoftPairs) -> list[str]:
 
 
 def _line_on_clusters(constraint: ClusterConstraint) -> str:
-    match constraint if type(constraint) in BUILT_IN else None:
-        case MaximumSize(limit):
-            return f"MAXSIZE {limit}"
-        case MaximumOverlap(points, limit) if points:
-            return " ".join(map(str, ("OVERLAP", limit, *points)))
-        case MinimumDifference(points, limit) if points:
-            return " ".join(map(str, ("DIFFERENCE", limit, *points)))
-        case SoftCannotLinks(pairs, limit) if pairs:
-            return " ".join(map(str, ("SOFTCL", limit, *chain.from_iterable(pairs))))
+    line = line_of(constraint)
+    if line and line.has_form(line.least, rows := line.rows(constraint)):
+        return line.text(constraint, rows)
+    *others, last = [line.stands_for.__name__ for line in CLUSTER_LINES]
     raise InstanceError(
         f"cluster_constraints: {constraint!r} has no line in a file of constraints; expected a "
-        "MaximumSize, MaximumOverlap, MinimumDifference or SoftCannotLinks, none of them empty"
+        f"{', '.join(others)} or {last}, none of them empty"
+    )
+
+
+def _unknown(line: _Line) -> InstanceError:
+    *others, last = [f"{keyword} {form}" for keyword, (form, _) in _forms().items()]
+    return InstanceError(
+        f"{line.where}: unknown constraint {shown(line.fields[0])}; "
+        f"expected {', '.join(others)} or {last}"
     )
 
 
@@ -191,31 +188,21 @@ def _pair(line: _Line, rows: Rows) -> tuple[int, int]:
     return pair
 
 
-def _on_clusters(line: _Line, rows: Rows) -> ClusterConstraint:
-    keyword, *fields = line.fields
+def _on_clusters(line: _Line, kind: ClusterLine, rows: Rows) -> ClusterConstraint:
+    fields = line.fields[1:]
     numbers = [rows.number_of(field) for field in fields[1:]]
     if not fields or not is_integer(fields[0]) or None in numbers:
         raise line.wrong(rows)
     limit = int(fields[0])
-    if limit < (keyword == "MAXSIZE") or bool(numbers) == (keyword == "MAXSIZE"):
+    if not kind.has_form(limit, numbers):
         raise line.wrong(rows)
-    members = [number for number in numbers if number is not None]
     for name in fields[1:]:
         if error := rows.row_error(name, str(line)):
             raise error
-    match keyword:
-        case "MAXSIZE":
-            return MaximumSize(limit)
-        case "OVERLAP":
-            return MaximumOverlap(tuple(members), limit)
-        case "DIFFERENCE":
-            return MinimumDifference(tuple(members), limit)
-    if len(members) % 2:
-        raise line.wrong(rows)
-    pairs = tuple(zip(members[::2], members[1::2], strict=True))
-    if any(i == j for i, j in pairs):
+    members = [number for number in numbers if number is not None]
+    if kind.rows_in_group == 2 and any(map(operator.eq, members[::2], members[1::2])):
         raise InstanceError(f"{line} pairs a point with itself; expected i != j")
-    return SoftCannotLinks(pairs, limit)
+    return kind.constraint(limit, members)
 
 
 def _weight(line: _Line, rows: Rows) -> float:
