@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.starts import cluster_sums
-from sdpbb.arrays import Integers, Reals
+from sdpbb.arrays import NONE, ZERO, Integers, Reals
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK, TimeLeft, no_limit
 
@@ -232,13 +232,13 @@ def _exchange_chains(
     stamp = np.full(m, -1, np.int64)
     chain = np.empty(m, np.int64)
     net = np.empty(r)
-    stamped = 0
+    stamped = ZERO
     any_exchanged = False
     for i in range(first, m):
         if work <= 0:
             return i, any_exchanged
         a = labels[i]
-        best, target = -threshold, -1
+        best, target = -threshold, NONE
         for b in range(k):
             if b == a:
                 continue

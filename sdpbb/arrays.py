@@ -8,3 +8,9 @@ from numpy.typing import NDArray
 Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
+
+# Integers that compiled loops pass on to each other. A literal has a type of its own for Numba, for
+# which a function that takes it is compiled once more.
+ZERO: int = np.int64(0)  # type: ignore[assignment]
+NONE: int = np.int64(-1)  # type: ignore[assignment]
+"""No block, no label."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests.examples import examples
-from tests.warm import WarmWorker, path_of_workers
+from tests.warm import WarmWorker, path_of_warm
 
 settings.register_profile("default", examples())
 settings.load_profile("default")
@@ -45,10 +45,10 @@ def warm_workers(request):
     with pytest.MonkeyPatch.context() as patch:
         if os.name == "posix" and "executors" not in request.path.parts:
             if not request.config.getoption("--fast"):
-                path_of_workers()  # before the test: its time limits do not wait for it
+                path_of_warm()  # before the test: its time limits do not wait for it
             patch.setattr(
                 "sdpbb.executors.processes._start_process",
-                lambda errors: WarmWorker(path_of_workers(), errors),
+                lambda errors: WarmWorker(path_of_warm(), errors),
             )
         yield
 

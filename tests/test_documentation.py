@@ -22,7 +22,7 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 from heuristics.registry import METHODS
 from sdpbb.problem.cluster_constraints import BUILT_IN
 from sdpbb.problem.formats import CONSTRAINT_FORMATS
-from tests.warm import shim, warm_process
+from tests.warm import path_of_warm, shim
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,9 +53,8 @@ SYBIL = Sybil(
 def warm(tmp_path_factory):
     """A folder with a command `sdpbb` that starts at once."""
     folder = tmp_path_factory.mktemp("bin")
-    with warm_process(folder) as path:
-        shim(folder, path)
-        yield folder
+    shim(folder, path_of_warm())
+    return folder
 
 
 @contextmanager

@@ -240,18 +240,6 @@ def test_a_node_that_ends_its_workers_is_given_up(at_once, pools, monkeypatch, c
 
 
 @pytest.mark.alone
-def test_a_dask_cluster_solves_a_tree(at_once, pools):
-    pytest.importorskip("distributed")
-    from tests.executors.test_dask import started
-
-    with started(2) as cluster:
-        result = solve(SMALL, replace(HASTY, dask=cluster.address))
-        assert result.status is SolutionStatus.OPTIMAL
-        assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
-        assert len(pools) == 2
-
-
-@pytest.mark.alone
 def test_an_interrupt_ends_a_run_with_workers(at_once):
     interrupt = threading.Event()
 

@@ -118,8 +118,12 @@ def serve(path: str) -> None:
     import sdpbb.solver  # noqa: F401
     from sdpbb.cli.app import main  # noqa: F401
     from sdpbb.compilation import load_all_kernels
+    from sdpbb.executors import processes
 
+    with contextlib.suppress(ImportError):
+        import matplotlib.pyplot  # noqa: F401
     load_all_kernels()
+    processes._start_process = lambda errors: WarmWorker(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen()
@@ -187,8 +191,8 @@ def answer(call, descriptors) -> None:
 
 
 @functools.cache
-def path_of_workers() -> Path:
-    """The socket of a process for workers that lives as long as this one."""
+def path_of_warm() -> Path:
+    """The socket of a warm process that lives as long as this one."""
     with contextlib.ExitStack() as block:
         folder = block.enter_context(tempfile.TemporaryDirectory())
         path = block.enter_context(warm_process(Path(folder)))

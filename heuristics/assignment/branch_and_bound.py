@@ -25,7 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Neighbours
-from sdpbb.arrays import Integers, Reals
+from sdpbb.arrays import NONE, Integers, Reals
 
 # Entries of costs looked at for one component: a few milliseconds.
 WORK = 2_000_000
@@ -193,7 +193,7 @@ def _branch(
                 for position in range(starts[i], starts[i + 1]):
                     blocked[neighbour[position], labels[i]] -= 1
                 labels[i] = -1
-            label = -1
+            label = NONE
             for c in range(k):
                 if tried[depth, c] or blocked[i, c] > 0:
                     continue

@@ -23,7 +23,7 @@ from heuristics.assignment.tally import (
     relabel,
     tally_of,
 )
-from sdpbb.arrays import Booleans, Integers
+from sdpbb.arrays import NONE, Booleans, Integers
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and
@@ -108,7 +108,7 @@ def _cheapest_move(i: int, tally: Tally) -> tuple[int, float]:
     It is another one than its own; -1 for none.
     """
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
-    best, least = -1, np.inf
+    best, least = NONE, np.inf
     for a in range(gamma.shape[1]):
         if a != labels[i] and broken[i, a] == 0 and gamma[i, a] < least:
             best, least = a, gamma[i, a]
@@ -141,7 +141,7 @@ def _tabu_over_costs(
         target[i], change[i] = _cheapest_move(i, tally)
     excess = below
     for move in range(moves, moves + count):
-        chosen = -1
+        chosen = NONE
         for i in range(n):
             if (until[i] <= move or excess + change[i] < -threshold) and (
                 chosen < 0 or change[i] < change[chosen]
@@ -186,7 +186,7 @@ def _descent_pass(
             continue
         is_waiting[i] = False
         own = labels[i]
-        best, least = -1, -threshold
+        best, least = NONE, -threshold
         for a in range(q):
             if a != own and broken[i, a] == 0 and gamma[i, a] - gamma[i, own] < least:
                 best, least = a, gamma[i, a] - gamma[i, own]

@@ -25,7 +25,7 @@ from heuristics.assignment.tally import (
     steps_of_relabelling,
     tally_of,
 )
-from sdpbb.arrays import Integers
+from sdpbb.arrays import NONE, Integers
 from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.
@@ -154,7 +154,7 @@ def _build(count: int, size: int, heap: _Heap, tally: Tally) -> None:
     n, q = gamma.shape
     for waiting in range(size, size - count, -1):
         i = _pop(heap, waiting)
-        best = -1
+        best = NONE
         for a in range(q):
             if gamma[i, a] == np.inf:
                 continue
@@ -201,7 +201,7 @@ def _tabu_over_conflicts(tally: Tally, until: Integers, moves: int, count: int) 
     for move in range(moves, moves + count):
         if n_conflicts == 0:
             return
-        best_i, best_a, best_change, best_cost = -1, -1, 0, np.inf
+        best_i, best_a, best_change, best_cost = NONE, NONE, 0, np.inf
         for number in range(n_conflicts):
             i = in_conflict[number]
             own = labels[i]

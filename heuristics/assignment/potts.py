@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Integers, Reals
+from sdpbb.arrays import NONE, Integers, Reals
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, SoftPairs
 
@@ -33,35 +33,33 @@ class Links(NamedTuple):
 
     starts, neighbour, weight : block i has the pairs starts[i] to starts[i + 1] - 1, each with its
         other end and its weight
-    candidates : as of `Potts`
+    candidates : as of `Potts`; (0, 0) for none, so that loops are compiled once for both
     """
 
     starts: Integers
     neighbour: Integers
     weight: Reals
-    candidates: Integers | None
+    candidates: Integers
 
 
 @njit(cache=True, nogil=True)
-def place(candidates: Integers | None, i: int, cluster: int) -> int:
+def place(candidates: Integers, i: int, cluster: int) -> int:
     """Return the label of block i for a cluster, -1 for none."""
-    if candidates is None:
+    if len(candidates) == 0:
         return cluster
-    else:  # noqa: RET505 - one of the branches is compiled
-        for a in range(candidates.shape[1]):
-            if candidates[i, a] == cluster:
-                return a
-        return -1
+    for a in range(candidates.shape[1]):
+        if candidates[i, a] == cluster:
+            return a
+    return NONE
 
 
 @njit(cache=True, nogil=True)
-def cluster_of(candidates: Integers | None, i: int, label: int) -> int:
+def cluster_of(candidates: Integers, i: int, label: int) -> int:
     """Return the cluster that a label of block i stands for."""
-    if candidates is None:
+    if len(candidates) == 0:
         return label
-    else:  # noqa: RET505 - one of the branches is compiled
-        cluster: int = candidates[i, label]
-        return cluster
+    cluster: int = candidates[i, label]
+    return cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +195,8 @@ class Potts:
     @cached_property
     def links(self) -> Links:
         starts, block, pair = adjacency_lists(self.n, self.pairs)
-        return Links(starts, block, self.weights[pair], self.candidates)
+        candidates = np.empty((0, 0), np.int64) if self.candidates is None else self.candidates
+        return Links(starts, block, self.weights[pair], candidates)
 
     @property
     def must_link_weight(self) -> float:

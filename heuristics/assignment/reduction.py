@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Links, Potts, cluster_of, place
-from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Sweeps of dominance at most; few labels are left out after the first ones.
@@ -209,7 +209,7 @@ def _settle(links: Links, costs: Reals, labels: Integers) -> float:
     last = 0
     for i in range(n):
         allowed = 0
-        only = -1
+        only = NONE
         for a in range(q):
             if costs[i, a] < np.inf:
                 allowed += 1

@@ -78,6 +78,8 @@ class Tables(NamedTuple):
         labels = np.empty(len(self.blocks), np.int64)
         in_separators = np.append(weights, 0.0)[self.pair]
         costs = np.ascontiguousarray(costs)
+        if match is None:
+            match = np.empty((0, 0), np.int64)
         return labels if _propagate(self, costs, in_separators, match, labels) else None
 
 
@@ -131,7 +133,7 @@ def _offsets(lengths: Iterable[int]) -> NDArray[np.int64]:
 
 @njit(cache=True, nogil=True)
 def _propagate(
-    tables: Tables, costs: Reals, weight: Reals, match: Integers | None, labels: Integers
+    tables: Tables, costs: Reals, weight: Reals, match: Integers, labels: Integers
 ) -> bool:
     """Fill the tables forwards, read the labels off backwards; False if nothing is feasible.
 
@@ -171,7 +173,7 @@ def _propagate(
                 for c in range(q):
                     value[c] += table[at + own * c]
             for j in range(width):
-                if match is None:
+                if len(match) == 0:
                     value[digits[j]] += weight[first + j]
                 else:
                     same = match[first + j, digits[j]]

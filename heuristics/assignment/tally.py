@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Links, Potts, cluster_of, place
-from sdpbb.arrays import Integers
+from sdpbb.arrays import NONE, Integers
 from sdpbb.time_left import TimeLeft, chunks, no_limit
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.
@@ -87,7 +87,7 @@ def relabel(i: int, label: int, tally: Tally) -> None:
     """Give block i a label, and keep the tally up with it."""
     starts, neighbour, weight, candidates = tally.links
     gamma, broken, labels = tally.gamma, tally.broken, tally.labels
-    old = -1 if labels[i] < 0 else cluster_of(candidates, i, labels[i])
+    old = NONE if labels[i] < 0 else cluster_of(candidates, i, labels[i])
     new = cluster_of(candidates, i, label)
     labels[i] = label
     for position in range(starts[i], starts[i + 1]):

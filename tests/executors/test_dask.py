@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.executors import dask
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.pool import Completion, TaskPool
+from sdpbb.result import SolutionStatus
+from sdpbb.solver import solve
 from tests.executors import tasks
+from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once
 
 distributed = pytest.importorskip("distributed")
 
@@ -119,6 +123,21 @@ def test_workers_use_one_blas_thread(cluster):
         (completion,) = pool.wait()
         assert completion.value
         assert set(completion.value) == {1}
+
+
+def test_a_cluster_solves_a_tree(cluster, monkeypatch):
+    made = []
+
+    def pool(executor):
+        made.append(TaskPool(executor))
+        return made[-1]
+
+    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
+    monkeypatch.setattr(CHOICE, go_over_at_once)
+    result = solve(SMALL, replace(HASTY, dask=cluster.address))
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
+    assert len(made) == 2  # this process, and the cluster
 
 
 def test_the_limit_holds_from_the_first_thread_to_the_last():
@@ -272,7 +291,10 @@ import os, signal, sys
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.pool import TaskPool
+from sdpbb.result import SolutionStatus
+from sdpbb.solver import solve
 from tests.executors import tasks
+from tests.trees import CHOICE, HASTY, SMALL, SMALL_OPTIMUM, go_over_at_once
 
 address, scheduler = sys.argv[1], int(sys.argv[2])
 with TaskPool(DaskCluster(address, connect_seconds=10.0)) as pool:

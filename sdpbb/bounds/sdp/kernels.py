@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.arrays import ZERO, Booleans, Integers, Reals
 
 
 @njit(cache=True)
@@ -558,7 +558,7 @@ def pentagon_estimates(
     start = np.zeros(len(cycles) + 1, np.int64)
     place = np.empty(capacity, np.int32)
     block = np.empty(capacity, np.int32)
-    t = 0
+    t = ZERO
     for c in range(len(cycles)):
         for a in range(5):
             p, q, r = cycles[c, a], cycles[c, (a + 1) % 5], cycles[c, (a + 2) % 5]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import sdpbb.bounds.certified  # noqa: F401 - evidence can be stored
 from sdpbb.archive import read_archive, write_archive
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.generation import Generation, Step, StepEvent

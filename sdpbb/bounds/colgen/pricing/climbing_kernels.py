@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
 
@@ -68,7 +68,7 @@ def _chosen_around(
         gain[j] = profits[j] - data.sizes[j] * square
     size = 0.0
     while True:
-        best, block = 0.0, -1
+        best, block = 0.0, NONE
         for j in range(m):
             if not blocked[j] and gain[j] > best:
                 best, block = gain[j], j
@@ -101,7 +101,7 @@ def _make_best_move(
     """
     m, dimension = data.points.shape
     value = total - (moment @ moment) / size
-    best, block = value - 1e-9 * abs(value), -1
+    best, block = value - 1e-9 * abs(value), NONE
     for j in range(m):
         e = data.sizes[j]
         sign = -1.0 if chosen[j] else 1.0

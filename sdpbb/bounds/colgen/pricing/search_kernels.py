@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.place_kernels import in_and_out, measure, narrowed, reduced
 from sdpbb.bounds.colgen.pricing.search_values import (
     NOTHING,
@@ -115,7 +115,7 @@ def _branching(
     optimal_only: bool,
 ) -> tuple[int, int]:
     """Return how to branch: a coordinate to halve the box along, or -1 and a candidate."""
-    best, block = -1.0, -1
+    best, block = -1.0, NONE
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
         score = _score(scratch.inside[x], scratch.outside[x], lowest, upper)
