@@ -28,4 +28,5 @@ if [ $# -gt 0 ]; then
   exec "${pytest[@]}" "$@"
 fi
 "${pytest[@]}" -m "not slow and not alone"
-exec "$venv/bin/python" -m pytest -n 0 -m "alone and not slow"
+mapfile -t files < <(grep -rl --include='test_*.py' 'mark\.alone' tests)
+exec "$venv/bin/python" -m pytest -n 0 -m "alone and not slow" "${files[@]}"

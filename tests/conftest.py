@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from tests.examples import examples
-from tests.warm import WarmWorker, path_of_warm
+from tests.warm import WarmProcess, path_of_warm
 
 settings.register_profile("default", examples())
 settings.load_profile("default")
@@ -48,7 +48,7 @@ def warm_workers(request):
                 path_of_warm()  # before the test: its time limits do not wait for it
             patch.setattr(
                 "sdpbb.executors.processes._start_process",
-                lambda errors: WarmWorker(path_of_warm(), errors),
+                lambda errors: WarmProcess(path_of_warm(), errors),
             )
         yield
 

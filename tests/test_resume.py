@@ -2,10 +2,9 @@
 
 import json
 import math
-import os
 import random
-import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -41,6 +40,7 @@ from tests.trees import (
     bound_by,
     go_over_at_once,
 )
+from tests.warm import WarmProcess, path_of_warm
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -393,26 +393,24 @@ def kill_and_resume(instance, folder, workers, n_kills, rng, life):
         write_checkpoint(path, SavedRun(instance, replace(LONG, workers=workers)))
     states = []
     while True:
-        process = subprocess.Popen(
-            [sys.executable, script, "resume", path],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )
-        with process:
-            if len(states) < n_kills:
-                process.stdout.readline()
-                time.sleep(rng.uniform(0.0, life))
-                process.kill()
-            out, err = process.communicate(timeout=120)
+        with tempfile.TemporaryFile() as errors:
+            arguments = [str(script), "resume", str(path)]
+            with WarmProcess(path_of_warm(), errors, arguments) as process:
+                if len(states) < n_kills:
+                    process.stdout.readline()
+                    time.sleep(rng.uniform(0.0, life))
+                    process.kill()
+                out = process.stdout.read().decode()
+                status = process.wait()
+            errors.seek(0)
+            err = errors.read().decode()
         left = read_checkpoint(path)
         n_nodes, lower = 0, 0.0
         if left.search is not None:
             n_nodes, lower = left.search.statistics.n_nodes, left.search.tree.lower
         states.append((left.seconds, n_nodes, lower))
-        if process.returncode != -9:
-            assert (process.returncode, err) == (0, "")
+        if status != -9:
+            assert (status, err) == (0, "")
             assert "proven optimal" in out
             return states
 

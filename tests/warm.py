@@ -3,9 +3,9 @@
     python -m tests.warm SOCKET
 
 forks for each call, until its standard input ends: a call is the command `sdpbb` of the script that
-`shim` writes, or a worker process that `WarmWorker` starts. What either prints, reads and exits
-with is what it does in a process of its own. tests/executors and tests/test_end_to_end.py have
-them start by themselves.
+`shim` writes, a script, or a worker process; `WarmProcess` starts these two. What any of them
+prints, reads and exits with is what it does in a process of its own. tests/executors and
+tests/test_end_to_end.py have them start by themselves.
 """
 
 import atexit
@@ -13,6 +13,7 @@ import contextlib
 import functools
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -62,15 +63,17 @@ def shim(folder: Path, path: Path) -> None:
     script.chmod(0o755)
 
 
-class WarmWorker:
-    """A worker process, in the place of the `subprocess.Popen` of sdpbb.executors.processes."""
+class WarmProcess:
+    """A script with its arguments, or a worker in the place of sdpbb.executors.processes' own."""
 
-    def __init__(self, path: Path, errors):
+    def __init__(self, path: Path, errors, arguments=None):
         there = socket.socket(socket.AF_UNIX)
         there.connect(str(path))
         source, stdin = os.pipe()
         stdout, channel = os.pipe()
-        call = json.dumps([None, os.getcwd(), dict(os.environ), sys.path], default=str).encode()
+        call = json.dumps(
+            [arguments, os.getcwd(), dict(os.environ), sys.path], default=str
+        ).encode()
         socket.send_fds(there, [call], [source, channel, errors.fileno()])
         os.close(source)
         os.close(channel)
@@ -123,7 +126,7 @@ def serve(path: str) -> None:
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
     load_all_kernels()
-    processes._start_process = lambda errors: WarmWorker(path, errors)  # of the commands, too
+    processes._start_process = lambda errors: WarmProcess(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
     server.listen()
@@ -176,10 +179,14 @@ def answer(call, descriptors) -> None:
         open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
         for number, mode in enumerate("rww")
     )
-    sys.argv = ["sdpbb", *arguments]
+    is_script = arguments[:1] and arguments[0].endswith(".py")
+    sys.argv = arguments if is_script else ["sdpbb", *arguments]
     status = 1
     try:
-        main()
+        if is_script:
+            runpy.run_path(arguments[0], run_name="__main__")
+        else:
+            main()
         status = 0
     except SystemExit as end:
         status = int(end.code or 0)
