@@ -10,6 +10,9 @@
 # interpreter that makes it; EXAMPLES multiplies the examples of every property test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# Python keeps what it has compiled of each module: many processes start, and to compile the modules
+# anew takes each of them two seconds.
+unset PYTHONDONTWRITEBYTECODE
 venv="${VENV:-.venv-test}"
 [ -x "$venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --no-compile --editable '.[test]'
