@@ -150,7 +150,7 @@ def _measure(folder: Path, n_instances: int, workers: int, cold: bool) -> int:
         environment["NUMBA_CACHE_DIR"] = str(folder / "kernels")
     else:
         subprocess.run(
-            [sys.executable, "-c", "from sdpbb.compilation import load_all_kernels as f; f()"],
+            [sys.executable, "-c", "from sdpbb.compilation import load_kernels as f; f('hybrid')"],
             check=True,
         )
     command = [sys.executable, "-m", "sdpbb", "batch", str(manifest)]

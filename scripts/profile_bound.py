@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import sdpbb
 from sdpbb.bounds.sdp.bounding import SdpBounding
-from sdpbb.compilation import prepare_kernels
+from sdpbb.compilation import exercise_kernels
 from sdpbb.problem import Contraction, contract
 
 # File and function, and what they are.
@@ -44,7 +44,7 @@ def main() -> int:
         print(f"infeasible: {contraction}", file=sys.stderr)
         return 1
     with threadpool_limits(1):
-        prepare_kernels(lambda: None)
+        exercise_kernels("sdp")
         run = SdpBounding().start(contraction, None)
         profile = cProfile.Profile()
         profile.enable()

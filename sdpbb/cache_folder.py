@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 
 VARIABLE = "NUMBA_CACHE_DIR"
 PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -36,13 +35,6 @@ def ensure_cache_folder() -> None:
     os.environ[VARIABLE] = folder
     if "numba" in sys.modules:  # it has read its environment
         sys.modules["numba"].config.CACHE_DIR = folder
-
-
-def was_cached(kernel: Callable[..., object]) -> bool:
-    """Return whether no variant of a kernel had to be compiled in this process."""
-    # With NUMBA_DISABLE_JIT there is nothing to compile: kernels are plain functions.
-    stats = getattr(kernel, "stats", None)
-    return stats is None or not stats.cache_misses
 
 
 def _user_cache() -> str:

@@ -1,53 +1,88 @@
-"""Warm-up of compiled kernels before the clock of a run starts."""
+"""Compilation of kernels before the clock of a run starts, where Numba's cache on disk lacks them.
+
+Numba compiles kernels once per machine and version, and loads what it has cached in a few
+milliseconds each when it is first called. A record beside the cache says that all kernels of a part
+of the engine are cached.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from pathlib import Path
 
+import llvmlite.binding
+import numba
 import numpy as np
+from numba.core.event import Event, Listener, install_listener
 
 from heuristics.multi_start import exercise, exercise_wide_components
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
+from sdpbb.bounds.sdp.kernels import spread
+from sdpbb.cache_folder import KERNELS
 from sdpbb.problem import Contraction, Instance, contract
 
 
-def prepare_kernels(
-    on_compile: Callable[[], None], bounding: str = "sdp", needs_all: bool = True
-) -> None:
-    """Make every kernel that a bounding needs ready in this process.
+def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> None:
+    """Compile the kernels that a bounding method needs, unless they are cached.
 
-    Calls on_compile first if that needs compiling.
-
-    Numba keeps compiled kernels in its cache on disk, so they are compiled once per machine and
-    version, and loaded in a fraction of a second afterwards.
-
-    needs_all : whether all kernels are expected to be needed. If not, those that the bounding does
-        not begin with are loaded when they are needed, but compiled at once
+    on_compile : called before the first kernel is compiled
     """
-    parts = BOUNDING_METHODS[bounding].kernels
-    are_cached = [_is_cached(part) for part in parts]
-    is_cached = _is_cached("sdp")  # what holds for it holds for heuristics
-    if not (is_cached and all(are_cached)):
-        on_compile()
-    for part, is_part_cached in zip(parts, are_cached, strict=True):
-        if needs_all or part == parts[0] or not is_part_cached:
-            _exercise(part)
-    _exercise_heuristics()
-    if not is_cached:
-        exercise_wide_components(_small())
-    _ready.update(parts, ["sdp"])
+    for part in BOUNDING_METHODS[bounding].kernels:
+        bounding_class(part)  # imports its kernels, whose files in the cache are looked at
+    compile_once(bounding, partial(exercise_kernels, bounding), on_compile)
+    _load_compiler()
+
+
+def load_kernels(bounding: str = "sdp") -> None:
+    """Import the engine, and compile the kernels of a bounding method unless they are cached."""
+    prepare_kernels(lambda: None, bounding)
+
+
+def warm_up(bounding: str) -> Callable[[], None]:
+    """Return the function, to be pickled, that another process calls before its first task."""
+    return partial(load_kernels, bounding)
+
+
+def exercise_kernels(bounding: str) -> None:
+    """Call every kernel that a bounding method needs, with the types that runs call it with.
+
+    Those that are cached are loaded.
+    """
+    contraction = _small()
+    exercise(contraction)
+    exercise_wide_components(contraction)
+    for method in BOUNDING_METHODS[bounding].kernels:
+        affinity = bounding_class(method).exercise(contraction)
+        if affinity is not None:
+            exercise(contraction, affinity)
+
+
+def compile_once(part: str, exercise: Callable[[], object], on_compile: Callable[[], None]) -> None:
+    """Compile the kernels of a part of the engine, unless they are cached.
+
+    What is cached and cannot be read any more is deleted before: Numba would raise an error.
+
+    part : a name for the kernels
+    exercise : calls all of them, with the types that runs call them with
+    on_compile : called before the first one is compiled
+    """
+    if part in _ready or _is_compiler_off():
+        return
+    record = _record(part)
+    if not _is_current(record):
+        _delete_unreadable(_cached_files())
+        with install_listener("numba:compile", _FirstCompilation(on_compile)):
+            exercise()
+        _write(record)
+    _ready.add(part)
 
 
 _ready: set[str] = set()
-"""Bounding methods whose kernels this process has compiled, or met in the cache, before."""
-
-
-def _is_cached(bounding: str) -> bool:
-    return bounding in _ready or bounding_class(bounding).are_kernels_cached()
-
-
-# Kernels are called with the types that the engine calls them with.
+"""Parts of the engine whose kernels this process has compiled, or met in the cache, before."""
 
 
 def _small() -> Contraction:
@@ -58,30 +93,87 @@ def _small() -> Contraction:
 
 
 @cache
-def _exercise(bounding: str) -> None:
-    contraction = _small()
-    affinity = bounding_class(bounding).exercise(contraction)
-    if affinity is not None:
-        exercise(contraction, affinity)
+def _load_compiler() -> None:
+    """Load what Numba loads with the first kernel, so that the clock of a run does not count it."""
+    spread(np.empty(0, np.int64), np.empty((0, 3), np.int32), 1, 1, 1)
 
 
-@cache
-def _exercise_heuristics() -> None:
-    exercise(_small())
+def _is_compiler_off() -> bool:
+    """Return whether kernels are plain functions, as with NUMBA_DISABLE_JIT."""
+    return not hasattr(spread, "stats")
 
 
-def load_kernels() -> None:
-    """Import the engine and make the kernels of the semidefinite bound ready."""
-    prepare_kernels(lambda: None)
+class _FirstCompilation(Listener):
+    """Listener that tells of the first compilation."""
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell: Callable[[], None] | None = tell
+
+    def on_start(self, event: Event) -> None:
+        if self._tell is not None:
+            tell, self._tell = self._tell, None
+            tell()
+
+    def on_end(self, event: Event) -> None:
+        pass
 
 
-def load_all_kernels() -> None:
-    """Import the engine and make the kernels of all bounding methods ready."""
-    for bounding in BOUNDING_METHODS:
-        prepare_kernels(lambda: None, bounding)
+# A record lists the source files of kernels, and the files in the cache, with sizes and times. It
+# holds while none of them has changed: an upgrade in place, a kernel that is deleted or cut short
+# end it. What is cached besides, for other methods or types, does not.
 
 
-def warm_up(bounding: str) -> Callable[[], None]:
-    """Return the function, of this module, that another process calls before its first task."""
-    needs_more = BOUNDING_METHODS[bounding].kernels != BOUNDING_METHODS["sdp"].kernels
-    return load_all_kernels if needs_more else load_kernels
+def _record(part: str) -> Path:
+    """Return the file of the record of a part on this kind of machine."""
+    python, processor = sys.implementation.cache_tag, llvmlite.binding.get_host_cpu_name()
+    name = f"kernels.{part}.{python}.numba-{numba.__version__}.{processor}.txt"
+    return Path(str(spread.stats.cache_path)) / name
+
+
+def _is_current(record: Path) -> bool:
+    try:
+        text = record.read_text(encoding="utf-8")
+        return text == _listing(line.split(" ", 2)[2] for line in text.splitlines())
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+def _write(record: Path) -> None:
+    sources = [str(path) for folder in KERNELS for path in Path(folder).glob("*.py")]
+    unfinished = record.with_name(f"{record.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(_listing([*sources, *_cached_files()]), encoding="utf-8")
+        unfinished.replace(record)
+    except OSError:  # the next process calls all kernels again
+        unfinished.unlink(missing_ok=True)
+
+
+def _listing(paths: Iterable[str]) -> str:
+    found = ((os.stat(path), path) for path in paths)
+    return "".join(f"{file.st_size} {file.st_mtime_ns} {path}\n" for file, path in found)
+
+
+def _cached_files() -> list[str]:
+    """Return the files that Numba has cached, for this Python, of the kernels imported so far."""
+    modules = [
+        module for name, module in sys.modules.items() if name.startswith(("sdpbb.", "heuristics."))
+    ]
+    stats = (getattr(value, "stats", None) for module in modules for value in vars(module).values())
+    folders = {path for path in (getattr(stat, "cache_path", None) for stat in stats) if path}
+    pattern = f"*.py{sys.version_info.major}{sys.version_info.minor}*.nb[ic]"
+    return [str(path) for folder in sorted(folders) for path in Path(folder).glob(pattern)]
+
+
+def _delete_unreadable(paths: Iterable[str]) -> None:
+    """Delete the files in the cache that raise an error when Numba reads them.
+
+    Such are those of kernels that take a class which has been renamed since, and those that were
+    cut short.
+    """
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                while file.peek(1):
+                    pickle.load(file)
+        except Exception:
+            Path(path).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from heuristics.multi_start import MultiStart, exercise_wide_components
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.compilation import load_kernels
+from sdpbb.compilation import compile_once, load_kernels
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
@@ -153,11 +154,16 @@ def _within(pool: TaskPool, end: float) -> _Step | None:
 
 
 def prepare_kernels(name: str) -> None:
-    """Compile the kernels of a method, or load them from the cache, before its clock starts.
+    """Compile the kernels of a method, unless they are cached, before its clock starts.
 
     Kernels for other parameters than the default ones may be left.
     """
     prepared = heuristic(name)
+    part = "heuristic-" + re.sub(r"\W", "-", name)  # that of a user's class may be any text
+    compile_once(part, lambda: _exercise(prepared), lambda: None)
+
+
+def _exercise(prepared: Heuristic) -> None:
     points = np.random.default_rng(0).normal(size=(16, 3))
     pairs = np.array([[0, 1], [2, 3], [3, 4]])
     instance = Instance(points, 3, cannot_link=pairs)

@@ -277,10 +277,7 @@ class _Run:
         # 150; parallelism belongs across nodes.
         with threadpool_limits(1):
             with _dask_cluster(parameters) as cluster:
-                # Column generation comes first, or soon, where clusters are small: its kernels are
-                # needed, too. There are at most as many blocks as points.
-                small = instance.n_points <= parameters.hybrid.small * instance.k
-                prepare_kernels(lambda: observer(Compiling()), parameters.bounding, small)
+                prepare_kernels(lambda: observer(Compiling()), parameters.bounding)
                 limits = Limits(
                     time_limit=parameters.time_limit,
                     node_limit=parameters.node_limit,

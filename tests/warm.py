@@ -120,12 +120,12 @@ def serve(path: str) -> None:
     """Import, say that all is ready, and answer."""
     import sdpbb.solver  # noqa: F401
     from sdpbb.cli.app import main  # noqa: F401
-    from sdpbb.compilation import load_all_kernels
+    from sdpbb.compilation import exercise_kernels
     from sdpbb.executors import processes
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
-    load_all_kernels()
+    exercise_kernels("hybrid")  # calls those of all methods
     processes._start_process = lambda errors: WarmProcess(path, errors)  # of the commands, too
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)

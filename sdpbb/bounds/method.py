@@ -58,14 +58,6 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         return None
 
     @staticmethod
-    def are_kernels_cached() -> bool:
-        """Return whether the method's compiled loops come from the cache on disk.
-
-        This compiles or loads the smallest: what holds for it holds for all.
-        """
-        return True
-
-    @staticmethod
     def exercise(contraction: Contraction) -> NDArray[np.float64] | None:
         """Run every compiled loop of the method once, with the types that runs call it with.
 

@@ -20,7 +20,6 @@ from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation, GenerationState, GenerationWarmStart
 from sdpbb.bounds.colgen.parameters import CentreParameters, ColgenParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
-from sdpbb.bounds.colgen.partitioning.exact_cover import reduced_costs
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.sdp_dual import master_dual
@@ -29,7 +28,6 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState
-from sdpbb.cache_folder import was_cached
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -69,12 +67,6 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
         self.parameters = parameters or ColgenParameters()
         self.sdp = SdpBounding(sdp)
         self.most_blocks_here = self.sdp.most_blocks_here
-
-    @staticmethod
-    def are_kernels_cached() -> bool:
-        none = np.empty(0, np.int64)
-        reduced_costs(np.zeros(1, np.int64), none, none, none, np.empty((0, 3), np.int64), none)
-        return was_cached(reduced_costs)
 
     @staticmethod
     def exercise(contraction: Contraction) -> None:

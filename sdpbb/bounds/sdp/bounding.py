@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sdpbb.backends.conic import require
 from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
 from sdpbb.bounds.sdp.cuts import SeparationParameters
@@ -21,7 +20,6 @@ from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
 from sdpbb.bounds.sdp.safe_bound import DualPoint
-from sdpbb.cache_folder import was_cached
 from sdpbb.problem import Contraction
 
 # Matrices over the blocks that exist at the same time at most: those of the method, and sums behind
@@ -50,12 +48,6 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about."""
         return matrices_mebibytes(MATRICES, contraction.n_blocks)
-
-    @staticmethod
-    def are_kernels_cached() -> bool:
-        none = np.empty((0, 3), np.int32)
-        kernels.spread(np.empty(0, np.int64), none, 1, 1, 1)
-        return was_cached(kernels.spread)
 
     @staticmethod
     def exercise(contraction: Contraction) -> NDArray[np.float64]:
