@@ -73,9 +73,10 @@ class SolverParameters(Parameters):
     )
     workers: int = parameter(
         1,
-        "Processes that evaluate nodes, once there are several.",
-        reason="With one the run is repeatable; more are started only for runs that branch after "
-        "a few seconds.",
+        "Cores: threads that bound a node together, and processes that evaluate nodes once there "
+        "are several.",
+        reason="With one the run is repeatable, and with more a run that does not branch is, too; "
+        "processes are started only for runs that branch after a few seconds.",
         ge=1,
     )
     dask: str | None = parameter(

@@ -29,6 +29,7 @@ from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.certificates.writer import CertificateOrder, write_certificate
 from sdpbb.checkpoint import CheckpointWriter, SavedRun, read_checkpoint
 from sdpbb.compilation import prepare_kernels, warm_up
+from sdpbb.cores import LARGE
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.memory import resident_mebibytes
@@ -334,7 +335,7 @@ class _Run:
             parameters = writer.parameters = plan.parameters
         bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
         # Without a bound, no step takes long.
-        has_long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
+        long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
         if parameters.certify:
             rules, fits = cluster_rules(instance), not plan.is_without_bound
             bounding = CertifiedBounding(bounding, instance.points, rules, fits)
@@ -348,7 +349,7 @@ class _Run:
             is_without_bound=plan.is_without_bound,
             keeps_evidence=parameters.certify,
         )
-        workforce = _workforce(parameters, cluster, has_long_steps)
+        workforce = _workforce(parameters, cluster, self.parameters.workers, n_blocks, long_steps)
         reporter = Reporter(observer, limits)
         evaluations = Evaluations(context, limits, workforce, reporter)
         watches = [recorder, reporter, writer] if parameters.certify else [reporter, writer]
@@ -411,9 +412,16 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
 
 
 def _workforce(
-    parameters: SolverParameters, cluster: DaskCluster | None, has_long_steps: bool
+    parameters: SolverParameters,
+    cluster: DaskCluster | None,
+    cores: int,
+    n_blocks: int,
+    has_long_steps: bool,
 ) -> Workforce:
-    """Return the workforce; worker processes are started on demand."""
+    """Return the workforce; worker processes are started on demand.
+
+    cores : that were asked for; memory may hold fewer processes
+    """
     local_pool = TaskPool(SerialExecutor())
     prepare = warm_up(parameters.bounding)
 
@@ -423,7 +431,8 @@ def _workforce(
         return TaskPool(LocalProcesses(parameters.workers, prepare))
 
     several = cluster is not None or parameters.workers > 1
-    return Workforce(local_pool, make_worker_pool, several, has_long_steps)
+    root_uses_cores = cores > 1 and n_blocks >= LARGE
+    return Workforce(local_pool, make_worker_pool, several, has_long_steps, cores, root_uses_cores)
 
 
 def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress, BoundRun, ProvenBound
 from sdpbb.bounds.method import BoundingMethod
+from sdpbb.cores import using_cores
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
 from sdpbb.search.branching import most_undecided_pair
@@ -22,7 +23,7 @@ from sdpbb.search.contractions import (
     labels_of_blocks,
     only_clustering,
 )
-from sdpbb.search.limits import ENDLESS, TimeBudget
+from sdpbb.search.limits import ENDLESS, Budget
 from sdpbb.search.node import EvaluationState, Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.primal import PrimalHeuristic
@@ -70,7 +71,7 @@ class Incumbent:
 
 
 def evaluate(
-    node: Node, upper: float, context: EvaluationContext, budget: TimeBudget = ENDLESS
+    node: Node, upper: float, context: EvaluationContext, budget: Budget = ENDLESS
 ) -> NodeResult:
     """Bound a node and look for clusterings; if that does not close it, fix pairs or branch.
 
@@ -81,7 +82,7 @@ def evaluate(
     Parameters
     ----------
     node, upper : the node, and the cost of the incumbent, inf if there is none
-    budget : limits of the time for that
+    budget : limits of the time for that, and its cores
     """
     budget = budget.begin()
     contractions = contractions_of(node, context.instance)
@@ -100,7 +101,10 @@ def evaluate(
     same = bounded.n_blocks == decided.n_blocks
     known = feasible if same and bounded.keeps(feasible) else None
     only = only_clustering(bounded, known)
-    return evaluation.run() if only is None else evaluation.close_by(only)
+    if only is not None:
+        return evaluation.close_by(only)
+    with using_cores(budget.cores):
+        return evaluation.run()
 
 
 class _Evaluation:
@@ -114,7 +118,7 @@ class _Evaluation:
         decided: Contraction,
         bounded: Contraction,
         feasible: NDArray[np.intp],
-        budget: TimeBudget,
+        budget: Budget,
     ) -> None:
         self._node = node
         self._bound = NOTHING

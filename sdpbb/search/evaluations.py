@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import EvaluationContext, evaluate
-from sdpbb.search.limits import Limits, TimeBudget
+from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import Node, NodeResult
 from sdpbb.search.reporting import Reporter
 from sdpbb.search.state import Search
@@ -81,12 +81,13 @@ class Evaluations:
         self._note_step()
         self._workforce.record_step_time(self._longest_step)
 
-    def _budget(self, search: Search) -> TimeBudget:
+    def _budget(self, search: Search) -> Budget:
         seconds = self._limits.seconds
         slice_ = min(LONGEST_SLICE, max(SHORTEST_SLICE, SLICE_SHARE * seconds))
         left = self._limits.time_limit - seconds
+        cores = self._workforce.cores_of_a_task(1 + search.tree.n_due + search.tree.n_waiting)
         if not self._workforce.works_locally:
-            return TimeBudget(slice_, left)
+            return Budget(slice_, left, cores=cores)
 
         def is_cancelled() -> bool:
             self._note_step()
@@ -98,7 +99,7 @@ class Evaluations:
             self._reporter.found(search)
 
         bounds = self._context.is_without_bound or not self._workforce.avoids_long_steps
-        return TimeBudget(slice_, left, is_cancelled, take, bounds)
+        return Budget(slice_, left, is_cancelled, take, bounds, cores)
 
     def _note_step(self) -> None:
         """Note that a step of a task in this process has ended."""

@@ -1,4 +1,4 @@
-"""Limits of a run, and the time budgets of the evaluations in it."""
+"""Limits of a run, and the budgets of time and cores of the evaluations in it."""
 
 from __future__ import annotations
 
@@ -92,8 +92,10 @@ def _nobody(labels: NDArray[np.intp], cost: float, source: str) -> None:
 
 
 @dataclass(frozen=True)
-class TimeBudget:
-    """Time limits of an evaluation, from its beginning on; picklable without the two functions.
+class Budget:
+    """Time limits of an evaluation, from its beginning on, and its cores.
+
+    Picklable without the two functions.
 
     slice : seconds until it is left, after a step at least, to be continued
     until_end : seconds until the run's end: not even a step is begun after it, and heuristics and
@@ -101,6 +103,7 @@ class TimeBudget:
     cancelled : asked between steps, for a caller in the same process
     found : told of each better clustering of the points as it is found: labels, cost, source
     bounds : whether the node is bounded, or only what comes before is done
+    cores : that it may use; it comes to the same with any number
     started : when the evaluation was begun or continued, by the clock of its process
     """
 
@@ -109,9 +112,10 @@ class TimeBudget:
     cancelled: Callable[[], bool] = _never
     found: Callable[[NDArray[np.intp], float, str], None] = _nobody
     bounds: bool = True
+    cores: int = 1
     started: float = math.nan
 
-    def begin(self) -> TimeBudget:
+    def begin(self) -> Budget:
         """Return the same budget, whose time runs from now on."""
         return replace(self, started=time.perf_counter())
 
@@ -142,4 +146,4 @@ class TimeBudget:
         return time.perf_counter() - self.started
 
 
-ENDLESS = TimeBudget()
+ENDLESS = Budget()

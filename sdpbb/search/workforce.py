@@ -32,6 +32,8 @@ class Workforce:
         make_worker_pool: Callable[[], TaskPool],
         several: bool,
         has_long_steps: bool = False,
+        cores: int = 1,
+        root_uses_cores: bool = False,
     ) -> None:
         """
         Parameters
@@ -40,6 +42,8 @@ class Workforce:
         make_worker_pool : makes a pool over other processes
         several : whether that has workers for more than one task
         has_long_steps : whether steps are known to take long
+        cores : of this machine that the processes may use together
+        root_uses_cores : whether the first node uses more than one of them
         """
         self.pool = local_pool
         self._local_pool = local_pool
@@ -47,6 +51,8 @@ class Workforce:
         self._worker_pool: TaskPool | None = None
         self._several = several
         self._has_long_steps = has_long_steps
+        self._cores = cores
+        self._root_uses_cores = root_uses_cores
         self._n_started = 0
 
     @property
@@ -61,6 +67,14 @@ class Workforce:
         Another process takes over next.
         """
         return self.works_locally and self._has_long_steps
+
+    def cores_of_a_task(self, n_ready: int) -> int:
+        """Return how many cores a task may use that is about to begin.
+
+        n_ready : tasks that could begin now, this one among them
+        """
+        n_tasks = max(1, min(self.pool.n_workers, self.pool.n_under_way + n_ready))
+        return max(1, self._cores // n_tasks)
 
     @property
     def is_starting(self) -> bool:
@@ -96,7 +110,7 @@ class Workforce:
     def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Go over to the processes once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
-        if not grown and seconds < ALONE:
+        if not grown and (seconds < ALONE or self._root_uses_cores):
             return
         everybody = grown or seconds >= ALONE_LAST
         worker_pool = self._get_worker_pool()

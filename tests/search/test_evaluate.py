@@ -16,7 +16,7 @@ from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.search.contractions import only_clustering
 from sdpbb.search.evaluate import EvaluationContext, evaluate
-from sdpbb.search.limits import TimeBudget
+from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeStatus
 from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
@@ -96,7 +96,7 @@ def test_a_node_with_one_clustering_is_closed_without_iterations(context):
 
 
 def test_stopping_leaves_the_parents_bound(context):
-    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, TimeBudget(until_end=0.0))
+    outcome = evaluate(Node(lower=ProvenBound(0.5)), np.inf, context, Budget(until_end=0.0))
     assert outcome.status is NodeStatus.UNFINISHED
     assert advanced(Node(lower=ProvenBound(0.5)), outcome).lower == ProvenBound(0.5)
     assert outcome.state.bounding is None
@@ -123,7 +123,7 @@ def test_integer_programmes_of_heuristics_keep_to_the_time_that_is_left(monkeypa
         tolerances=Tolerances(1e-9),
         seed=0,
     )
-    budget = TimeBudget(until_end=1e4, cancelled=lambda: len(seconds) == 2)
+    budget = Budget(until_end=1e4, cancelled=lambda: len(seconds) == 2)
     outcome = evaluate(Node(), np.inf, context, budget)
     assert outcome.status is NodeStatus.UNFINISHED
     assert len(seconds) == 2
@@ -138,7 +138,7 @@ def in_slices(node, context):
     """Left and continued after every step, through pickling."""
     n_iterations, n_slices, upper = 0, 0, np.inf
     while True:
-        outcome = evaluate(node, upper, context, TimeBudget(slice=0.0))
+        outcome = evaluate(node, upper, context, Budget(slice=0.0))
         n_iterations += outcome.n_iterations
         n_slices += 1
         if outcome.status is not NodeStatus.UNFINISHED:
@@ -162,7 +162,7 @@ def test_evaluate_does_not_change_its_node(bounding):
     node, n_slices = Node(), 0
     while True:
         packed = pickle.dumps(node)
-        outcome = evaluate(node, np.inf, context, TimeBudget(slice=0.0))
+        outcome = evaluate(node, np.inf, context, Budget(slice=0.0))
         assert pickle.dumps(node) == packed
         if outcome.status is not NodeStatus.UNFINISHED:
             break

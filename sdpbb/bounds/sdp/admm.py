@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState
+from sdpbb.cores import in_pieces, row_pieces
 
 
 @stored
@@ -105,25 +107,31 @@ class Admm:
         )
         self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots)
         self._Y, self._V, self._M = (np.empty((m, m)) for _ in range(3))
+        # As many operations as reading and writing an entry of some matrices takes the time of.
+        self._pieces = row_pieces(m, 40.0 * m * m)
         self._refresh()
 
     def iterate(self) -> None:
         """Do one iteration."""
-        p, state = self.parameters, self.state
+        state = self.state
         residual = max(state.primal_residual, state.dual_residual)
         M = self._M
         if self.relaxation.kernel.shape[1]:
-            M = self.relaxation.deflated(M, -float(np.linalg.norm(M)))
+            M = self.relaxation.deflated(M, self._projector.below(M))
         self._projector.project(M, residual, out=self._Y)
-        cuts = self._cuts
-        primal, dual = kernels.polyhedral_step(
-            self._Y,
-            state.W,
-            state.U,
-            self.relaxation.K,
-            state.rho,
-            p.over_relaxation,
-            self.relaxation.forbidden,
+        self._project_onto_polyhedron()
+        state.n_iterations += 1
+
+    def _project_onto_polyhedron(self) -> None:
+        """Take steps 2 to 4, which leave M for the next projection onto the spectral set."""
+        p, state, cuts = self.parameters, self.state, self._cuts
+        Y, V, M, K = self._Y, self._V, self._M, self.relaxation.K
+        W, U, rho, a = state.W, state.U, state.rho, p.over_relaxation
+        forbidden, pieces = self.relaxation.forbidden, self._pieces
+        in_pieces(partial(kernels.relaxed_sum, Y, W, U, a, V), pieces)
+        kernels.dual_sweeps(
+            V,
+            forbidden,
             cuts.start,
             cuts.position,
             cuts.coefficient,
@@ -131,11 +139,10 @@ class Admm:
             cuts.rhs,
             state.t,
             p.sweeps,
-            self._V,
-            self._M,
         )
-        state.primal_residual, state.dual_residual = float(np.sqrt(primal)), float(np.sqrt(dual))
-        state.n_iterations += 1
+        iterates = partial(kernels.polyhedral_iterates, Y, W, U, K, rho, a, forbidden, V, M)
+        residuals = np.array(in_pieces(iterates, pieces)).sum(axis=0)
+        state.primal_residual, state.dual_residual = map(float, np.sqrt(residuals))
 
     def balance(self) -> None:
         """Change rho towards equal primal and dual residuals; the unscaled duals stay."""

@@ -12,14 +12,23 @@ from numpy.typing import NDArray
 from sdpbb.arrays import ZERO, Booleans, Integers, Reals
 
 
-@njit(cache=True)
-def polyhedral_step(
-    Y: Reals,
-    W: Reals,
-    U: Reals,
-    K: Reals,
-    rho: float,
-    over_relaxation: float,
+@njit(cache=True, nogil=True)
+def relaxed_sum(
+    Y: Reals, W: Reals, U: Reals, over_relaxation: float, V: Reals, first: int, last: int
+) -> None:
+    """Write V = a Y + (1 - a) W + U (a: over_relaxation), of rows first to last - 1.
+
+    Only the upper triangles are read and written.
+    """
+    m = Y.shape[0]
+    for i in range(first, last):
+        for j in range(i, m):
+            V[i, j] = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
+
+
+@njit(cache=True, nogil=True)
+def dual_sweeps(
+    V: Reals,
     forbidden: Booleans,
     start: Integers,
     position: Integers,
@@ -28,23 +37,14 @@ def polyhedral_step(
     rhs: Reals,
     t: Reals,
     sweeps: int,
-    V: Reals,
-    M: Reals,
-) -> tuple[float, float]:
-    """Take steps 2 to 4 of the method (see `admm`), in place on W, U, t; return squared residuals.
+) -> None:
+    """Project onto {W >= 0, W = 0 where forbidden, cuts} (step 3 of the method, see `admm`).
 
-    G = a Y + (1 - a) W + U (a: over_relaxation) is projected onto {W >= 0, W = 0 where forbidden,
-    cuts} by `sweeps` passes of dual coordinate ascent (Hildreth) over the multipliers t, starting
-    from their last values: with V = G + sum_c t_c B_c and W = max(V, 0), the step
-    t_c += rhs_c - <B_c, W> never decreases the dual function because ||B_c|| = 1. Then U = G - W.
-    M is filled with W - U + K / rho, the matrix that the next spectral projection takes.
-
-    Only the upper triangle is read until the end; W, U and M are written in full.
+    V, a matrix G at first, and t are changed in place. `sweeps` passes of dual coordinate ascent
+    (Hildreth) go over the multipliers t, from their last values: with V = G + sum_c t_c B_c and
+    W = max(V, 0), the step t_c += rhs_c - <B_c, W> never decreases the dual function because
+    ||B_c|| = 1. Only the upper triangles are read and written.
     """
-    m = Y.shape[0]
-    for i in range(m):
-        for j in range(i, m):
-            V[i, j] = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
     flat = V.reshape(-1)
     n_cuts = len(rhs)
     for c in range(n_cuts):
@@ -83,9 +83,33 @@ def polyhedral_step(
                 t[c] = new
                 for p in range(start[c], start[c + 1]):
                     flat[position[p]] += step * entry[p]
+
+
+@njit(cache=True, nogil=True)
+def polyhedral_iterates(
+    Y: Reals,
+    W: Reals,
+    U: Reals,
+    K: Reals,
+    rho: float,
+    over_relaxation: float,
+    forbidden: Booleans,
+    V: Reals,
+    M: Reals,
+    first: int,
+    last: int,
+) -> tuple[float, float]:
+    """Write W, U = G - W and M of rows first to last - 1, and of these columns.
+
+    That is step 4 of the method (see `admm`), after `dual_sweeps` on V. M = W - U + K / rho is the
+    matrix that the next spectral projection takes. Only the upper triangles are read.
+
+    Returns the parts of these rows in the squared residuals, primal and dual.
+    """
+    m = Y.shape[0]
     primal = 0.0
     dual = 0.0
-    for i in range(m):
+    for i in range(first, last):
         for j in range(i, m):
             G = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
             w = 0.0 if forbidden[i, j] else max(V[i, j], 0.0)
@@ -94,12 +118,14 @@ def polyhedral_step(
             primal += weight * (Y[i, j] - w) ** 2
             dual += weight * (w - W[i, j]) ** 2
             W[i, j] = w
-            W[j, i] = w
             U[i, j] = u
-            U[j, i] = u
-            a = w - u + K[i, j] / rho
-            M[i, j] = a
-            M[j, i] = a
+            M[i, j] = w - u + K[i, j] / rho
+    # Rows are written one after the other; a piece of the columns stays in the cache.
+    for j in range(first + 1, m):
+        for i in range(first, min(last, j)):
+            W[j, i] = W[i, j]
+            U[j, i] = U[i, j]
+            M[j, i] = M[i, j]
     return primal, dual
 
 
@@ -115,7 +141,7 @@ def nonnegativity_multipliers(
 ) -> None:
     """Write N = -U - sum_c t_c B_c, the multipliers (divided by rho) of W >= 0.
 
-    They are those after `polyhedral_step`: nonnegative off the cannot-links up to rounding,
+    They are those after `polyhedral_iterates`: nonnegative off the cannot-links up to rounding,
     symmetric, in the coordinates of Y.
     """
     m = U.shape[0]
@@ -151,34 +177,38 @@ def _sort_descending(items: Integers, keys: Reals) -> None:
             items[b] = item
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def violated_triangles(
-    Z: Reals, r: Reals, tolerance: float, per_arm: int
+    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
 ) -> tuple[NDArray[np.int32], Reals]:
-    """Separate triangle cuts: of each arm (i, j) the `per_arm` most violated, and the pair cut.
+    """Separate triangle cuts: of arms (i, j) the `per_arm` most violated, and the pair cut.
 
     The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
     pair cut is returned with h = j.
 
     Z : (m, m) affinity; r : (m,) 1/sqrt(size). A violation counts when it is above tolerance times
-    Z_ii, and is measured as the distance of Y to the cut's hyperplane. Exact up to that: a triangle
-    can only be violated if Z_ij + Z_ih > Z_ii, so sorted rows end the loops early.
+    Z_ii, and is measured as the distance of Y to the cut's hyperplane. Exact up to that where no
+    centre has more than `arms` arms: a triangle can only be violated if Z_ij + Z_ih > Z_ii, so
+    sorted rows end the loops early. Of more arms, so many are looked at, evenly spread.
+    first, last : the centres are those from the first to before the last
 
     Returns ijh (c, 3) int32 and distance (c,).
     """
     m = Z.shape[0]
     capacity = 0
-    for i in range(m):
+    for i in range(first, last):
+        n_arms = 0
         for j in range(m):
             if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
-                capacity += per_arm + 1
+                n_arms += 1
+        capacity += min(arms, n_arms) * (per_arm + 1)
     count = 0
     ijh = np.empty((capacity, 3), np.int32)
     distance = np.empty(capacity)
     best_h = np.empty(per_arm, np.int64)
     best_v = np.empty(per_arm)
     reachable = np.empty(m, np.int64)
-    for i in range(m):
+    for i in range(first, last):
         Zii = Z[i, i]
         slack = tolerance * Zii
         rii = r[i] * r[i]
@@ -193,11 +223,13 @@ def violated_triangles(
                 n_reachable += 1
         order = reachable[:n_reachable]
         _sort_descending(order, Z[i])
-        for a in range(n_reachable):
+        n_arms = 0  # h comes after j, so Z_ih <= Z_ij
+        while n_arms < n_reachable and 2.0 * Z[i, order[n_arms]] > (1.0 + tolerance) * Zii:
+            n_arms += 1
+        for number in range(min(arms, n_arms)):
+            a = number if n_arms <= arms else number * n_arms // arms
             j = order[a]
             Zij = Z[i, j]
-            if not 2.0 * Zij > (1.0 + tolerance) * Zii:
-                break  # h comes after j, so Z_ih <= Z_ij
             rij = r[i] * r[j]
             if Zij > Zii + slack:
                 ijh[count, 0] = i
@@ -268,14 +300,21 @@ def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota
     return chosen[:count]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def violated_stars(
-    Z: Reals, r: Reals, tolerance: float, neighbours: int, max_leaves: int
+    Z: Reals,
+    r: Reals,
+    tolerance: float,
+    neighbours: int,
+    max_leaves: int,
+    first: int,
+    last: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
     """Grow star cuts greedily.
 
-    For each centre i and each of its `neighbours` nearest j, T starts as {j} and takes the h with
-    the largest Z_ih - sum of Z_lh over l in T while that is positive.
+    For each centre i, from the first to before the last, and each of its `neighbours` nearest j, T
+    starts as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is
+    positive.
 
     Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
     least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
@@ -283,7 +322,7 @@ def violated_stars(
     """
     m = Z.shape[0]
     neighbours = min(neighbours, m - 1)
-    capacity = m * neighbours
+    capacity = (last - first) * neighbours
     centre = np.empty(capacity, np.int32)
     n_leaves = np.empty(capacity, np.int32)
     leaves = np.empty((capacity, max_leaves), np.int32)
@@ -291,7 +330,7 @@ def violated_stars(
     count = 0
     gain = np.empty(m)
     near = np.empty(m, np.int64)
-    for i in range(m):
+    for i in range(first, last):
         slack = tolerance * Z[i, i]
         reach = 0
         for j in range(m):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +13,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from sdpbb.archive.stored import stored
 from sdpbb.arrays import Reals
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
+from sdpbb.cores import LARGE, in_pieces, row_pieces
 
 
 def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> float:
@@ -35,6 +38,14 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
     return float(values[-1]) - cap
 
 
+# Steps of Lanczos' method for the least eigenvalue: of the first matrix, and of each next one.
+FIRST_STEPS, FOLLOWING_STEPS = 12, 3
+# Least width of the interval that the filter damps, as a fraction of the norm of the matrix.
+NARROWEST = 0.05
+# Accepted residual of the first projection, as a fraction of the norm of its matrix.
+FIRST_ACCURACY = 1e-3
+
+
 @stored
 @dataclass(eq=False)
 class SpectrumState:
@@ -45,12 +56,69 @@ class SpectrumState:
     lower, upper : a lower estimate of its spectrum, and the least eigenvalue in the basis: the ends
         of the interval that the filter damps
     rank : number of eigenvectors with positive weight
+    lowest : (m,) near the eigenvector of the least eigenvalue of the last large matrix
     """
 
     basis: NDArray[np.float64] | None = None
     lower: float = 0.0
     upper: float = 0.0
     rank: int = 0
+    lowest: NDArray[np.float64] | None = None
+
+
+def _least_ritz_pair(
+    times: Callable[[Reals], Reals], start: Reals, steps: int
+) -> tuple[float, float, Reals]:
+    """Return the least Ritz value of a matrix A after some steps of Lanczos' method.
+
+    With it comes the norm of its residual, which some eigenvalue is not farther away than, and its
+    vector.
+
+    times : x (m,) to A x; start : (m,), not 0
+    """
+    basis, alphas, betas = [start / np.linalg.norm(start)], [], []
+    for _ in range(steps):
+        w = times(basis[-1])
+        alphas.append(float(basis[-1] @ w))
+        for v in basis:  # twice is not needed for so few steps
+            w = w - (v @ w) * v
+        betas.append(float(np.linalg.norm(w)))
+        if betas[-1] <= 1e-14 * abs(alphas[0]):
+            break
+        basis.append(w / betas[-1])
+    n = len(alphas)
+    T = np.diag(alphas) + np.diag(betas[: n - 1], 1) + np.diag(betas[: n - 1], -1)
+    values, vectors = np.linalg.eigh(T)
+    vector = np.column_stack(basis[:n]) @ vectors[:, 0]
+    return float(values[0]), betas[n - 1] * abs(float(vectors[-1, 0])), vector
+
+
+def _product(A: Reals, B: Reals) -> Reals:
+    """Return A B."""
+    AB = np.empty((A.shape[0], B.shape[1]))
+    in_pieces(
+        lambda i, j: np.matmul(A[i:j], B, out=AB[i:j]),
+        row_pieces(len(A), 2.0 * A.size * B.shape[1]),
+    )
+    return AB
+
+
+def _gram(A: Reals, B: Reals) -> Reals:
+    """Return A' B."""
+    pieces = row_pieces(len(A), 2.0 * A.size * B.shape[1])
+    parts = in_pieces(lambda i, j: A[i:j].T @ B[i:j], pieces)
+    return sum(parts[1:], start=parts[0])
+
+
+def _square(A: Reals, u: Reals, out: Reals) -> None:
+    """Write A A' + u u' to out, at least its upper triangle."""
+
+    def write(i: int, j: int) -> None:
+        rows = out[i:j, i:]
+        np.matmul(A[i:j], A[i:].T, out=rows)
+        rows += u[i:j, None] * u[i:]
+
+    in_pieces(write, row_pieces(len(A), (A.shape[1] + 4.0) * len(A) ** 2))
 
 
 class SpectralProjector:
@@ -79,15 +147,24 @@ class SpectralProjector:
         self.n_iterative = 0
 
     def project(self, M: NDArray[np.float64], residual: float, out: NDArray[np.float64]) -> None:
-        """Write the projection of M to out; `residual` is the method's own current residual."""
+        """Write the upper triangle of the projection of M to out.
+
+        residual : the method's own current residual
+        """
         pairs = self._iterate(M, self.parameters.accuracy * residual)
         if pairs is None:
             pairs = self._exactly(M)
         weights, vectors = pairs
         self.state.rank = len(weights)
-        scaled = vectors * np.sqrt(weights)
-        np.matmul(scaled, scaled.T, out=out)
-        out += self.u[:, None] * self.u
+        _square(vectors * np.sqrt(weights), self.u, out)
+
+    def below(self, M: NDArray[np.float64]) -> float:
+        """Return a number so far below that its eigenvectors have no weight in the projection.
+
+        It is no farther below than need be where the filter has to damp it.
+        """
+        lower = self.state.lower
+        return lower if len(M) >= LARGE and lower < 0.0 else -float(np.linalg.norm(M))
 
     def _exactly(self, M: Reals) -> tuple[Reals, Reals]:
         self.n_exact += 1
@@ -134,32 +211,85 @@ class SpectralProjector:
         """Iterate on a filtered subspace; return None where that cannot be done accurately."""
         m = len(self.u)
         X = self.state.basis
+        if m >= LARGE:
+            if X is None:
+                X, tolerance = self._first_basis(M), FIRST_ACCURACY * float(np.linalg.norm(M))
+            self._estimate_lower(M)
         if X is None or m < self.parameters.min_order:
             return None
         if X.shape[1] > self.parameters.max_fraction * m or self.state.upper <= self.state.lower:
             return None
-        for _ in range(2):
+        X = self._widened(X)
+        for _ in range(self._passes(X.shape[1])):
             X = self._orthonormal(self._filter(M, X))
             if X is None:
                 return None
             MX = self._times(M, X)
-            values, Q = np.linalg.eigh(X.T @ MX)
+            values, Q = np.linalg.eigh(_gram(X, MX))
             values, Q = values[::-1], np.ascontiguousarray(Q[:, ::-1])
-            X = X @ Q
+            X = _product(X, Q)
             tau = simplex_threshold(values, self.trace, self.parameters.cap)
             rank = int((values > tau).sum())
             if rank == len(values):
                 return None
             self.state.upper = float(values[-1])
-            error = MX @ Q[:, :rank] - X[:, :rank] * values[:rank]
+            error = _product(MX, Q[:, :rank]) - X[:, :rank] * values[:rank]
             if np.sqrt((error * error).sum()) <= tolerance:
                 self.n_iterative += 1
                 return self._keep(values, X, tau)
         return None
 
+    def _estimate_lower(self, M: Reals) -> None:
+        """Estimate the least eigenvalue of P M P from below, and keep it below the basis' values.
+
+        Lanczos' method goes on from the vector that it has come to with the last matrix, or begins
+        anew where that leads nowhere: matrices change fast at first.
+        """
+        state = self.state
+        if state.lowest is not None:
+            state.lower = self._least_eigenvalue(M, state.lowest, FOLLOWING_STEPS)
+        if state.lowest is None or state.lower >= state.upper:
+            start = np.random.default_rng(0).normal(size=len(M))
+            state.lower = self._least_eigenvalue(M, start, FIRST_STEPS)
+        if state.lower >= state.upper:  # all of them are equal but a few
+            state.lower = state.upper - NARROWEST * float(np.linalg.norm(M))
+
+    def _least_eigenvalue(self, M: Reals, v: Reals, steps: int) -> float:
+        value, error, self.state.lowest = _least_ritz_pair(
+            lambda x: self._times(M, x[:, None])[:, 0], v - self.u * (self.u @ v), steps
+        )
+        return value - error
+
+    def _first_basis(self, M: Reals) -> Reals:
+        """Return columns near the eigenvectors of the largest eigenvalues of M, a few."""
+        m, wanted = len(self.u), math.ceil(self.trace) + 2 * self.parameters.buffer
+        rng = np.random.default_rng(0)
+        X = np.linalg.qr(self._times(M, rng.normal(size=(m, wanted))))[0]
+        self.state.upper = float(np.linalg.eigvalsh(_gram(X, self._times(M, X)))[0])
+        return X
+
+    def _widened(self, X: Reals) -> Reals:
+        """Return the basis with random columns more, if it is large and smaller than wanted.
+
+        The filter turns them into eigenvectors before they are needed.
+        """
+        missing = self._carried() - X.shape[1]
+        if missing <= 0 or len(X) < LARGE:
+            return X
+        rng = np.random.default_rng(X.shape[1])
+        columns = rng.normal(size=(len(X), missing))
+        columns -= self.u[:, None] * (self.u @ columns)
+        columns -= X @ (X.T @ columns)
+        return np.concatenate([X, columns], axis=1)
+
+    def _passes(self, n_columns: int) -> int:
+        """Return how often the basis is filtered before LAPACK takes no longer than that."""
+        m = len(self.u)
+        return 2 if m < LARGE else min(8, max(2, m // (2 * n_columns)))
+
     def _times(self, M: Reals, X: Reals) -> Reals:
         """Return P M P X for X orthogonal to u."""
-        MX = M @ X
+        MX = _product(M, X)
         MX -= self.u[:, None] * (self.u @ MX)
         return MX
 
@@ -189,7 +319,7 @@ class SpectralProjector:
         """
         X = X / np.sqrt((X * X).sum(axis=0))
         try:
-            factor = cholesky(X.T @ X, lower=False, check_finite=False)
+            factor = cholesky(_gram(X, X), lower=False, check_finite=False)
         except np.linalg.LinAlgError:
             return None
         solved: Reals = solve_triangular(factor, X.T, trans="T", lower=False, check_finite=False)

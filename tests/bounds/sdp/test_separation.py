@@ -46,7 +46,7 @@ def test_triangles_are_separated_exactly(seed):
     m = int(rng.integers(3, 10))
     Z = random_affinity(rng, m)
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
-    ijh, distance = kernels.violated_triangles(Z, r, 1e-9, m)
+    ijh, distance = kernels.violated_triangles(Z, r, 1e-9, m, m, 0, m)
     found = {(i, *sorted({j, h})): d for (i, j, h), d in zip(ijh.tolist(), distance, strict=True)}
     for i in range(m):
         others = [j for j in range(m) if j != i]
@@ -74,14 +74,48 @@ def test_spread_limits_each_pair(seed, limit, at_most):
     assert len(set(chosen.tolist())) == len(chosen) <= at_most
 
 
+@given(st.integers(0, 10**6), st.integers(1, 6))
+def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(4, 16))
+    Z = random_affinity(rng, m)
+    r = 1 / np.sqrt(rng.integers(1, 4, size=m))
+    middle = int(rng.integers(0, m + 1))  # in two pieces
+    pieces = [
+        kernels.violated_triangles(Z, r, 1e-9, m, arms, *piece)
+        for piece in ((0, middle), (middle, m))
+    ]
+    found = {tuple(row) for ijh, _ in pieces for row in ijh.tolist()}
+    everything, _ = kernels.violated_triangles(Z, r, 1e-9, m, m, 0, m)
+    assert found <= {tuple(row) for row in everything.tolist()}
+    for i in range(m):
+        of_centre = {j for centre, j, _ in everything.tolist() if centre == i}
+        looked_at = {j for centre, j, _ in found if centre == i}
+        assert len(looked_at) <= arms
+        n_arms = sum(2.0 * Z[i, j] > (1.0 + 1e-9) * Z[i, i] for j in range(m) if j != i)
+        assert looked_at == of_centre or n_arms > arms
+
+
+def test_where_some_arms_hold_no_cut_all_are_looked_at():
+    # The first arm of each centre makes none; the second arms of 0 and 1 make one each.
+    Z = np.eye(4)
+    Z[0, 1:] = Z[1:, 0] = (0.9, 0.8, 0.7)
+    Z[1, 2] = Z[2, 1] = 0.7
+    Z[1, 3] = Z[3, 1] = 0.6
+    relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0]], 2)))
+    few = TriangleCuts(arms=1, exact_order=0).separate(Z, relaxation)
+    assert len(few)
+    assert few.keys.tolist() == TriangleCuts().separate(Z, relaxation).keys.tolist()
+
+
 def test_a_star_is_found_where_no_triangle_is_violated():
     # Centre 0 with four leaves at 0.4 of Z_00, which share a little: two leaves never suffice.
     Z = np.full((5, 5), 0.05)
     Z[0, 1:] = Z[1:, 0] = 0.4
     np.fill_diagonal(Z, 1.0)
     r = np.ones(5)
-    assert len(kernels.violated_triangles(Z, r, 1e-6, 3)[0]) == 0
-    centre, n_leaves, leaves, distance = kernels.violated_stars(Z, r, 1e-6, 4, 14)
+    assert len(kernels.violated_triangles(Z, r, 1e-6, 3, 5, 0, 5)[0]) == 0
+    centre, n_leaves, leaves, distance = kernels.violated_stars(Z, r, 1e-6, 4, 14, 0, 5)
     best = int(np.argmax(distance))
     assert centre[best] == 0
     assert sorted(leaves[best, : n_leaves[best]]) == [1, 2, 3, 4]
@@ -175,7 +209,9 @@ def test_distance_is_the_distance_to_the_hyperplane():
     roots = np.sqrt(relaxation.sizes)
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
-    ijh, distance = kernels.violated_triangles(Z, relaxation.inverse_roots, 1e-9, 9)
+    ijh, distance = kernels.violated_triangles(
+        Z, relaxation.inverse_roots, 1e-9, 9, relaxation.m, 0, relaxation.m
+    )
     cuts = triangle_cuts(ijh)
     norm = ScaledCuts.of(cuts, relaxation.inverse_roots).norm
     np.testing.assert_allclose((cuts.rhs - cuts.values(Z)) / norm, distance, rtol=1e-10)

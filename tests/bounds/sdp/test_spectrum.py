@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState, simplex_threshold
+from sdpbb.cores import LARGE, using_cores
 
 
 def unit(rng: np.random.Generator, m: int) -> np.ndarray:
@@ -68,6 +69,59 @@ def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accurac
         np.testing.assert_allclose(out, projected(M, u, 4.0), atol=1e-3)
     assert projector.n_iterative > 20
     assert projector.n_exact + projector.n_iterative == 30
+
+
+def following(rng, m, n, change):
+    """Matrices with some large eigenvalues, each a little different from the one before."""
+    values = np.concatenate([np.linspace(3, 2, 6), np.linspace(0.3, -0.3, m - 6)])
+    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    M = (Q * values) @ Q.T
+    for _ in range(n):
+        M = M + symmetric(rng, m) * change
+        yield M
+
+
+@pytest.mark.long
+def test_large_matrices_are_followed_from_the_first_one_on():
+    rng = np.random.default_rng(5)
+    u = unit(rng, LARGE)
+    projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
+    out = np.empty((LARGE, LARGE))
+    for M in following(rng, LARGE, 12, 1e-4):
+        projector.project(M, 1e-3, out)
+        np.testing.assert_allclose(np.triu(out), np.triu(projected(M, u, 4.0)), atol=2e-3)
+    assert projector.n_exact == 0
+
+
+@pytest.mark.long
+def test_a_basis_grows_with_the_rank():
+    rng = np.random.default_rng(6)
+    u = unit(rng, LARGE)
+    projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
+    out = np.empty((LARGE, LARGE))
+    Q = np.linalg.qr(rng.normal(size=(LARGE, LARGE)))[0]
+    values = np.linspace(0.3, -0.3, LARGE)
+    for rank in range(6, 40):
+        values[:rank] = np.linspace(1.1, 1.0, rank)
+        M = (Q * values) @ Q.T
+        projector.project(M, 1e-3, out)
+        np.testing.assert_allclose(np.triu(out), np.triu(projected(M, u, 4.0)), atol=2e-3)
+    assert projector.n_exact <= 1
+
+
+@pytest.mark.parametrize("m", [20, 300])
+def test_the_number_of_cores_changes_no_bit(monkeypatch, m):
+    monkeypatch.setattr("sdpbb.cores.LEAST_WORK", 0.0)
+    results = []
+    for n in (1, 2, 3):
+        rng = np.random.default_rng(7)
+        projector = SpectralProjector(unit(rng, m), 4.0, SpectrumParameters(), SpectrumState())
+        out = np.zeros((m, m))
+        with using_cores(n):
+            for M in following(rng, m, 3, 1e-3):
+                projector.project(M, 1e-3, out)
+        results.append(out)
+    assert all(np.array_equal(results[0], result) for result in results)
 
 
 def test_a_jump_is_noticed():

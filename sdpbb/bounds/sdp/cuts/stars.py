@@ -11,6 +11,7 @@ Valid: if the cluster C of i holds a of the leaves, its terms are 1 - a + a (a -
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
+from sdpbb.cores import in_pieces, row_pieces
 from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
@@ -52,9 +54,18 @@ class StarCuts(CutFamily):
 
         if self.per_block == 0:
             return CutSet.empty()
-        centre, n_leaves, leaves, distance = kernels.violated_stars(
-            Z, relaxation.inverse_roots, self.tolerance, self.neighbours, self.leaves
+        found = in_pieces(
+            partial(
+                kernels.violated_stars,
+                Z,
+                relaxation.inverse_roots,
+                self.tolerance,
+                self.neighbours,
+                self.leaves,
+            ),
+            row_pieces(relaxation.m, 1000.0 * relaxation.m**2),
         )
+        centre, n_leaves, leaves, distance = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(-distance, kind="stable")[: self.per_block * relaxation.m]
         stars = star_cuts(centre[order], leaves[order], n_leaves[order])
         return stars.select(np.unique(stars.keys, return_index=True)[1])

@@ -9,6 +9,7 @@ Valid: they are stars with one and two leaves (see `stars`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.stars import Stars
+from sdpbb.cores import in_pieces, row_pieces
 from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
@@ -43,6 +45,17 @@ class TriangleCuts(CutFamily):
         ge=1,
         le=1000,
     )
+    arms: int = parameter(
+        32,
+        "Arms (i, j) per centre i that are looked at, at most, evenly spread; all of them where "
+        "these hold no cut.",
+        reason="The time grows with the cube of the number of blocks otherwise, and neighbouring "
+        "arms hold much the same cuts.",
+        ge=1,
+    )
+    exact_order: int = parameter(
+        255, "Number of blocks up to which all arms are looked at in every round.", ge=0
+    )
     tolerance: float = parameter(
         1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
     )
@@ -51,13 +64,25 @@ class TriangleCuts(CutFamily):
         """Return the most violated triangles."""
         from sdpbb.bounds.sdp import kernels
 
-        ijh, distance = kernels.violated_triangles(
-            Z, relaxation.inverse_roots, self.tolerance, self.per_arm
-        )
+        m = relaxation.m
+        ijh, distance = self._violated(Z, relaxation, m if m <= self.exact_order else self.arms)
+        if not len(ijh) and m > self.exact_order:
+            ijh, distance = self._violated(Z, relaxation, m)
         order = np.argsort(-distance, kind="stable")
-        quota = self.per_block * relaxation.m
-        chosen = kernels.spread(order, ijh, relaxation.m, self.per_pair, quota)
+        chosen = kernels.spread(order, ijh, m, self.per_pair, self.per_block * m)
         return triangle_cuts(ijh[chosen])
+
+    def _violated(
+        self, Z: NDArray[np.float64], relaxation: Relaxation, arms: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return violated triangles of so many arms per centre, and how far Y is from them."""
+        from sdpbb.bounds.sdp import kernels
+
+        r, m = relaxation.inverse_roots, relaxation.m
+        step = partial(kernels.violated_triangles, Z, r, self.tolerance, self.per_arm, arms)
+        found = in_pieces(step, row_pieces(m, 1000.0 * m**2))
+        ijh, distance = zip(*found, strict=True)
+        return np.concatenate(ijh), np.concatenate(distance)
 
 
 def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:

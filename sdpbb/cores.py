@@ -1,0 +1,93 @@
+"""Threads of this process, among which the pieces of a large step are shared out.
+
+A step is cut into the same pieces however many threads there are, and no piece reads what another
+one writes: what comes out does not depend on the number of threads, to the last bit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+Value = TypeVar("Value")
+Range = tuple[int, int]
+
+# Rows of a piece: few enough for many cores.
+ROWS = 128
+# Operations from which a step is shared out: some milliseconds, beside which it costs nothing to
+# wake a thread, a third of one.
+LEAST_WORK = 1e8
+# Order of matrices from which some steps of an iteration are as long as that.
+LARGE = 256
+
+
+class _Cores(threading.local):
+    """Cores that the present thread may use, and the threads that it has for them."""
+
+    n = 1
+    pool: ThreadPoolExecutor | None = None
+
+
+_cores = _Cores()
+
+
+@contextmanager
+def using_cores(n: int) -> Iterator[None]:
+    """Context manager: large steps that this thread takes use n cores within the block."""
+    before = _cores.n, _cores.pool
+    _cores.n, _cores.pool = n, None
+    try:
+        yield
+    finally:
+        if _cores.pool is not None:
+            _cores.pool.shutdown()
+        _cores.n, _cores.pool = before
+
+
+def in_pieces(step: Callable[[int, int], Value], pieces: Sequence[Range]) -> list[Value]:
+    """Call step(first, last) for each piece; return what it returns, in the order of the pieces.
+
+    A step that is to use several cores releases the interpreter, as products of matrices and
+    compiled loops do.
+    """
+    n_threads = min(_cores.n, len(pieces))
+    if n_threads < 2:
+        return [step(first, last) for first, last in pieces]
+    if _cores.pool is None:
+        _cores.pool = ThreadPoolExecutor(
+            _cores.n - 1, "sdpbb", initializer=threadpool_limits, initargs=(1,)
+        )
+    values: list[Any] = [None] * len(pieces)
+    numbers = iter(range(len(pieces)))  # of which each thread takes the next
+
+    def work() -> None:
+        for number in numbers:
+            values[number] = step(*pieces[number])
+
+    others = [_cores.pool.submit(work) for _ in range(n_threads - 1)]
+    try:
+        work()
+    finally:
+        failed = [error for other in others if (error := other.exception())]
+    if failed:
+        raise failed[0]
+    return values
+
+
+def row_pieces(m: int, work: float) -> tuple[Range, ...]:
+    """Return the pieces of m rows: ranges of rows from the first to before the last.
+
+    work : operations of the whole step, roughly
+    """
+    return _pieces(m) if work >= LEAST_WORK else ((0, m),)
+
+
+@lru_cache(maxsize=64)
+def _pieces(m: int) -> tuple[Range, ...]:
+    return tuple((first, min(first + ROWS, m)) for first in range(0, m, ROWS))
