@@ -39,7 +39,10 @@ _cores = _Cores()
 
 @contextmanager
 def using_cores(n: int) -> Iterator[None]:
-    """Context manager: large steps that this thread takes use n cores within the block."""
+    """Context manager: large steps that this thread takes use n cores within the block.
+
+    BLAS is to have one thread already, here and in all threads.
+    """
     before = _cores.n, _cores.pool
     _cores.n, _cores.pool = n, None
     try:

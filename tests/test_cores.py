@@ -71,6 +71,6 @@ def test_a_bound_is_the_same_with_any_number_of_cores(monkeypatch):
     bounds = []
     for n in (1, 2, 3):
         run = SdpBounding().start(contraction, None)
-        with using_cores(n):
+        with threadpool_limits(1), using_cores(n):
             bounds.append([run.advance(np.inf).bound.value for _ in range(2)])
     assert bounds[0] == bounds[1] == bounds[2]

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from sdpbb.bounds.sdp.parameters import SpectrumParameters
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState, simplex_threshold
@@ -117,7 +118,7 @@ def test_the_number_of_cores_changes_no_bit(monkeypatch, m):
         rng = np.random.default_rng(7)
         projector = SpectralProjector(unit(rng, m), 4.0, SpectrumParameters(), SpectrumState())
         out = np.zeros((m, m))
-        with using_cores(n):
+        with threadpool_limits(1), using_cores(n):
             for M in following(rng, m, 3, 1e-3):
                 projector.project(M, 1e-3, out)
         results.append(out)
