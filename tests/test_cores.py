@@ -1,5 +1,6 @@
 import threading
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def test_pieces_are_all_rows_in_their_order(m, is_large):
     pieces = row_pieces(m, 1e12 if is_large else 0.0)
     assert pieces[0][0] == 0
     assert pieces[-1][1] == m
-    assert all(last == first for (_, last), (first, _) in zip(pieces, pieces[1:], strict=False))
+    assert all(last == first for (_, last), (first, _) in pairwise(pieces))
     assert is_large or len(pieces) == 1
 
 
