@@ -11,8 +11,6 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from sdpbb.arrays import Integers, Reals
 from sdpbb.time_left import WORK, TimeLeft, check_time, chunks, no_limit
@@ -55,6 +53,8 @@ def nearest_centres(
     """
     found = []
     if points.shape[1] <= TREE_COORDINATES:
+        from scipy.spatial import cKDTree  # a tenth of a second, and not needed by every run
+
         tree, numbers = cKDTree(centres), np.arange(1, q + 1)
         for first, last in chunks(len(points), LOOKS * q, time_left):
             found.append(tree.query(points[first:last], k=numbers)[1].astype(np.intp))
@@ -82,6 +82,8 @@ def all_distances(
     points: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
     """Return the squared distances (m, k) between all points and centres, by differences."""
+    from scipy.spatial.distance import cdist
+
     distances = np.empty((len(points), len(centres)))
     for first, last in chunks(len(points), centres.size, time_left):
         distances[first:last] = cdist(points[first:last], centres, "sqeuclidean")
@@ -105,6 +107,8 @@ def sum_of_distances(
     points: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
 ) -> float:
     """Return the sum of the Euclidean distances over all pairs of a point and a centre."""
+    from scipy.spatial.distance import cdist
+
     each = max(centres.size, len(centres) * (WORK // ENTRIES))
     return sum(
         float(cdist(points[first:last], centres).sum())

@@ -295,7 +295,8 @@ def _plus_plus(
                 least = cost
                 chosen[c] = drawn
                 kept, candidate = candidate, kept
-        nearest[:] = kept
+        for i in range(m):
+            nearest[i] = kept[i]
 
 
 def _lloyd(

@@ -9,6 +9,9 @@ Reals = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
+# Compiled loops copy arrays entry by entry: `a[:] = b` checks lengths, and its error message takes
+# seconds to compile.
+
 # Integers that compiled loops pass on to each other. A literal has a type of its own for Numba, for
 # which a function that takes it is compiled once more.
 ZERO: int = np.int64(0)  # type: ignore[assignment]

@@ -11,13 +11,14 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import llvmlite.binding
 import numba
 import numpy as np
 from numba.core.event import Event, Listener, install_listener
+from numba.core.registry import cpu_target
 
 from heuristics.multi_start import exercise, exercise_wide_components
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
@@ -33,8 +34,14 @@ def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> No
     """
     for part in BOUNDING_METHODS[bounding].kernels:
         bounding_class(part)  # imports its kernels, whose files in the cache are looked at
+    load_compiler()
     compile_once(bounding, partial(exercise_kernels, bounding), on_compile)
-    _load_compiler()
+
+
+def load_compiler() -> None:
+    """Load what Numba loads with the first kernel, so that the clock of a run does not count it."""
+    cpu_target.target_context.refresh()
+    cpu_target.typing_context.refresh()
 
 
 def load_kernels(bounding: str = "sdp") -> None:
@@ -90,12 +97,6 @@ def _small() -> Contraction:
     contraction = contract(Instance(points, 3, cannot_link=np.array([[0, 1], [2, 3], [3, 4]])))
     assert isinstance(contraction, Contraction)
     return contraction
-
-
-@cache
-def _load_compiler() -> None:
-    """Load what Numba loads with the first kernel, so that the clock of a run does not count it."""
-    spread(np.empty(0, np.int64), np.empty((0, 3), np.int32), 1, 1, 1)
 
 
 def _is_compiler_off() -> bool:

@@ -176,7 +176,8 @@ def _branch(
                 value += costs[i, labels[i]]
             if value < upper - tolerance:
                 upper = value
-                best[:] = labels
+                for i in range(n):
+                    best[i] = labels[i]
         elif total >= upper - tolerance:
             is_dead = True
         else:

@@ -159,7 +159,8 @@ def _tabu_over_costs(
             j = neighbour[position]
             target[j], change[j] = _cheapest_move(j, tally)
         if excess < -threshold:
-            best[:] = labels
+            for i in range(n):
+                best[i] = labels[i]
             excess = 0.0
             since = 0
     return since, excess

@@ -77,7 +77,8 @@ def augment(graph: Network, terminal: Integers, phases: int) -> tuple[int, bool]
         if phases == 0:
             return flow, False
         phases -= 1
-        following[:] = starts[:-1]
+        for i in range(n):
+            following[i] = starts[i]
         for source in range(n):
             # Depth first, along arcs that come one step nearer to the sink.
             length = 0

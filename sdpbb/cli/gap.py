@@ -11,7 +11,7 @@ from sdpbb.cli.exits import ExitCode, exit_code, meanings, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions
 from sdpbb.cli.outputs import CertifiedOutputs
-from sdpbb.cli.running import running
+from sdpbb.cli.running import import_engine, running
 from sdpbb.cli.streams import say
 from sdpbb.errors import CertificateError
 from sdpbb.files import shown_path
@@ -108,6 +108,7 @@ def _run(
     quiet: bool,
 ) -> ExitCode:
     """Run, report and write the result; return the exit status."""
+    import_engine()
     from sdpbb.gaps.gap import optimality_gap
 
     failure: CertificateError | None = None

@@ -15,7 +15,7 @@ from sdpbb.cli.exits import ExitCode, interrupted, meanings, of_option, one_line
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions, labels_of
 from sdpbb.cli.outputs import Outputs
-from sdpbb.cli.running import running
+from sdpbb.cli.running import import_engine, running
 from sdpbb.errors import ParameterError
 from sdpbb.version import installed_version
 
@@ -168,6 +168,7 @@ def _run(
     """Run, report and write the result; return the exit status."""
     from threadpoolctl import threadpool_limits
 
+    import_engine()
     from sdpbb.cli.heuristic_report import HeuristicReport, header
     from sdpbb.methods import heuristic, prepare_kernels
 

@@ -14,7 +14,7 @@ from sdpbb.cli.exits import ExitCode, exit_code, interrupted, meanings, one_line
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions
 from sdpbb.cli.outputs import Outputs
-from sdpbb.cli.running import running
+from sdpbb.cli.running import import_engine, running
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import shown_path
 from sdpbb.parameters import SolverParameters
@@ -156,6 +156,7 @@ def _places(only: str) -> list[str]:
 
 def _run(asked: _Asked, outputs: PriceOutputs, top: int, quiet: bool) -> ExitCode:
     """Run, report and write the result; return the exit status."""
+    import_engine()
     from sdpbb.prices.prices import constraint_prices
 
     told = -math.inf

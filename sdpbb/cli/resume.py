@@ -8,7 +8,7 @@ from sdpbb.cli import options
 from sdpbb.cli.engine import engine_options
 from sdpbb.cli.exits import EXIT_CODES, ExitCode, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.running import RunOutputs, report
+from sdpbb.cli.running import RunOutputs, import_engine, report
 
 EXITS = EXIT_CODES
 
@@ -49,6 +49,7 @@ def resume(
         check_header(file)  # the quick part of the reading
         outputs.check([], checkpoint, resumed=file)
 
+        import_engine()
         from sdpbb import solver
         from sdpbb.checkpoint import read_checkpoint
 

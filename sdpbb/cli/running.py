@@ -15,6 +15,7 @@ from sdpbb.cli.exits import ExitCode, exit_code
 from sdpbb.cli.outputs import CertifiedOutputs, Outputs
 from sdpbb.cli.streams import ForgivingStream, say
 from sdpbb.interruption import finish_on_signal
+from sdpbb.lean_imports import lean_imports
 from sdpbb.version import installed_version
 
 if TYPE_CHECKING:
@@ -65,6 +66,15 @@ class Running:
         if self.quiet:
             return _say_errors
         return ProgressTable(cast(TextIO, self.log), installed_version(), summarise=summarise)
+
+
+def import_engine() -> None:
+    """Import the engine and the compiler, without what their libraries import on the side."""
+    with lean_imports():
+        from sdpbb import solver  # noqa: F401
+        from sdpbb.compilation import load_compiler
+
+        load_compiler()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from sdpbb.cli.engine import EngineOptions, solver_parameters
 from sdpbb.cli.exits import EXIT_CODES, ExitCode, one_line_errors
 from sdpbb.cli.help import command
 from sdpbb.cli.inputs import InstanceOptions
-from sdpbb.cli.running import RunOutputs, report
+from sdpbb.cli.running import RunOutputs, import_engine, report
 
 EXITS = EXIT_CODES
 
@@ -34,6 +34,7 @@ def solve(
         outputs.check([data, inputs.constraints, engine.file], checkpoint)
         instance = inputs.read_hard(data)
 
+        import_engine()
         from sdpbb import solver
 
         return report(

@@ -17,6 +17,7 @@ from enum import IntEnum
 from typing import Any, BinaryIO, NoReturn
 
 from sdpbb.interruption import ignore_signals
+from sdpbb.lean_imports import lean_imports
 
 LOST_PARENT = 1
 """Exit status of a worker whose parent has ended."""
@@ -158,9 +159,10 @@ def _take_frame(source: BinaryIO, payloads: queue.SimpleQueue[bytes]) -> bool:
 def _warm_up(payload: bytes) -> float:
     """Prepare for tasks; returns the resident bytes above which this process is to leave."""
     try:
-        warm_up, growth = pickle.loads(payload)
-        if warm_up is not None:
-            warm_up()
+        with lean_imports():  # a pickled function imports its module
+            warm_up, growth = pickle.loads(payload)
+            if warm_up is not None:
+                warm_up()
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(1)  # also libraries that do not heed the environment

@@ -211,7 +211,8 @@ def cheapest_exact_cover(
             continue
         pick[depth] = t
         if depth == k - 1:
-            chosen[:] = pick
+            for position in range(k):
+                chosen[position] = pick[position]
             target = paid[depth] + costs[t]
             budget = first_budget - ((first_target - target) >> shift)
             continue

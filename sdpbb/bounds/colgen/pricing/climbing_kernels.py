@@ -179,7 +179,8 @@ def climb(
         size = data.sizes[seed]
         if dimension > 0:
             for _ in range(ROUNDS):
-                before[:] = chosen
+                for i in range(len(chosen)):
+                    before[i] = chosen[i]
                 mean = moment / size
                 size = _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked)
                 if size == 0.0 or (before == chosen).all():

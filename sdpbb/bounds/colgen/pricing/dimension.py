@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 
 # Rows are pulled in to this many times the median length. Of a normal cloud in two dimensions one
 # of 500 is longer, in more dimensions hardly any. Ten blocks, which are nine dimensions, one of
@@ -50,6 +49,8 @@ def neighbour_dimension(
     m = len(means)
     if m < 2 or means.shape[1] == 0:
         return 0.0
+    from scipy.spatial import KDTree  # a tenth of a second, and not needed by every run
+
     nearest = KDTree(means).query(means, min(n_neighbours + 1, m))[1]
     i, j = np.repeat(np.arange(m), nearest.shape[1]), nearest.ravel()
     weights = np.sqrt(sizes[i] * sizes[j] / (sizes[i] + sizes[j]))

@@ -1,0 +1,55 @@
+"""What processes of this project import, and what they leave to be imported later."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+INSTANCE = ["instances/iris.txt", "--constraints", "instances/iris_ml_38_cl_38.txt"]
+
+
+def printed(script: str) -> list[str]:
+    """What a script prints last: JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.long
+def test_the_command_imports_what_it_uses():
+    script = f"""
+import json, sys
+from sdpbb.__main__ import main
+sys.argv = ["sdpbb", "solve", *{INSTANCE}]
+try:
+    main()
+except SystemExit:
+    print(json.dumps([name for name, module in sys.modules.items() if module is not None]))
+"""
+    unused = ("cffi", "yaml", "numpy.f2py", "numpy.testing", "unittest", "scipy.spatial")
+    loaded = printed(script)
+    assert "numba" in loaded
+    assert not {*unused} & {*loaded}
+
+
+@pytest.mark.long
+def test_what_was_left_out_can_be_imported_afterwards():
+    script = """
+import gc, json, sys
+from sdpbb.lean_imports import lean_imports
+with lean_imports():
+    import sdpbb.solver
+    from sdpbb.compilation import load_compiler
+    load_compiler()
+    assert not gc.isenabled()
+import numpy, cffi, yaml
+assert gc.isenabled()
+print(json.dumps([numpy.f2py.__name__, numpy.testing.__name__, cffi.__name__, yaml.__name__]))
+"""
+    pytest.importorskip("cffi")
+    pytest.importorskip("yaml")
+    assert printed(script) == ["numpy.f2py", "numpy.testing", "cffi", "yaml"]
