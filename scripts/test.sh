@@ -18,11 +18,12 @@ venv="${VENV:-.venv-test}"
 "$venv/bin/python" -m pip install --quiet --no-compile --editable '.[test]'
 # The engine is measured, and meant to be run, with one BLAS thread.
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-# Kernels are compiled once, rather than by each of the processes; half of them by each of two.
-compile="from sdpbb.compilation import prepare_kernels; prepare_kernels(lambda: None"
-"$venv/bin/python" -c "$compile, 'colgen')" &
-"$venv/bin/python" -c "$compile, 'sdp')"
-wait $!
+# Kernels are compiled once, rather than by each of the processes.
+"$venv/bin/python" -c "
+from sdpbb.compilation import load_kernels
+for bounding in 'hybrid', 'sdp', 'colgen':
+    load_kernels(bounding)
+"
 pytest=("$venv/bin/python" -m pytest -n 2 --dist worksteal)
 if [ "${1:-}" = --fast ]; then
   EXAMPLES=0.2 exec "${pytest[@]}" "$@"

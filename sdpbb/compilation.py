@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 
@@ -24,18 +25,43 @@ from heuristics.multi_start import exercise, exercise_wide_components
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.kernels import spread
 from sdpbb.cache_folder import KERNELS
+from sdpbb.errors import BackendFailure
+from sdpbb.executors.pool import TaskPool
+from sdpbb.executors.processes import LocalProcesses
 from sdpbb.problem import Contraction, Instance, contract
 
 
 def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> None:
     """Compile the kernels that a bounding method needs, unless they are cached.
 
+    Those of the second of two methods are compiled in another process at the same time.
+
     on_compile : called before the first kernel is compiled
     """
-    for part in BOUNDING_METHODS[bounding].kernels:
+    kernels = BOUNDING_METHODS[bounding].kernels
+    for part in kernels:
         bounding_class(part)  # imports its kernels, whose files in the cache are looked at
     load_compiler()
-    compile_once(bounding, partial(exercise_kernels, bounding), on_compile)
+    with ExitStack() as block:
+        pools: list[TaskPool] = []
+
+        def begin() -> None:
+            on_compile()
+            for part in kernels[1:]:
+                with suppress(BackendFailure):
+                    pools.append(block.enter_context(TaskPool(LocalProcesses(1))))
+                    pools[-1].submit(0, _exercise, part)
+
+        def exercise_all() -> None:
+            _exercise_heuristics()
+            _exercise(kernels[0])
+            for pool in pools:
+                with suppress(BackendFailure):
+                    pool.wait()
+            for part in kernels[1:]:
+                _exercise(part)  # loads what the other process has cached, compiles what it has not
+
+        compile_once(bounding, exercise_all, begin)
 
 
 def load_compiler() -> None:
@@ -59,13 +85,22 @@ def exercise_kernels(bounding: str) -> None:
 
     Those that are cached are loaded.
     """
+    _exercise_heuristics()
+    for part in BOUNDING_METHODS[bounding].kernels:
+        _exercise(part)
+
+
+def _exercise_heuristics() -> None:
     contraction = _small()
     exercise(contraction)
     exercise_wide_components(contraction)
-    for method in BOUNDING_METHODS[bounding].kernels:
-        affinity = bounding_class(method).exercise(contraction)
-        if affinity is not None:
-            exercise(contraction, affinity)
+
+
+def _exercise(part: str) -> None:
+    contraction = _small()
+    affinity = bounding_class(part).exercise(contraction)
+    if affinity is not None:
+        exercise(contraction, affinity)
 
 
 def compile_once(part: str, exercise: Callable[[], object], on_compile: Callable[[], None]) -> None:

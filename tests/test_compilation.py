@@ -13,6 +13,7 @@ import pytest
 from sdpbb import compilation
 from sdpbb.bounds.sdp import kernels
 from sdpbb.compilation import compile_once
+from sdpbb.errors import BackendFailure
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -87,6 +88,7 @@ def exercise():
 SCRIPT = """
 import heuristics.kernel_of_a_test as module
 from sdpbb.compilation import compile_once
+from sdpbb.errors import BackendFailure
 
 compile_once("test", module.exercise, lambda: print("compiling"))
 """
@@ -120,3 +122,18 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(tmp_path, name):
             file.write_bytes(file.read_bytes()[:-9])
     assert told() == "compiling\n"
     assert told() == ""
+
+
+def test_what_the_other_process_did_not_compile_is_compiled_here(part, monkeypatch):
+    """Also if there is no other process to be had."""
+    calls, told = [], []
+
+    def no_process(*_):
+        raise BackendFailure("no worker can be started")
+
+    monkeypatch.setattr(compilation, "LocalProcesses", no_process)
+    monkeypatch.setattr(compilation, "_exercise_heuristics", compile_one)
+    monkeypatch.setattr(compilation, "_exercise", calls.append)
+    compilation.prepare_kernels(lambda: told.append(part), "hybrid")
+    assert calls == ["sdp", "colgen"]
+    assert told == [part]
