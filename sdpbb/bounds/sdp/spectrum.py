@@ -40,6 +40,9 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
 
 # Steps of Lanczos' method for the least eigenvalue: of the first matrix, and of each next one.
 FIRST_STEPS, FOLLOWING_STEPS = 12, 3
+# Tolerated residuals above this leave the filter, though not the Rayleigh-Ritz step, in single
+# precision. Entries are of the order of 1.
+SINGLE = 1e-4
 # Least width of the interval that the filter damps, as a fraction of the norm of the matrix.
 NARROWEST = 0.05
 # Accepted residual of the first projection, as a fraction of the norm of its matrix.
@@ -95,7 +98,7 @@ def _least_ritz_pair(
 
 def _product(A: Reals, B: Reals) -> Reals:
     """Return A B."""
-    AB = np.empty((A.shape[0], B.shape[1]))
+    AB = np.empty((A.shape[0], B.shape[1]), A.dtype)
     in_pieces(
         lambda i, j: np.matmul(A[i:j], B, out=AB[i:j]),
         row_pieces(len(A), 2.0 * A.size * B.shape[1]),
@@ -220,8 +223,9 @@ class SpectralProjector:
         if X.shape[1] > self.parameters.max_fraction * m or self.state.upper <= self.state.lower:
             return None
         X = self._widened(X)
-        for _ in range(self._passes(X.shape[1])):
-            X = self._orthonormal(self._filter(M, X))
+        to_filter = M.astype(np.float32) if m >= LARGE and tolerance > SINGLE else M
+        for degree in self._degrees(X.shape[1]):
+            X = self._orthonormal(self._filter(to_filter, X.astype(to_filter.dtype), degree))
             if X is None:
                 return None
             MX = self._times(M, X)
@@ -231,7 +235,11 @@ class SpectralProjector:
             tau = simplex_threshold(values, self.trace, self.parameters.cap)
             rank = int((values > tau).sum())
             if rank == len(values):
-                return None
+                if m < LARGE:
+                    return None
+                self.state.rank = rank
+                X = self._widened(X)
+                continue
             self.state.upper = float(values[-1])
             error = _product(MX, Q[:, :rank]) - X[:, :rank] * values[:rank]
             if np.sqrt((error * error).sum()) <= tolerance:
@@ -282,10 +290,16 @@ class SpectralProjector:
         columns -= X @ (X.T @ columns)
         return np.concatenate([X, columns], axis=1)
 
-    def _passes(self, n_columns: int) -> int:
-        """Return how often the basis is filtered before LAPACK takes no longer than that."""
-        m = len(self.u)
-        return 2 if m < LARGE else min(8, max(2, m // (2 * n_columns)))
+    def _degrees(self, n_columns: int) -> list[int]:
+        """Return the degrees of the filters to try before LAPACK takes no longer than that.
+
+        Where one does not do, values are close to each other, and a higher degree is worth more
+        than another Rayleigh-Ritz step.
+        """
+        m, degree = len(self.u), self.parameters.degree
+        if m < LARGE:
+            return [degree, degree]
+        return [degree, *[min(8, 2 * degree)] * min(4, max(1, m // (4 * n_columns)))]
 
     def _times(self, M: Reals, X: Reals) -> Reals:
         """Return P M P X for X orthogonal to u."""
@@ -293,7 +307,7 @@ class SpectralProjector:
         MX -= self.u[:, None] * (self.u @ MX)
         return MX
 
-    def _filter(self, M: Reals, X: Reals) -> Reals:
+    def _filter(self, M: Reals, X: Reals, degree: int) -> Reals:
         """Return T_degree((P M P - centre) / half) X, up to scale.
 
         It grows above [lower, upper] only.
@@ -304,7 +318,7 @@ class SpectralProjector:
         X = self._times(M, X)
         X -= centre * before
         X /= half
-        for _ in range(self.parameters.degree - 1):
+        for _ in range(degree - 1):
             after = self._times(M, X)
             after -= centre * X
             after *= 2.0 / half
@@ -317,6 +331,7 @@ class SpectralProjector:
 
         Columns are scaled first; they start out almost orthogonal.
         """
+        X = X.astype(np.float64, copy=False)
         X = X / np.sqrt((X * X).sum(axis=0))
         try:
             factor = cholesky(_gram(X, X), lower=False, check_finite=False)
