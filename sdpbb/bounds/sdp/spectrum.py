@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ def simplex_threshold(values: NDArray[np.float64], total: float, cap: float) -> 
     return float(values[-1]) - cap
 
 
+Floats = TypeVar("Floats", NDArray[np.float64], NDArray[np.float32])
 # Steps of Lanczos' method for the least eigenvalue: of the first matrix, and of each next one.
 FIRST_STEPS, FOLLOWING_STEPS = 12, 3
 # Tolerated residuals above this leave the filter, though not the Rayleigh-Ritz step, in single
@@ -96,7 +98,7 @@ def _least_ritz_pair(
     return float(values[0]), betas[n - 1] * abs(float(vectors[-1, 0])), vector
 
 
-def _product(A: Reals, B: Reals) -> Reals:
+def _product(A: Floats, B: Floats) -> Floats:
     """Return A B."""
     AB = np.empty((A.shape[0], B.shape[1]), A.dtype)
     in_pieces(
@@ -223,9 +225,13 @@ class SpectralProjector:
         if X.shape[1] > self.parameters.max_fraction * m or self.state.upper <= self.state.lower:
             return None
         X = self._widened(X)
-        to_filter = M.astype(np.float32) if m >= LARGE and tolerance > SINGLE else M
+        single = M.astype(np.float32) if m >= LARGE and tolerance > SINGLE else None
         for degree in self._degrees(X.shape[1]):
-            X = self._orthonormal(self._filter(to_filter, X.astype(to_filter.dtype), degree))
+            if single is None:
+                X = self._orthonormal(self._filter(M, X, degree))
+            else:
+                filtered = self._filter(single, X.astype(np.float32), degree)
+                X = self._orthonormal(filtered.astype(np.float64))
             if X is None:
                 return None
             MX = self._times(M, X)
@@ -301,13 +307,13 @@ class SpectralProjector:
             return [degree, degree]
         return [degree, *[min(8, 2 * degree)] * min(4, max(1, m // (4 * n_columns)))]
 
-    def _times(self, M: Reals, X: Reals) -> Reals:
+    def _times(self, M: Floats, X: Floats) -> Floats:
         """Return P M P X for X orthogonal to u."""
         MX = _product(M, X)
         MX -= self.u[:, None] * (self.u @ MX)
         return MX
 
-    def _filter(self, M: Reals, X: Reals, degree: int) -> Reals:
+    def _filter(self, M: Floats, X: Floats, degree: int) -> Floats:
         """Return T_degree((P M P - centre) / half) X, up to scale.
 
         It grows above [lower, upper] only.
@@ -331,7 +337,6 @@ class SpectralProjector:
 
         Columns are scaled first; they start out almost orthogonal.
         """
-        X = X.astype(np.float64, copy=False)
         X = X / np.sqrt((X * X).sum(axis=0))
         try:
             factor = cholesky(_gram(X, X), lower=False, check_finite=False)
