@@ -1,7 +1,7 @@
 """Profile the semidefinite bound of a root: which of its parts take the time.
 
 Give data and constraints as for `sdpbb solve`. Prints seconds and shares of the spectral
-projection, the polyhedral step, separation, and the evaluation of the bound.
+projection, the polyhedral step, separation, and the evaluation of the bound, on one core.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from sdpbb.problem import Contraction, contract
 PARTS = {
     ("spectrum.py", "project"): "spectral projection",
     ("spectrum.py", "_exactly"): "  of it: LAPACK",
-    ("kernels.py", "polyhedral_step"): "polyhedral step",
+    ("kernels.py", "relaxed_sum"): "relaxed sum",
+    ("kernels.py", "dual_sweeps"): "dual sweeps",
+    ("kernels.py", "polyhedral_iterates"): "polyhedral iterates",
     ("cuts/__init__.py", "separate"): "separation",
     ("kernels.py", "violated_triangles"): "  of it: triangles",
     ("kernels.py", "violated_stars"): "  of it: stars",
