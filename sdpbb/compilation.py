@@ -12,7 +12,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import llvmlite.binding
@@ -75,9 +75,17 @@ def load_kernels(bounding: str = "sdp") -> None:
     prepare_kernels(lambda: None, bounding)
 
 
-def warm_up(bounding: str) -> Callable[[], None]:
-    """Return the function, to be pickled, that another process calls before its first task."""
-    return partial(load_kernels, bounding)
+@dataclass(frozen=True)
+class WarmUp:
+    """Call of `load_kernels` by another process before its first task.
+
+    Two of the same method are equal: a process that gets one with each task makes one call.
+    """
+
+    bounding: str
+
+    def __call__(self) -> None:
+        load_kernels(self.bounding)
 
 
 def exercise_kernels(bounding: str) -> None:

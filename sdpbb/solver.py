@@ -28,7 +28,7 @@ from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.certificates.writer import CertificateOrder, write_certificate
 from sdpbb.checkpoint import CheckpointWriter, SavedRun, read_checkpoint
-from sdpbb.compilation import prepare_kernels, warm_up
+from sdpbb.compilation import WarmUp, prepare_kernels
 from sdpbb.cores import LARGE
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
@@ -404,7 +404,7 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
     if parameters.dask is None:
         yield None
         return
-    cluster = DaskCluster(parameters.dask, warm_up(parameters.bounding))
+    cluster = DaskCluster(parameters.dask, WarmUp(parameters.bounding))
     try:
         yield cluster
     finally:
@@ -423,7 +423,7 @@ def _workforce(
     cores : that were asked for; memory may hold fewer processes
     """
     local_pool = TaskPool(SerialExecutor())
-    prepare = warm_up(parameters.bounding)
+    prepare = WarmUp(parameters.bounding)
 
     def make_worker_pool() -> TaskPool:
         if cluster is not None:

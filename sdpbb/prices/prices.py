@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.compilation import warm_up
+from sdpbb.compilation import WarmUp
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
@@ -233,7 +233,7 @@ class _PriceRun:
         self._is_here = n_workers == 1 and not self._has_long_steps
         if self._is_here:
             return TaskPool(SerialExecutor())
-        return TaskPool(LocalProcesses(n_workers, warm_up(self._parameters.bounding)))
+        return TaskPool(LocalProcesses(n_workers, WarmUp(self._parameters.bounding)))
 
     def _each(
         self,
