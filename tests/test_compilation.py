@@ -1,11 +1,8 @@
 """When kernels are compiled, and what is told of it."""
 
-import os
+import importlib.util
 import pickle
-import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import numba
 import pytest
@@ -14,8 +11,6 @@ from sdpbb import compilation
 from sdpbb.bounds.sdp import kernels
 from sdpbb.compilation import compile_once
 from sdpbb.errors import BackendFailure
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -85,43 +80,39 @@ def kernel(pair):
 def exercise():
     assert kernel({name}(2)) == 2
 """
-SCRIPT = """
-import heuristics.kernel_of_a_test as module
-from sdpbb.compilation import compile_once
-from sdpbb.errors import BackendFailure
-
-compile_once("test", module.exercise, lambda: print("compiling"))
-"""
+NAME = "heuristics.kernel_of_a_test"
 
 
-@pytest.mark.parametrize("name", ["New", None], ids=["renamed", "cut short"])
-@pytest.mark.long
-def test_a_cache_that_cannot_be_read_is_compiled_anew(tmp_path, name):
-    hidden = shutil.ignore_patterns("__pycache__")
-    for package in ("sdpbb", "heuristics"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=hidden)
-    module = tmp_path / "heuristics" / "kernel_of_a_test.py"
-    environment = os.environ | {
-        "PYTHONPATH": str(tmp_path),
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
+@pytest.mark.parametrize("change", ["renamed", "cut short"])
+def test_a_cache_that_cannot_be_read_is_compiled_anew(part, monkeypatch, tmp_path, change):
+    monkeypatch.setattr(compilation, "KERNELS", (str(tmp_path),))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    file = tmp_path / "kernel_of_a_test.py"
 
-    def told() -> str:
-        command = [sys.executable, "-c", SCRIPT]
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        ).stdout
+    def told() -> list[str]:
+        """What a new process tells."""
+        forget(part)
+        spec = importlib.util.spec_from_file_location(NAME, file)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, NAME, module)
+        spec.loader.exec_module(module)
+        found = []
+        compile_once(part, module.exercise, lambda: found.append("compiling"))
+        module.exercise()
+        return found
 
-    module.write_text(KERNEL.format(name="Old"))
-    assert told() == "compiling\n"
-    assert told() == ""
-    if name is not None:
-        module.write_text(KERNEL.format(name=name))
+    file.write_text(KERNEL.format(name="Old"))
+    assert told() == ["compiling"]
+    assert told() == []
+    cached = list(tmp_path.rglob("*.nb?"))
+    assert cached
+    if change == "renamed":
+        file.write_text(KERNEL.format(name="Renamed"))
     else:
-        for file in (tmp_path / "cache").rglob("*.nb?"):
-            file.write_bytes(file.read_bytes()[:-9])
-    assert told() == "compiling\n"
-    assert told() == ""
+        for path in cached:
+            path.write_bytes(path.read_bytes()[:-9])
+    assert told() == ["compiling"]
+    assert told() == []
 
 
 def test_what_the_other_process_did_not_compile_is_compiled_here(part, monkeypatch):
