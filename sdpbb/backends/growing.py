@@ -82,6 +82,7 @@ class GrowingModel:
         simplex: Simplex,
         tolerance: float,
     ) -> None:
+        self._simplex = simplex
         lp = highspy.HighsLp()
         lp.num_row_, lp.num_col_ = len(lower), 0
         lp.row_lower_, lp.row_upper_ = lower, upper
@@ -140,8 +141,8 @@ class GrowingModel:
     def solve(self, basis: Basis | None) -> Vertex | None:
         """Return an optimal vertex, from a basis if one is given; None if no x satisfies the rows.
 
-        Where HiGHS finds none from the basis, it begins once more without. Its last vertex is
-        returned, too, if that is optimal but for rounding.
+        Where HiGHS finds none from the basis, it begins once more without, and then by the other
+        simplex method. Its last vertex is returned, too, if that is optimal but for rounding.
 
         Raises
         ------
@@ -154,6 +155,12 @@ class GrowingModel:
             # or bounds of many columns have changed, or calls what has a solution infeasible.
             verdict = self._run(None)
         highs = self._highs
+        if verdict == highspy.HighsModelStatus.kUnknown:
+            # Nor does what it ends with then have to be feasible: the other simplex method may say.
+            other: Simplex = "dual" if self._simplex == "primal" else "primal"
+            highs.setOptionValue("simplex_strategy", _STRATEGY[other])
+            verdict = self._run(None)
+            highs.setOptionValue("simplex_strategy", _STRATEGY[self._simplex])
         if verdict == highspy.HighsModelStatus.kInfeasible:
             return None
         solution, left = highs.getSolution(), highs.getBasis()

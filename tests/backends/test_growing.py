@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_array
@@ -35,6 +35,8 @@ def reference(c, A, lower, upper, x_upper) -> float:
     return math.inf if result.status == 2 else float(result.fun)
 
 
+# HiGHS ends primal simplex on 253, which is infeasible, as "Unknown" at a vertex that breaks a row.
+@example(253, "primal")
 @given(st.integers(0, 10**6), st.sampled_from(SIMPLEX))
 @examples(50)
 def test_columns_come_and_go(seed, simplex):

@@ -20,6 +20,7 @@ from sdpbb.executors.pool import Completion, Ending, TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.worker import GREETING, LOST_PARENT, Kind, pack, read_frame, write_frame
 from tests.executors import tasks
+from tests.warm import workers_below
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -52,8 +53,8 @@ def run_all(pool, calls):
 
 
 def workers():
-    """The processes below this one."""
-    return psutil.Process().children(recursive=True)
+    """The processes below this one that tests of this file have started."""
+    return workers_below(psutil.Process())
 
 
 def is_alive(process):
