@@ -227,11 +227,7 @@ class SpectralProjector:
         X = self._widened(X)
         single = M.astype(np.float32) if m >= LARGE and tolerance > SINGLE else None
         for degree in self._degrees(X.shape[1]):
-            if single is None:
-                X = self._orthonormal(self._filter(M, X, degree))
-            else:
-                filtered = self._filter(single, X.astype(np.float32), degree)
-                X = self._orthonormal(filtered.astype(np.float64))
+            X = self._orthonormal(self._filtered(M, single, X, degree))
             if X is None:
                 return None
             MX = self._times(M, X)
@@ -313,6 +309,17 @@ class SpectralProjector:
         MX -= self.u[:, None] * (self.u @ MX)
         return MX
 
+    def _filtered(
+        self, M: Reals, single: NDArray[np.float32] | None, X: Reals, degree: int
+    ) -> Reals:
+        """Return the filtered basis, by the matrix in single precision if it is given and does."""
+        if single is not None:
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = self._filter(single, X.astype(np.float32), degree).astype(np.float64)
+            if np.isfinite(found).all():
+                return found
+        return self._filter(M, X, degree)
+
     def _filter(self, M: Floats, X: Floats, degree: int) -> Floats:
         """Return T_degree((P M P - centre) / half) X, up to scale.
 
@@ -338,6 +345,8 @@ class SpectralProjector:
         Columns are scaled first; they start out almost orthogonal.
         """
         X = X / np.sqrt((X * X).sum(axis=0))
+        if not np.isfinite(X).all():
+            return None
         try:
             factor = cholesky(_gram(X, X), lower=False, check_finite=False)
         except np.linalg.LinAlgError:

@@ -110,6 +110,20 @@ def test_a_basis_grows_with_the_rank():
     assert projector.n_exact <= 1
 
 
+def test_an_eigenvalue_that_overflows_single_precision_is_filtered_in_double():
+    rng = np.random.default_rng(8)
+    u = unit(rng, LARGE)
+    projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
+    out = np.zeros((LARGE, LARGE))
+    for M in following(rng, LARGE, 2, 1e-4):
+        projector.project(M, 1.0, out)
+    far = rng.normal(size=LARGE)
+    far -= u * (u @ far)
+    projector.project(M + 1e14 * np.outer(far, far), 1.0, out)
+    assert np.isfinite(np.triu(out)).all()
+    assert np.trace(out) == pytest.approx(5.0, abs=1e-3)
+
+
 @pytest.mark.parametrize("m", [20, 300])
 def test_the_number_of_cores_changes_no_bit(monkeypatch, m):
     monkeypatch.setattr("sdpbb.cores.LEAST_WORK", 0.0)
