@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -187,13 +188,18 @@ class SpectralProjector:
             and self.state.rank
             and wanted < self.parameters.exact_fraction * m
         ):
-            values, vectors = eigh(
-                restricted, subset_by_index=(m - wanted, m - 1), driver="evr", check_finite=False
-            )
-            values, vectors = values[::-1], vectors[:, ::-1]
-            tau = simplex_threshold(values, self.trace, self.parameters.cap)
-            if values[-1] < tau:
-                return self._keep(values, vectors, tau)
+            # LAPACK's bisection now and then gives up on many values that are almost equal.
+            with suppress(np.linalg.LinAlgError):
+                values, vectors = eigh(
+                    restricted,
+                    subset_by_index=(m - wanted, m - 1),
+                    driver="evr",
+                    check_finite=False,
+                )
+                values, vectors = values[::-1], vectors[:, ::-1]
+                tau = simplex_threshold(values, self.trace, self.parameters.cap)
+                if values[-1] < tau:
+                    return self._keep(values, vectors, tau)
         values, vectors = np.linalg.eigh(restricted)
         values, vectors = values[:0:-1], vectors[:, :0:-1]  # descending, without u's
         self.state.lower = float(values[-1]) if len(values) else 0.0

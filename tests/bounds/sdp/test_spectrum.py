@@ -110,6 +110,19 @@ def test_a_basis_grows_with_the_rank():
     assert projector.n_exact <= 1
 
 
+def test_where_bisection_gives_up_divide_and_conquer_goes_on(monkeypatch):
+    def fail(*_arguments, **_named):
+        raise np.linalg.LinAlgError("Internal Error.")
+
+    monkeypatch.setattr("sdpbb.bounds.sdp.spectrum.eigh", fail)
+    rng = np.random.default_rng(9)
+    u, M = unit(rng, 80), symmetric(rng, 80)
+    projector = SpectralProjector(u, 1.5, SpectrumParameters(), SpectrumState(rank=2))
+    out = np.empty((80, 80))
+    projector.project(M, 1.0, out)
+    np.testing.assert_allclose(out, projected(M, u, 1.5), atol=1e-9)
+
+
 def test_an_eigenvalue_that_overflows_single_precision_is_filtered_in_double():
     rng = np.random.default_rng(8)
     u = unit(rng, LARGE)
