@@ -1,3 +1,5 @@
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,6 +29,25 @@ def projected(M: np.ndarray, u: np.ndarray, trace: float) -> np.ndarray:
     tau = simplex_threshold(values[::-1], trace, cap)
     vectors = basis @ vectors
     return (vectors * np.clip(values - tau, 0, cap)) @ vectors.T + np.outer(u, u)
+
+
+def following(rng, m, n, change):
+    """Matrices with some large eigenvalues, each a little different from the one before."""
+    values = np.concatenate([np.linspace(3, 2, 6), np.linspace(0.3, -0.3, m - 6)])
+    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
+    M = (Q * values) @ Q.T
+    for _ in range(n):
+        M = M + symmetric(rng, m) * change
+        yield M
+
+
+def project_all(projector: SpectralProjector, matrices: Iterable, atol: float) -> None:
+    """Project matrices in turn, each accurately enough."""
+    for M in matrices:
+        out = np.empty_like(M)
+        projector.project(M, 1e-3, out)
+        expected = projected(M, projector.u, projector.trace)
+        np.testing.assert_allclose(out, expected, atol=atol)
 
 
 @given(
@@ -59,27 +80,10 @@ def test_a_slowly_changing_sequence_is_followed_iteratively_to_the_asked_accurac
     rng = np.random.default_rng(3)
     m = 120
     u = unit(rng, m)
-    values = np.concatenate([np.linspace(3, 2, 6), np.linspace(0.3, -0.3, m - 6)])
-    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
-    M = (Q * values) @ Q.T
     projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
-    out = np.empty((m, m))
-    for _ in range(30):
-        M = M + symmetric(rng, m) * 1e-4
-        projector.project(M, 1e-3, out)
-        np.testing.assert_allclose(out, projected(M, u, 4.0), atol=1e-3)
+    project_all(projector, following(rng, m, 30, 1e-4), 1e-3)
     assert projector.n_iterative > 20
     assert projector.n_exact + projector.n_iterative == 30
-
-
-def following(rng, m, n, change):
-    """Matrices with some large eigenvalues, each a little different from the one before."""
-    values = np.concatenate([np.linspace(3, 2, 6), np.linspace(0.3, -0.3, m - 6)])
-    Q = np.linalg.qr(rng.normal(size=(m, m)))[0]
-    M = (Q * values) @ Q.T
-    for _ in range(n):
-        M = M + symmetric(rng, m) * change
-        yield M
 
 
 @pytest.mark.long
@@ -87,10 +91,7 @@ def test_large_matrices_are_followed_from_the_first_one_on():
     rng = np.random.default_rng(5)
     u = unit(rng, LARGE)
     projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
-    out = np.empty((LARGE, LARGE))
-    for M in following(rng, LARGE, 12, 1e-4):
-        projector.project(M, 1e-3, out)
-        np.testing.assert_allclose(np.triu(out), np.triu(projected(M, u, 4.0)), atol=2e-3)
+    project_all(projector, following(rng, LARGE, 12, 1e-4), 2e-3)
     assert projector.n_exact == 0
 
 
@@ -99,14 +100,15 @@ def test_a_basis_grows_with_the_rank():
     rng = np.random.default_rng(6)
     u = unit(rng, LARGE)
     projector = SpectralProjector(u, 4.0, SpectrumParameters(), SpectrumState())
-    out = np.empty((LARGE, LARGE))
     Q = np.linalg.qr(rng.normal(size=(LARGE, LARGE)))[0]
     values = np.linspace(0.3, -0.3, LARGE)
-    for rank in range(6, 40):
-        values[:rank] = np.linspace(1.1, 1.0, rank)
-        M = (Q * values) @ Q.T
-        projector.project(M, 1e-3, out)
-        np.testing.assert_allclose(np.triu(out), np.triu(projected(M, u, 4.0)), atol=2e-3)
+
+    def of_growing_rank():
+        for rank in range(6, 40):
+            values[:rank] = np.linspace(1.1, 1.0, rank)
+            yield (Q * values) @ Q.T
+
+    project_all(projector, of_growing_rank(), 2e-3)
     assert projector.n_exact <= 1
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class TriangleCuts(CutFamily):
-    """Triangle cuts, separated exactly up to the numbers below."""
+    """Triangle cuts, separated exactly up to the numbers below; some arms of large matrices."""
 
     per_block: int = parameter(8, "Triangle cuts per block and round, at most.", ge=1)
     per_pair: int = parameter(
