@@ -22,12 +22,12 @@ from sdpbb.problem import Contraction, contract
 PARTS = {
     ("spectrum.py", "project"): "spectral projection",
     ("spectrum.py", "_exactly"): "  of it: LAPACK",
-    ("kernels.py", "relaxed_sum"): "relaxed sum",
-    ("kernels.py", "dual_sweeps"): "dual sweeps",
-    ("kernels.py", "polyhedral_iterates"): "polyhedral iterates",
+    ("admm_kernels.py", "relaxed_sum"): "relaxed sum",
+    ("admm_kernels.py", "dual_sweeps"): "dual sweeps",
+    ("admm_kernels.py", "polyhedral_iterates"): "polyhedral iterates",
     ("cuts/__init__.py", "separate"): "separation",
-    ("kernels.py", "violated_triangles"): "  of it: triangles",
-    ("kernels.py", "violated_stars"): "  of it: stars",
+    ("star_kernels.py", "violated_triangles"): "  of it: triangles",
+    ("star_kernels.py", "violated_stars"): "  of it: stars",
     ("admm.py", "replace_cuts"): "exchange of cuts",
     ("safe_bound.py", "safe_bound"): "bound",
 }

@@ -10,6 +10,7 @@ PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Where the modules of kernels are.
 FOLDERS = (
     "sdpbb/bounds/sdp",
+    "sdpbb/bounds/sdp/cuts",
     "sdpbb/bounds/colgen/partitioning",
     "sdpbb/bounds/colgen/pricing",
     "heuristics",

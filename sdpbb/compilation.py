@@ -23,7 +23,7 @@ from numba.core.registry import cpu_target
 
 from heuristics.multi_start import exercise, exercise_wide_components
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
-from sdpbb.bounds.sdp.kernels import spread
+from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.cache_folder import KERNELS
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.pool import TaskPool
@@ -144,7 +144,7 @@ def _small() -> Contraction:
 
 def _is_compiler_off() -> bool:
     """Return whether kernels are plain functions, as with NUMBA_DISABLE_JIT."""
-    return not hasattr(spread, "stats")
+    return not hasattr(dual_sweeps, "stats")
 
 
 class _FirstCompilation(Listener):
@@ -171,7 +171,7 @@ def _record(part: str) -> Path:
     """Return the file of the record of a part on this kind of machine."""
     python, processor = sys.implementation.cache_tag, llvmlite.binding.get_host_cpu_name()
     name = f"kernels.{part}.{python}.numba-{numba.__version__}.{processor}.txt"
-    return Path(str(spread.stats.cache_path)) / name
+    return Path(str(dual_sweeps.stats.cache_path)) / name
 
 
 def _is_current(record: Path) -> bool:

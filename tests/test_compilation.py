@@ -8,7 +8,7 @@ import numba
 import pytest
 
 from sdpbb import compilation
-from sdpbb.bounds.sdp import kernels
+from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.compilation import compile_once
 from sdpbb.errors import BackendFailure
 
@@ -32,7 +32,8 @@ def compile_one():
 
 def test_without_a_compiler_nothing_is_compiled(monkeypatch, part):
     # With NUMBA_DISABLE_JIT=1 kernels are plain functions.
-    monkeypatch.setattr(compilation, "spread", getattr(kernels.spread, "py_func", kernels.spread))
+    plain = getattr(dual_sweeps, "py_func", dual_sweeps)
+    monkeypatch.setattr(compilation, "dual_sweeps", plain)
     compile_once(part, lambda: pytest.fail("called"), lambda: pytest.fail("told"))
 
 

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.sdp import kernels
+from sdpbb.bounds.sdp.admm_kernels import (
+    dual_sweeps,
+    nonnegativity_multipliers,
+    polyhedral_iterates,
+    relaxed_sum,
+)
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -128,8 +133,8 @@ class Admm:
         Y, V, M, K = self._Y, self._V, self._M, self.relaxation.K
         W, U, rho, a = state.W, state.U, state.rho, p.over_relaxation
         forbidden, pieces = self.relaxation.forbidden, self._pieces
-        in_pieces(partial(kernels.relaxed_sum, Y, W, U, a, V), pieces)
-        kernels.dual_sweeps(
+        in_pieces(partial(relaxed_sum, Y, W, U, a, V), pieces)
+        dual_sweeps(
             V,
             forbidden,
             cuts.start,
@@ -140,7 +145,7 @@ class Admm:
             state.t,
             p.sweeps,
         )
-        iterates = partial(kernels.polyhedral_iterates, Y, W, U, K, rho, a, forbidden, V, M)
+        iterates = partial(polyhedral_iterates, Y, W, U, K, rho, a, forbidden, V, M)
         residuals = np.array(in_pieces(iterates, pieces)).sum(axis=0)
         state.primal_residual, state.dual_residual = map(float, np.sqrt(residuals))
 
@@ -181,7 +186,7 @@ class Admm:
         """Return the dual values of the current iterate, in the coordinates of Z."""
         state, cuts = self.state, self._cuts
         N = np.empty_like(state.U)
-        kernels.nonnegativity_multipliers(
+        nonnegativity_multipliers(
             state.U, self.relaxation.forbidden, cuts.start, cuts.position, cuts.entry, state.t, N
         )
         roots = 1.0 / self.relaxation.inverse_roots

@@ -13,7 +13,11 @@ from sdpbb.bounds.bound import matrices_mebibytes
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.admm_run import AdmmRun
 from sdpbb.bounds.sdp.conic_run import ConicRun
-from sdpbb.bounds.sdp.cuts import SeparationParameters
+from sdpbb.bounds.sdp.cuts import (  # with their loops, whose cache is looked at before a run
+    SeparationParameters,
+    pentagon_kernels,  # noqa: F401
+    star_kernels,  # noqa: F401
+)
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.parameters import SdpParameters

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
+from sdpbb.arrays import Booleans, Reals
 from sdpbb.bounds.bound import Pairs, ProvenBound
-from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, nonnegative_part
 from sdpbb.problem import Contraction
@@ -48,8 +49,52 @@ def pairs_apart(
         return np.empty((0, 2), np.intp)
     N = nonnegative_part(relaxation, dual)
     apart = relaxation.forbidden.copy()
-    kernels.exclude_pairs(N, relaxation.sizes, budget, apart)
+    _exclude_pairs(N, relaxation.sizes, budget, apart)
     return np.argwhere(np.triu(apart & ~relaxation.forbidden)).astype(np.intp)
+
+
+@njit(cache=True)
+def _exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> int:
+    """Set apart[i, j] for all pairs that `pairs_apart` excludes; return their number.
+
+    Passes over the pairs go on until one finds no more. N : (m, m) symmetric, >= 0 where not apart.
+    """
+    m = len(sizes)
+    # Sums of m terms lose at most that share of the sum of their absolute values.
+    rounding = 4.0 * (m + 4) * np.finfo(np.float64).eps
+    near = np.empty(m, np.int64)
+    total = 0
+    while True:
+        found = 0
+        for i in range(m):
+            reach = 0
+            for p in range(m):
+                own = N[p, p] + 2.0 * N[i, p] - budget * sizes[p]
+                # What rounds to 0 or a little more may be less.
+                if p != i and own < rounding * budget * sizes[p] and not apart[i, p]:
+                    near[reach] = p
+                    reach += 1
+            for j in range(i):
+                if apart[i, j]:
+                    continue
+                paid = N[i, i] + N[j, j] + 2.0 * N[i, j]
+                spent = budget * (sizes[i] + sizes[j])
+                for a in range(reach):
+                    if not paid - spent > rounding * (paid + spent):
+                        break
+                    p = near[a]
+                    if p == j or apart[j, p]:
+                        continue
+                    others = N[p, p] + 2.0 * (N[i, p] + N[j, p])
+                    if others < budget * sizes[p]:
+                        paid += others
+                        spent += budget * sizes[p]
+                if paid - spent > rounding * (paid + spent):
+                    apart[i, j] = apart[j, i] = True
+                    found += 1
+        total += found
+        if found == 0:
+            return total
 
 
 def far_apart(contraction: Contraction, cutoff: float) -> Pairs:

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts.cliques import clique_cuts
 from sdpbb.bounds.sdp.cuts.complements import complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates
 from sdpbb.bounds.sdp.cuts.pentagons import pentagon_cuts, sharpest_pentagons
 from sdpbb.bounds.sdp.cuts.stars import star_cuts
 from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
@@ -81,7 +81,7 @@ def test_estimates_are_those_that_the_terms_write(seed):
     m, e, forbidden = relaxation.m, relaxation.sizes, relaxation.forbidden
     Z = rng.random((m, m)) / relaxation.n
     Z = np.where(forbidden, 0.0, Z + Z.T)
-    lower, upper = kernels.together_estimates(Z, e, forbidden, np.arange(m))
+    lower, upper = together_estimates(Z, e, forbidden, np.arange(m))
     cycle = rng.permutation(m)[:5]
     cut = pentagon_cuts(sharpest_pentagons(Z, relaxation, cycle[None]), e, forbidden)
     edges = sum(lower[cycle[a], cycle[(a + 1) % 5]] for a in range(5))

@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.sdp import kernels
 from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import ScaledCuts
-from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.pentagon_kernels import violated_pentagons
+from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts, tied_groups
+from sdpbb.bounds.sdp.cuts.star_kernels import spread, violated_stars, violated_triangles
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -46,7 +47,7 @@ def test_triangles_are_separated_exactly(seed):
     m = int(rng.integers(3, 10))
     Z = random_affinity(rng, m)
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
-    ijh, distance = kernels.violated_triangles(Z, r, 1e-9, m, m, 0, m)
+    ijh, distance = violated_triangles(Z, r, 1e-9, m, m, 0, m)
     found = {(i, *sorted({j, h})): d for (i, j, h), d in zip(ijh.tolist(), distance, strict=True)}
     for i in range(m):
         others = [j for j in range(m) if j != i]
@@ -65,7 +66,7 @@ def test_triangles_are_separated_exactly(seed):
 def test_spread_limits_each_pair(seed, limit, at_most):
     rng = np.random.default_rng(seed)
     ijh = np.array([rng.permutation(6)[:3] for _ in range(30)], np.int32)
-    chosen = kernels.spread(rng.permutation(30), ijh, 6, limit, at_most)
+    chosen = spread(rng.permutation(30), ijh, 6, limit, at_most)
     used = np.zeros((6, 6), int)
     for i, j, h in ijh[chosen]:
         for a, b in ((i, j), (i, h), (j, h)):
@@ -82,11 +83,10 @@ def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
     middle = int(rng.integers(0, m + 1))  # in two pieces
     pieces = [
-        kernels.violated_triangles(Z, r, 1e-9, m, arms, *piece)
-        for piece in ((0, middle), (middle, m))
+        violated_triangles(Z, r, 1e-9, m, arms, *piece) for piece in ((0, middle), (middle, m))
     ]
     found = {tuple(row) for ijh, _ in pieces for row in ijh.tolist()}
-    everything, _ = kernels.violated_triangles(Z, r, 1e-9, m, m, 0, m)
+    everything, _ = violated_triangles(Z, r, 1e-9, m, m, 0, m)
     assert found <= {tuple(row) for row in everything.tolist()}
     for i in range(m):
         of_centre = {j for centre, j, _ in everything.tolist() if centre == i}
@@ -114,8 +114,8 @@ def test_a_star_is_found_where_no_triangle_is_violated():
     Z[0, 1:] = Z[1:, 0] = 0.4
     np.fill_diagonal(Z, 1.0)
     r = np.ones(5)
-    assert len(kernels.violated_triangles(Z, r, 1e-6, 3, 5, 0, 5)[0]) == 0
-    centre, n_leaves, leaves, distance = kernels.violated_stars(Z, r, 1e-6, 4, 14, 0, 5)
+    assert len(violated_triangles(Z, r, 1e-6, 3, 5, 0, 5)[0]) == 0
+    centre, n_leaves, leaves, distance = violated_stars(Z, r, 1e-6, 4, 14, 0, 5)
     best = int(np.argmax(distance))
     assert centre[best] == 0
     assert sorted(leaves[best, : n_leaves[best]]) == [1, 2, 3, 4]
@@ -165,7 +165,7 @@ def test_the_most_violated_pentagons_are_found(seed, at_most):
         chords = sum(upper[cycle[a], cycle[a - 2]] for a in range(5))
         if cycle[0] == min(cycle) and cycle[1] < cycle[4] and edges - chords > 2.02:
             costs[cycle] = edges - chords
-    found = kernels.violated_pentagons(lower, upper, 0.02, at_most)
+    found = violated_pentagons(lower, upper, 0.02, at_most)
     assert len({*map(tuple, found.tolist())}) == len(found) == min(at_most, len(costs))
     expected = sorted(costs.values(), reverse=True)[:at_most]
     np.testing.assert_allclose([costs[tuple(cycle)] for cycle in found.tolist()], expected)
@@ -196,10 +196,10 @@ def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
 
 def test_groups_hold_blocks_of_the_same_clusters():
     Z = np.kron(np.array([[1.0, 0.4], [0.4, 1.0]]), np.ones((3, 3)))[:5, :5]
-    firsts, first_of = kernels.tied_groups(Z, np.array([1.0, 1.0, 1.0, 2.0, 2.0]), 0.9, 9)
+    firsts, first_of = tied_groups(Z, np.array([1.0, 1.0, 1.0, 2.0, 2.0]), 0.9, 9)
     assert firsts.tolist() == [3, 0]
     assert first_of.tolist() == [0, 0, 0, 3, 3]
-    assert kernels.tied_groups(Z, np.ones(5), 0.9, 1)[0].tolist() == [0]
+    assert tied_groups(Z, np.ones(5), 0.9, 1)[0].tolist() == [0]
 
 
 def test_distance_is_the_distance_to_the_hyperplane():
@@ -209,7 +209,7 @@ def test_distance_is_the_distance_to_the_hyperplane():
     roots = np.sqrt(relaxation.sizes)
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
-    ijh, distance = kernels.violated_triangles(
+    ijh, distance = violated_triangles(
         Z, relaxation.inverse_roots, 1e-9, 9, relaxation.m, 0, relaxation.m
     )
     cuts = triangle_cuts(ijh)

@@ -37,14 +37,32 @@ class CliqueCuts(CutFamily):
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the violated cliques that were grown, each once."""
-        from sdpbb.bounds.sdp import kernels
-
         k, n = relaxation.k, relaxation.n
         if k >= relaxation.m:
             return CutSet.empty()
         rhs = 1.0 / (n - k + 1)
-        members = kernels.violated_cliques(Z, k + 1, rhs * (1.0 - self.tolerance))
+        members = _grown_cliques(Z, k + 1, rhs * (1.0 - self.tolerance))
         return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), n, k)
+
+
+def _grown_cliques(Z: NDArray[np.float64], order: int, threshold: float) -> NDArray[np.int32]:
+    """Grow cliques of `order` blocks greedily from every block by the least sum of Z.
+
+    The sum is that to the blocks taken. Return members (c, order) of those whose sum is below
+    threshold.
+    """
+    every = np.arange(len(Z))
+    weight = Z.copy()
+    weight[every, every] = np.inf
+    members = [every]
+    total = np.zeros(len(Z))
+    for _ in range(1, order):
+        nearest = weight.argmin(axis=1)
+        total += weight[every, nearest]
+        members.append(nearest)
+        weight += Z[nearest]
+        weight[every, nearest] = np.inf
+    return np.column_stack(members)[total < threshold].astype(np.int32)
 
 
 def clique_cuts(members: NDArray[np.int32], n: int, k: int) -> CutSet:

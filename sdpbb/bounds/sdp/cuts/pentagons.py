@@ -84,14 +84,14 @@ class PentagonCuts(CutFamily):
 
         The same cycles through other members of the groups are among them.
         """
-        from sdpbb.bounds.sdp import kernels
+        from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates, violated_pentagons
 
         if self.cycles == 0:
             return CutSet.empty()
         e, forbidden = relaxation.sizes, relaxation.forbidden
-        firsts, first_of = kernels.tied_groups(Z, e, self.tie, self.groups)
-        lower, upper = kernels.together_estimates(Z, e, forbidden, firsts)
-        cycles = kernels.violated_pentagons(lower, upper, self.tolerance, self.cycles)
+        firsts, first_of = tied_groups(Z, e, self.tie, self.groups)
+        lower, upper = together_estimates(Z, e, forbidden, firsts)
+        cycles = violated_pentagons(lower, upper, self.tolerance, self.cycles)
         members = [np.flatnonzero(first_of == first) for first in firsts]
         copies = [
             [members[v][copy % len(members[v])] for v in cycle]
@@ -103,14 +103,41 @@ class PentagonCuts(CutFamily):
         return cuts.select(cuts.rhs - cuts.values(Z) > self.tolerance)
 
 
+def tied_groups(
+    Z: NDArray[np.float64], sizes: NDArray[np.float64], tie: float, at_most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find groups of blocks that share almost all of their clusters.
+
+    Each block is in the group of the first one that it is tied to, i and j being tied when Z_ij >=
+    tie max(Z_ii, Z_jj).
+
+    Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
+    of the group of every block, (m,).
+    """
+    from sdpbb.bounds.sdp.cuts.star_kernels import sort_descending
+
+    diagonal = np.diag(Z)
+    first_of = np.full(len(Z), -1)
+    weight = np.zeros(len(Z))
+    for i in range(len(Z)):
+        if first_of[i] < 0:
+            tied = (first_of < 0) & (Z[i] >= tie * np.maximum(diagonal[i], diagonal))
+            tied[i] = True
+            first_of[tied] = i
+            weight[i] = sizes[tied].sum()
+    firsts = np.flatnonzero(first_of == np.arange(len(Z)))
+    sort_descending(firsts, weight)
+    return firsts[:at_most], first_of
+
+
 def sharpest_pentagons(
     Z: NDArray[np.float64], relaxation: Relaxation, cycles: NDArray[np.int64]
 ) -> Pentagons:
     """Return the pentagons of the rows of cycles (c, 5), with the sharpest estimates at Z."""
-    from sdpbb.bounds.sdp import kernels
+    from sdpbb.bounds.sdp.cuts.pentagon_kernels import pentagon_estimates
 
     e = relaxation.sizes
-    start, place, block = kernels.pentagon_estimates(Z, e, relaxation.forbidden, cycles)
+    start, place, block = pentagon_estimates(Z, e, relaxation.forbidden, cycles)
     estimates = np.column_stack([place, block, e[block]])
     return Pentagons(cycles.astype(np.int32), start, estimates.astype(np.int32))
 

@@ -50,13 +50,13 @@ class StarCuts(CutFamily):
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated stars that were grown, each once."""
-        from sdpbb.bounds.sdp import kernels
+        from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
 
         if self.per_block == 0:
             return CutSet.empty()
         found = in_pieces(
             partial(
-                kernels.violated_stars,
+                violated_stars,
                 Z,
                 relaxation.inverse_roots,
                 self.tolerance,

@@ -62,24 +62,24 @@ class TriangleCuts(CutFamily):
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated triangles."""
-        from sdpbb.bounds.sdp import kernels
+        from sdpbb.bounds.sdp.cuts.star_kernels import spread
 
         m = relaxation.m
         ijh, distance = self._violated(Z, relaxation, m if m <= self.exact_order else self.arms)
         if not len(ijh) and m > self.exact_order:
             ijh, distance = self._violated(Z, relaxation, m)
         order = np.argsort(-distance, kind="stable")
-        chosen = kernels.spread(order, ijh, m, self.per_pair, self.per_block * m)
+        chosen = spread(order, ijh, m, self.per_pair, self.per_block * m)
         return triangle_cuts(ijh[chosen])
 
     def _violated(
         self, Z: NDArray[np.float64], relaxation: Relaxation, arms: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return violated triangles of so many arms per centre, and how far Y is from them."""
-        from sdpbb.bounds.sdp import kernels
+        from sdpbb.bounds.sdp.cuts.star_kernels import violated_triangles
 
         r, m = relaxation.inverse_roots, relaxation.m
-        step = partial(kernels.violated_triangles, Z, r, self.tolerance, self.per_arm, arms)
+        step = partial(violated_triangles, Z, r, self.tolerance, self.per_arm, arms)
         found = in_pieces(step, row_pieces(m, 1000.0 * m**2))
         ijh, distance = zip(*found, strict=True)
         return np.concatenate(ijh), np.concatenate(distance)

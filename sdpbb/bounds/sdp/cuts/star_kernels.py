@@ -1,0 +1,232 @@
+"""Compiled loops that find violated stars: pairs and triangles, and stars of more leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sdpbb.arrays import Integers, Reals
+
+
+@njit(cache=True, nogil=True)
+def violated_triangles(
+    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
+) -> tuple[NDArray[np.int32], Reals]:
+    """Separate triangle cuts: of arms (i, j) the `per_arm` most violated, and the pair cut.
+
+    The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
+    pair cut is returned with h = j.
+
+    Z : (m, m) affinity; r : (m,) 1/sqrt(size). A violation counts when it is above tolerance times
+    Z_ii, and is measured as the distance of Y to the cut's hyperplane. Exact up to that where no
+    centre has more than `arms` arms: a triangle can only be violated if Z_ij + Z_ih > Z_ii, so
+    sorted rows end the loops early. Of more arms, so many are looked at, evenly spread.
+    first, last : the centres are those from the first to before the last
+
+    Returns ijh (c, 3) int32 and distance (c,).
+    """
+    m = Z.shape[0]
+    capacity = 0
+    for i in range(first, last):
+        n_arms = 0
+        for j in range(m):
+            if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
+                n_arms += 1
+        capacity += min(arms, n_arms) * (per_arm + 1)
+    count = 0
+    ijh = np.empty((capacity, 3), np.int32)
+    distance = np.empty(capacity)
+    best_h = np.empty(per_arm, np.int64)
+    best_v = np.empty(per_arm)
+    reachable = np.empty(m, np.int64)
+    for i in range(first, last):
+        Zii = Z[i, i]
+        slack = tolerance * Zii
+        rii = r[i] * r[i]
+        largest = 0.0
+        for j in range(m):
+            if j != i and Z[i, j] > largest:
+                largest = Z[i, j]
+        n_reachable = 0
+        for j in range(m):
+            if j != i and Z[i, j] + largest > Zii + slack:
+                reachable[n_reachable] = j
+                n_reachable += 1
+        order = reachable[:n_reachable]
+        sort_descending(order, Z[i])
+        n_arms = 0  # h comes after j, so Z_ih <= Z_ij
+        while n_arms < n_reachable and 2.0 * Z[i, order[n_arms]] > (1.0 + tolerance) * Zii:
+            n_arms += 1
+        for number in range(min(arms, n_arms)):
+            a = number if n_arms <= arms else number * n_arms // arms
+            j = order[a]
+            Zij = Z[i, j]
+            rij = r[i] * r[j]
+            if Zij > Zii + slack:
+                ijh[count, 0] = i
+                ijh[count, 1] = j
+                ijh[count, 2] = j
+                distance[count] = (Zij - Zii) / np.sqrt(rii * rii + 0.5 * rij * rij)
+                count += 1
+            found = 0
+            shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
+            for b in range(a + 1, n_reachable):
+                h = order[b]
+                Zih = Z[i, h]
+                over = Zij + Zih - Zii
+                if over <= slack:
+                    break
+                if found == per_arm and over <= best_v[found - 1] * shortest:
+                    break  # Z_ih only falls, and Z_jh >= 0
+                v = over - Z[j, h]
+                if v > slack:
+                    rjh = r[j] * r[h]
+                    rih = r[i] * r[h]
+                    norm2 = rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh)
+                    if found == per_arm and v * v <= best_v[found - 1] ** 2 * norm2:
+                        continue
+                    v /= np.sqrt(norm2)
+                    if found < per_arm:
+                        found += 1
+                    s = found - 1
+                    while s > 0 and best_v[s - 1] < v:
+                        best_v[s] = best_v[s - 1]
+                        best_h[s] = best_h[s - 1]
+                        s -= 1
+                    best_v[s] = v
+                    best_h[s] = h
+            for s in range(found):
+                ijh[count, 0] = i
+                ijh[count, 1] = j
+                ijh[count, 2] = best_h[s]
+                distance[count] = best_v[s]
+                count += 1
+    return ijh[:count], distance[:count]
+
+
+@njit(cache=True)
+def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota: int) -> Integers:
+    """Select triangles such that no pair of blocks is in too many; return their positions.
+
+    They are the first `quota` in the given order with no pair of blocks in more than `per_pair` of
+    them.
+    """
+    used = np.zeros((m, m), np.int16)
+    chosen = np.empty(min(quota, len(order)), np.int64)
+    count = 0
+    for p in order:
+        if count == len(chosen):
+            break
+        i, j, h = ijh[p, 0], ijh[p, 1], ijh[p, 2]
+        jh = (min(j, h), max(j, h))
+        ij = (min(i, j), max(i, j))
+        ih = (min(i, h), max(i, h))
+        if used[ij] >= per_pair or used[ih] >= per_pair or used[jh] >= per_pair:
+            continue
+        used[ij] += 1
+        used[ih] += 1
+        used[jh] += 1
+        chosen[count] = p
+        count += 1
+    return chosen[:count]
+
+
+@njit(cache=True, nogil=True)
+def violated_stars(
+    Z: Reals,
+    r: Reals,
+    tolerance: float,
+    neighbours: int,
+    max_leaves: int,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
+    """Grow star cuts greedily.
+
+    For each centre i, from the first to before the last, and each of its `neighbours` nearest j, T
+    starts as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is
+    positive.
+
+    Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
+    least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
+    the cut's hyperplane.
+    """
+    m = Z.shape[0]
+    neighbours = min(neighbours, m - 1)
+    capacity = (last - first) * neighbours
+    centre = np.empty(capacity, np.int32)
+    n_leaves = np.empty(capacity, np.int32)
+    leaves = np.empty((capacity, max_leaves), np.int32)
+    distance = np.empty(capacity)
+    count = 0
+    gain = np.empty(m)
+    near = np.empty(m, np.int64)
+    for i in range(first, last):
+        slack = tolerance * Z[i, i]
+        reach = 0
+        for j in range(m):
+            if j != i and Z[i, j] > slack:
+                near[reach] = j
+                reach += 1
+        order = near[:reach]
+        sort_descending(order, Z[i])
+        for a in range(min(reach, neighbours)):
+            j = order[a]
+            total = Z[i, j] - Z[i, i]
+            for b in range(reach):
+                h = order[b]
+                gain[b] = Z[i, h] - Z[j, h]
+            leaves[count, 0] = j
+            size = 1
+            while size < max_leaves:
+                best = -1
+                best_gain = slack
+                for b in range(reach):
+                    if gain[b] > best_gain:
+                        h = order[b]
+                        taken = False
+                        for s in range(size):
+                            if leaves[count, s] == h:
+                                taken = True
+                                break
+                        if not taken:
+                            best = b
+                            best_gain = gain[b]
+                if best < 0:
+                    break
+                h = order[best]
+                total += best_gain
+                leaves[count, size] = h
+                size += 1
+                for b in range(reach):
+                    gain[b] -= Z[h, order[b]]
+            if size < 3 or total <= slack:
+                continue
+            norm = r[i] ** 4
+            for s in range(size):
+                norm += 0.5 * (r[i] * r[leaves[count, s]]) ** 2
+                for q in range(s + 1, size):
+                    norm += 0.5 * (r[leaves[count, s]] * r[leaves[count, q]]) ** 2
+            centre[count] = i
+            n_leaves[count] = size
+            distance[count] = total / np.sqrt(norm)
+            count += 1
+    return centre[:count], n_leaves[:count], leaves[:count], distance[:count]
+
+
+@njit(cache=True)
+def sort_descending(items: Integers, keys: Reals) -> None:
+    """Sort items in place by decreasing keys[item] (Shell's method, gaps of Ciura).
+
+    The lists are short, and numba's own sort alone takes longer to compile than all else here.
+    """
+    for gap in (701, 301, 132, 57, 23, 10, 4, 1):
+        for a in range(gap, len(items)):
+            item = items[a]
+            key = keys[item]
+            b = a
+            while b >= gap and keys[items[b - gap]] < key:
+                items[b] = items[b - gap]
+                b -= gap
+            items[b] = item
