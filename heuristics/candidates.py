@@ -7,12 +7,12 @@ in 100 coordinates take some tens of megabytes.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
 from sdpbb.time_left import WORK, TimeLeft, check_time, chunks, no_limit
 
 # Up to here a k-d tree over the centres is faster than all distances; beyond, it visits most of

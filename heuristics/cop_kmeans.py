@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
@@ -19,6 +18,7 @@ from heuristics.result import Stop
 from heuristics.starts import cluster_means, kmeans_plus_plus
 from sdpbb.arrays import Integers, Reals
 from sdpbb.declaration import parameter
+from sdpbb.jit import njit
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.time_left import OutOfTime, check_time, chunks

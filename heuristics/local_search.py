@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.starts import cluster_sums
 from sdpbb.arrays import NONE, ZERO, Integers, Reals
+from sdpbb.jit import njit
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK, TimeLeft, no_limit
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding
 import numba
 import numpy as np
 from numba.core.event import Event, Listener, install_listener
-from numba.core.registry import cpu_target
 
 from heuristics.multi_start import exercise, exercise_wide_components
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
@@ -41,7 +41,6 @@ def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> No
     kernels = BOUNDING_METHODS[bounding].kernels
     for part in kernels:
         bounding_class(part)  # imports its kernels, whose files in the cache are looked at
-    load_compiler()
     with ExitStack() as block:
         pools: list[TaskPool] = []
 
@@ -62,12 +61,6 @@ def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> No
                 _exercise(part)  # loads what the other process has cached, compiles what it has not
 
         compile_once(bounding, exercise_all, begin)
-
-
-def load_compiler() -> None:
-    """Load what Numba loads with the first kernel, so that the clock of a run does not count it."""
-    cpu_target.target_context.refresh()
-    cpu_target.typing_context.refresh()
 
 
 def load_kernels(bounding: str = "sdp") -> None:
@@ -171,7 +164,8 @@ def _record(part: str) -> Path:
     """Return the file of the record of a part on this kind of machine."""
     python, processor = sys.implementation.cache_tag, llvmlite.binding.get_host_cpu_name()
     name = f"kernels.{part}.{python}.numba-{numba.__version__}.{processor}.txt"
-    return Path(str(dual_sweeps.stats.cache_path)) / name
+    kernel: Any = dual_sweeps
+    return Path(kernel.stats.cache_path) / name
 
 
 def _is_current(record: Path) -> bool:

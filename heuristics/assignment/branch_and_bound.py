@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Neighbours
 from sdpbb.arrays import NONE, Integers, Reals
+from sdpbb.jit import njit
 
 # Entries of costs looked at for one component: a few milliseconds.
 WORK = 2_000_000

@@ -10,13 +10,13 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from heuristics.assignment.potts import adjacency_lists
 from sdpbb.arrays import Integers
 from sdpbb.colouring.graph import sparse_graph
+from sdpbb.jit import njit
 from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 

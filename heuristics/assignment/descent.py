@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts, cluster_of, place
@@ -24,6 +23,7 @@ from heuristics.assignment.tally import (
     tally_of,
 )
 from sdpbb.arrays import NONE, Booleans, Integers
+from sdpbb.jit import njit
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Moves of the tabu search over the objective without an improvement, at most: for each block, and

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts, cluster_of, place
@@ -26,6 +25,7 @@ from heuristics.assignment.tally import (
     tally_of,
 )
 from sdpbb.arrays import NONE, Integers
+from sdpbb.jit import njit
 from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
 
 # Moves of the tabu search over broken pairs, at most: for each block, and at least.

@@ -7,11 +7,11 @@ the objective of `Potts` by the difference of its costs less the weights of its 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Potts
 from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
 from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sdpbb.arrays import Integers
+from sdpbb.jit import njit
 
 
 class Network(NamedTuple):

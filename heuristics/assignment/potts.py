@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sdpbb.arrays import NONE, Integers, Reals
 from sdpbb.errors import ParameterError
+from sdpbb.jit import njit
 from sdpbb.problem import Contraction, Instance, SoftPairs
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.components import Component, components, separate_narrow
@@ -26,6 +25,7 @@ from heuristics.assignment.reduction import reduce_potts, without_dominated
 from heuristics.assignment.roof_duality import find_satisfying, roof_dual
 from heuristics.assignment.tables import lay_out
 from sdpbb.arrays import Booleans, Integers
+from sdpbb.jit import njit
 from sdpbb.time_left import TimeLeft, at_most, no_limit
 
 # Dynamic programming over all components together may take this many times the budget of one.

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Links, Potts, cluster_of, place
 from sdpbb.arrays import NONE, Booleans, Integers, Reals
+from sdpbb.jit import njit
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, chunks, no_limit
 
 # Sweeps of dominance at most; few labels are left out after the first ones.

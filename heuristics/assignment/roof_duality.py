@@ -26,12 +26,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.flow import Network, augment, network
 from heuristics.assignment.potts import Potts
 from sdpbb.arrays import Booleans, Integers
+from sdpbb.jit import njit
 from sdpbb.time_left import TimeLeft, no_limit
 
 # All finite coefficients together, after scaling to integers: flows are then exact, and what is

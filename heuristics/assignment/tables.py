@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.components import Narrow
 from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
 
 
 class Tables(NamedTuple):

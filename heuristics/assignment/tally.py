@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import Links, Potts, cluster_of, place
 from sdpbb.arrays import NONE, Integers
+from sdpbb.jit import njit
 from sdpbb.time_left import TimeLeft, chunks, no_limit
 
 # Steps of a tabu search between two looks at the time, about 0.1 s.

@@ -69,12 +69,9 @@ class Running:
 
 
 def import_engine() -> None:
-    """Import the engine and the compiler, without what their libraries import on the side."""
+    """Import the engine, without what its libraries import on the side."""
     with lean_imports():
         from sdpbb import solver  # noqa: F401
-        from sdpbb.compilation import load_compiler
-
-        load_compiler()
 
 
 @contextmanager

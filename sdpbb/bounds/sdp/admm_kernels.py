@@ -6,9 +6,9 @@ Each step reads what the last one wrote, so these are not array operations of Nu
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.jit import njit
 
 
 @njit(cache=True, nogil=True)

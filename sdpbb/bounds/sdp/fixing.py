@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sdpbb.arrays import Booleans, Reals
 from sdpbb.bounds.bound import Pairs, ProvenBound
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, nonnegative_part
+from sdpbb.jit import njit
 from sdpbb.problem import Contraction
 
 _EPS = float(np.finfo(np.float64).eps)

@@ -7,11 +7,11 @@ column t are block[start[t]:start[t + 1]].
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.jit import njit
 
 
 def as_words(sets: csr_array) -> NDArray[np.uint64]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from sdpbb.arrays import NONE, Booleans, Integers, Reals
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays, inner
 from sdpbb.bounds.colgen.pricing.set_kernels import consumption, fits
+from sdpbb.jit import njit
 
 # Rounds of choosing the blocks whose price is worth the way to the mean, and of single moves.
 ROUNDS = 30
@@ -149,7 +149,7 @@ def _make_best_move(
     return size + data.sizes[block], total + weights[block], True
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def climb(
     data: PricingArrays, profits: Reals, seeds: Integers, found: Booleans, values: Reals
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
 from sdpbb.arrays import NONE, Booleans, Integers, Reals
@@ -17,6 +16,7 @@ from sdpbb.bounds.colgen.pricing.search_values import (
 )
 from sdpbb.bounds.colgen.pricing.set_kernels import copy_to_child, include
 from sdpbb.bounds.colgen.pricing.size_kernels import empty_by_size
+from sdpbb.jit import njit
 
 # Entries of the counters.
 DEPTH, FRESH, NODES, FOUND = 0, 1, 2, 3
@@ -258,7 +258,7 @@ def _has_its_mean(stack: Stack, d: int) -> bool:
     return True
 
 
-@nb.njit(cache=True)
+@njit(cache=True)
 def search(
     data: PricingArrays,
     profits: Reals,

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-import numba as nb
-
 from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.jit import njit
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -123,4 +122,4 @@ class Scratch(NamedTuple):
 NOTHING, UPPER = -1, -2
 
 # What is called from compiled code only needs no wrapper, which would take longer to compile.
-inner: Callable[[Kernel], Kernel] = nb.njit(cache=True, no_cpython_wrapper=True)  # type: ignore[call-overload]
+inner: Callable[[Kernel], Kernel] = njit(cache=True, no_cpython_wrapper=True)

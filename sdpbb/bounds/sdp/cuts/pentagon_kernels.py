@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sdpbb.arrays import ZERO, Booleans, Integers, Reals
+from sdpbb.jit import njit
 
 
 @njit(cache=True)
