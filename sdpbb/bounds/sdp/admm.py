@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.admm_kernels import (
     dual_sweeps,
+    mirror,
     nonnegativity_multipliers,
     polyhedral_iterates,
-    relaxed_sum,
 )
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
@@ -29,8 +29,8 @@ from sdpbb.cores import in_pieces, row_pieces
 class AdmmState:
     """State of the method between two iterations, in the coordinates of Y.
 
-    W : (m, m) the polyhedral iterate
-    U : (m, m) the scaled dual
+    W : (m, m) the polyhedral iterate, in the upper triangle
+    U : (m, m) the scaled dual, in the upper triangle
     t : (number of cuts,) scaled multipliers of the cuts
     cuts : of the polyhedral set
     rho : penalty
@@ -110,8 +110,8 @@ class Admm:
         self._projector = SpectralProjector(
             relaxation.u, relaxation.k - 1.0, spectrum, state.spectrum
         )
-        self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots)
-        self._Y, self._V, self._M = (np.empty((m, m)) for _ in range(3))
+        self._scale_cuts()
+        self._Y, self._M = np.empty((m, m)), np.empty((m, m))
         # As many operations as reading and writing an entry of some matrices takes the time of.
         self._pieces = row_pieces(m, 40.0 * m * m)
         self._refresh()
@@ -130,23 +130,36 @@ class Admm:
     def _project_onto_polyhedron(self) -> None:
         """Take steps 2 to 4, which leave M for the next projection onto the spectral set."""
         p, state, cuts = self.parameters, self.state, self._cuts
-        Y, V, M, K = self._Y, self._V, self._M, self.relaxation.K
-        W, U, rho, a = state.W, state.U, state.rho, p.over_relaxation
-        forbidden, pieces = self.relaxation.forbidden, self._pieces
-        in_pieces(partial(relaxed_sum, Y, W, U, a, V), pieces)
-        dual_sweeps(
-            V,
-            forbidden,
+        Y, W, U = self._Y, state.W, state.U
+        V = dual_sweeps(
+            Y,
+            W,
+            U,
+            p.over_relaxation,
+            cuts.touched,
+            self._barred,
             cuts.start,
-            cuts.position,
+            cuts.place,
             cuts.coefficient,
             cuts.entry,
             cuts.rhs,
             state.t,
             p.sweeps,
         )
-        iterates = partial(polyhedral_iterates, Y, W, U, K, rho, a, forbidden, V, M)
-        residuals = np.array(in_pieces(iterates, pieces)).sum(axis=0)
+        iterates = partial(
+            polyhedral_iterates,
+            Y,
+            W,
+            U,
+            self.relaxation.K,
+            state.rho,
+            p.over_relaxation,
+            self.relaxation.forbidden,
+            cuts.touched,
+            V,
+            self._M,
+        )
+        residuals = np.array(in_pieces(iterates, self._pieces)).sum(axis=0)
         state.primal_residual, state.dual_residual = map(float, np.sqrt(residuals))
 
     def balance(self) -> None:
@@ -169,8 +182,10 @@ class Admm:
         self._refresh()
 
     def _refresh(self) -> None:
-        np.subtract(self.state.W, self.state.U, out=self._M)
-        self._M += self.relaxation.K / self.state.rho
+        M = self._M
+        np.subtract(self.state.W, self.state.U, out=M)
+        M += self.relaxation.K / self.state.rho
+        in_pieces(partial(mirror, M), self._pieces)
 
     def replace_cuts(self, new: CutSet) -> None:
         """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
@@ -179,8 +194,18 @@ class Admm:
         kept = state.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
         state.cuts = kept + fresh
-        self._cuts = ScaledCuts.of(state.cuts, self.relaxation.inverse_roots)
+        self._scale_cuts()
         state.t = np.concatenate([state.t[active], np.zeros(len(fresh))])
+
+    def _scale_cuts(self) -> None:
+        self._cuts = ScaledCuts.of(self.state.cuts, self.relaxation.inverse_roots)
+        self._barred = self.relaxation.forbidden.reshape(-1)[self._cuts.touched]
+
+    def polyhedral_iterate(self) -> NDArray[np.float64]:
+        """Return W, both triangles."""
+        W = self.state.W
+        in_pieces(partial(mirror, W), self._pieces)
+        return W
 
     def dual_point(self) -> DualPoint:
         """Return the dual values of the current iterate, in the coordinates of Z."""

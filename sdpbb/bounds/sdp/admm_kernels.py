@@ -6,60 +6,59 @@ Each step reads what the last one wrote, so these are not array operations of Nu
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
 
 
-@njit(cache=True, nogil=True)
-def relaxed_sum(
-    Y: Reals, W: Reals, U: Reals, over_relaxation: float, V: Reals, first: int, last: int
-) -> None:
-    """Write V = a Y + (1 - a) W + U (a: over_relaxation), of rows first to last - 1.
-
-    Only the upper triangles are read and written.
-    """
-    m = Y.shape[0]
-    for i in range(first, last):
-        for j in range(i, m):
-            V[i, j] = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True)
 def dual_sweeps(
-    V: Reals,
-    forbidden: Booleans,
+    Y: Reals,
+    W: Reals,
+    U: Reals,
+    over_relaxation: float,
+    touched: Integers,
+    barred: Booleans,
     start: Integers,
-    position: Integers,
+    place: NDArray[np.int32],
     coefficient: Reals,
     entry: Reals,
     rhs: Reals,
     t: Reals,
     sweeps: int,
-) -> None:
+) -> Reals:
     """Project onto {W >= 0, W = 0 where forbidden, cuts} (step 3 of the method, see `admm`).
 
-    V, a matrix G at first, and t are changed in place. `sweeps` passes of dual coordinate ascent
-    (Hildreth) go over the multipliers t, from their last values: with V = G + sum_c t_c B_c and
-    W = max(V, 0), the step t_c += rhs_c - <B_c, W> never decreases the dual function because
-    ||B_c|| = 1. Only the upper triangles are read and written.
+    With G = a Y + (1 - a) W + U (a: over_relaxation) and V = G + sum_c t_c B_c, the projection is
+    max(V, 0). `sweeps` passes of dual coordinate ascent (Hildreth) change the multipliers t: the
+    step t_c += rhs_c - <B_c, max(V, 0)> never decreases the dual function because ||B_c|| = 1.
+
+    touched : positions of the upper triangle that cuts have terms at, in ascending order
+    barred : whether they are forbidden
+    place : of the position of each term, among them
+
+    Returns the entries of V there; it is G elsewhere.
     """
-    flat = V.reshape(-1)
+    flat_Y, flat_W, flat_U = Y.reshape(-1), W.reshape(-1), U.reshape(-1)
+    V = np.empty(len(touched))  # next to each other, they stay in the processor's cache
+    for q in range(len(touched)):
+        p = touched[q]
+        V[q] = over_relaxation * flat_Y[p] + (1.0 - over_relaxation) * flat_W[p] + flat_U[p]
     n_cuts = len(rhs)
     for c in range(n_cuts):
         if t[c] > 0.0:
             for p in range(start[c], start[c + 1]):
-                flat[position[p]] += t[c] * entry[p]
-    barred = forbidden.reshape(-1)
+                V[place[p]] += t[c] * entry[p]
     # A cut that is slack with multiplier zero in the first sweep rarely matters in the next ones.
     active = np.empty(n_cuts, np.int64)
     n_active = 0
     for c in range(n_cuts):
         lhs = 0.0
         for p in range(start[c], start[c + 1]):
-            q = position[p]
-            if flat[q] > 0.0 and not barred[q]:
-                lhs += coefficient[p] * flat[q]
+            q = place[p]
+            if V[q] > 0.0 and not barred[q]:
+                lhs += coefficient[p] * V[q]
         new = max(0.0, t[c] + rhs[c] - lhs)
         step = new - t[c]
         if new > 0.0 or step != 0.0:
@@ -67,21 +66,22 @@ def dual_sweeps(
             n_active += 1
             t[c] = new
             for p in range(start[c], start[c + 1]):
-                flat[position[p]] += step * entry[p]
+                V[place[p]] += step * entry[p]
     for _ in range(sweeps - 1):
         for a in range(n_active):
             c = active[a]
             lhs = 0.0
             for p in range(start[c], start[c + 1]):
-                q = position[p]
-                if flat[q] > 0.0 and not barred[q]:
-                    lhs += coefficient[p] * flat[q]
+                q = place[p]
+                if V[q] > 0.0 and not barred[q]:
+                    lhs += coefficient[p] * V[q]
             new = max(0.0, t[c] + rhs[c] - lhs)
             step = new - t[c]
             if step != 0.0:
                 t[c] = new
                 for p in range(start[c], start[c + 1]):
-                    flat[position[p]] += step * entry[p]
+                    V[place[p]] += step * entry[p]
+    return V
 
 
 @njit(cache=True, nogil=True)
@@ -93,39 +93,56 @@ def polyhedral_iterates(
     rho: float,
     over_relaxation: float,
     forbidden: Booleans,
+    touched: Integers,
     V: Reals,
     M: Reals,
     first: int,
     last: int,
 ) -> tuple[float, float]:
-    """Write W, U = G - W and M of rows first to last - 1, and of these columns.
+    """Write W, U = G - W and M of rows first to last - 1, and these columns of M.
 
-    That is step 4 of the method (see `admm`), after `dual_sweeps` on V. M = W - U + K / rho is the
-    matrix that the next spectral projection takes. Only the upper triangles are read.
+    That is step 4 of the method (see `admm`), with the touched entries of V from `dual_sweeps`.
+    M = W - U + K / rho is the matrix that the next spectral projection takes. Of the others only
+    the upper triangles are read and written.
 
     Returns the parts of these rows in the squared residuals, primal and dual.
     """
     m = Y.shape[0]
     primal = 0.0
     dual = 0.0
+    row_of_G, row_of_V = np.empty(m), np.empty(m)
+    q = np.searchsorted(touched, first * m)
     for i in range(first, last):
-        for j in range(i, m):
-            G = over_relaxation * Y[i, j] + (1.0 - over_relaxation) * W[i, j] + U[i, j]
-            w = 0.0 if forbidden[i, j] else max(V[i, j], 0.0)
-            u = G - w
-            weight = 1.0 if i == j else 2.0
-            primal += weight * (Y[i, j] - w) ** 2
-            dual += weight * (w - W[i, j]) ** 2
-            W[i, j] = w
-            U[i, j] = u
-            M[i, j] = w - u + K[i, j] / rho
-    # Rows are written one after the other; a piece of the columns stays in the cache.
-    for j in range(first + 1, m):
-        for i in range(first, min(last, j)):
-            W[j, i] = W[i, j]
-            U[j, i] = U[i, j]
-            M[j, i] = M[i, j]
+        # Loops over slices that begin at 0 compile to the fastest code.
+        n = m - i
+        y, w, u, barred = Y[i, i:], W[i, i:], U[i, i:], forbidden[i, i:]
+        k, next_row, g, v = K[i, i:], M[i, i:], row_of_G[:n], row_of_V[:n]
+        for j in range(n):
+            g[j] = over_relaxation * y[j] + (1.0 - over_relaxation) * w[j] + u[j]
+        for j in range(n):
+            v[j] = g[j]
+        while q < len(touched) and touched[q] < (i + 1) * m:
+            v[touched[q] - i * m - i] = V[q]
+            q += 1
+        for j in range(n):
+            projected = 0.0 if barred[j] else max(v[j], 0.0)
+            weight = 2.0 if j else 1.0
+            primal += weight * (y[j] - projected) ** 2
+            dual += weight * (projected - w[j]) ** 2
+            w[j] = projected
+            u[j] = g[j] - projected
+            next_row[j] = projected - u[j] + k[j] / rho
+    mirror(M, first, last)
     return primal, dual
+
+
+@njit(cache=True, nogil=True)
+def mirror(A: Reals, first: int, last: int) -> None:
+    """Copy rows first to last - 1 of the upper triangle to the lower one."""
+    # Rows are written one after the other; a piece of the columns stays in the cache.
+    for j in range(first + 1, len(A)):
+        for i in range(first, min(last, j)):
+            A[j, i] = A[i, j]
 
 
 @njit(cache=True)

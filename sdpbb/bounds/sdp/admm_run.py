@@ -128,11 +128,11 @@ class AdmmRun(RelaxationRun):
         state.separated_at = now
         families = self.parameters.separation.families
         due = [family for family in families if state.is_child or family.is_due(now)]
-        self._admm.replace_cuts(separate(self.relaxation, state.admm.W, due))
+        self._admm.replace_cuts(separate(self.relaxation, self._admm.polyhedral_iterate(), due))
 
     def affinity(self) -> NDArray[np.float64]:
         """Return Z of the polyhedral iterate: nonnegative, zero on cannot-links."""
-        return self.relaxation.to_affinity(self.state.admm.W)
+        return self.relaxation.to_affinity(self._admm.polyhedral_iterate())
 
     def dual_point(self) -> DualPoint:
         """Return the dual values of the last iterate."""

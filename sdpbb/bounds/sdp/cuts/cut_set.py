@@ -153,11 +153,15 @@ class ScaledCuts:
     write the upper triangle only: `position` is row * m + column, `coefficient` the factor of the
     entry in <B, Y> (twice the matrix entry off the diagonal), `entry` the matrix entry of B.
 
+    touched : the positions that cuts have terms at, in ascending order; place : of the position of
+        each term, among them, (number of terms,)
     norm : (number of cuts,) the factor that the unscaled cut was divided by
     """
 
     cuts: CutSet
     position: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    place: NDArray[np.int32]
     coefficient: NDArray[np.float64]
     entry: NDArray[np.float64]
     rhs: NDArray[np.float64]
@@ -174,9 +178,13 @@ class ScaledCuts:
         entry = np.where(cuts.row == cuts.column, coefficient, 0.5 * coefficient)
         norm = np.sqrt(np.bincount(cuts.owner, weights=coefficient * entry, minlength=len(cuts)))
         norm[norm == 0] = 1.0  # a merged cut can lose all of its terms
+        position = cuts.row.astype(np.int64) * m + cuts.column
+        touched, place = np.unique(position, return_inverse=True)
         return cls(
             cuts=cuts,
-            position=cuts.row.astype(np.int64) * m + cuts.column,
+            position=position,
+            touched=touched,
+            place=place.reshape(-1).astype(np.int32),
             coefficient=coefficient / norm[cuts.owner],
             entry=entry / norm[cuts.owner],
             rhs=cuts.rhs / norm,
