@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from sdpbb.arrays import Integers, Reals
 from sdpbb.jit import njit
@@ -152,6 +151,8 @@ def _represent(
     As many as possible are from the outset: by a maximum matching.
     """
     m, q = lists.shape
+    from scipy.sparse.csgraph import maximum_bipartite_matching  # a tenth of a second
+
     holders = csr_array(
         (np.ones(m * q, np.int8), (lists.reshape(-1), np.repeat(np.arange(m), q))),
         shape=(len(centres), m),

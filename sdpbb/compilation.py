@@ -38,6 +38,8 @@ def prepare_kernels(on_compile: Callable[[], None], bounding: str = "sdp") -> No
 
     on_compile : called before the first kernel is compiled
     """
+    if _is_compiled(bounding):
+        return
     kernels = BOUNDING_METHODS[bounding].kernels
     for part in kernels:
         bounding_class(part)  # imports its kernels, whose files in the cache are looked at
@@ -113,15 +115,20 @@ def compile_once(part: str, exercise: Callable[[], object], on_compile: Callable
     exercise : calls all of them, with the types that runs call them with
     on_compile : called before the first one is compiled
     """
-    if part in _ready or _is_compiler_off():
+    if _is_compiled(part):
         return
-    record = _record(part)
-    if not _is_current(record):
-        _delete_unreadable(_cached_files())
-        with install_listener("numba:compile", _FirstCompilation(on_compile)):
-            exercise()
-        _write(record)
+    _delete_unreadable(_cached_files())
+    with install_listener("numba:compile", _FirstCompilation(on_compile)):
+        exercise()
+    _write(_record(part))
     _ready.add(part)
+
+
+def _is_compiled(part: str) -> bool:
+    """Return whether nothing is to be compiled of a part: it is cached, or the compiler is off."""
+    if part not in _ready and not _is_compiler_off() and _is_current(_record(part)):
+        _ready.add(part)
+    return part in _ready or _is_compiler_off()
 
 
 _ready: set[str] = set()

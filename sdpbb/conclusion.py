@@ -8,7 +8,6 @@ from typing import Any
 from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure
 from sdpbb.explanation.conflict import Conflict
-from sdpbb.explanation.explain import diagnose
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.result import (
@@ -58,6 +57,8 @@ def infeasible(
 
 def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> Conflict | None:
     """Return constraints that cannot hold together, if they are found in a few seconds."""
+    from sdpbb.explanation.explain import diagnose  # seldom needed
+
     found = diagnose(instance, min(EXPLANATION, max(LEAST_EXPLANATION, seconds_left)))
     if found.verdict is Colourability.YES:
         raise BackendFailure(f"{proof}: contradicted by a clustering that has been found")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,11 +22,9 @@ from threadpoolctl import threadpool_limits
 from heuristics.multi_start import IncumbentSearch
 from sdpbb import conclusion
 from sdpbb.archive import check_header
-from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates.recorder import ProofRecorder
-from sdpbb.certificates.writer import CertificateOrder, write_certificate
 from sdpbb.checkpoint import CheckpointWriter, SavedRun, read_checkpoint
 from sdpbb.compilation import WarmUp, prepare_kernels
 from sdpbb.cores import LARGE
@@ -70,6 +68,9 @@ from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.search.workforce import Workforce
+
+if TYPE_CHECKING:
+    from sdpbb.certificates.writer import CertificateOrder
 
 # Seconds between two measurements of the memory.
 MEMORY_SECONDS = 0.25
@@ -138,7 +139,7 @@ def solve(
         (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
         result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
-    order = None if certificate is None else CertificateOrder(certificate)
+    order = None if certificate is None else _order(certificate)
     return solve_and_certify(instance, parameters, observer, interrupt, checkpoint, start, order)
 
 
@@ -217,7 +218,7 @@ def resume(
         if certificate is not None:
             check_certifiable(saved.instance, certificate, path, checkpoint)
             check_begun_with_certificate(saved.parameters, certificate)
-            order = CertificateOrder(certificate)
+            order = _order(certificate)
         parameters = _with_changes(saved.parameters, changes)
         resumed = Resumed(
             path=os.fspath(path),
@@ -231,6 +232,13 @@ def resume(
                 saved.instance, parameters, observer, stop, written_to, order, saved, resumed
             ).result(),
         )
+
+
+def _order(certificate: FilePath) -> CertificateOrder:
+    """Return the order of a certificate. What writes them is imported where one is asked for."""
+    from sdpbb.certificates.writer import CertificateOrder
+
+    return CertificateOrder(certificate)
 
 
 def _with_changes(parameters: SolverParameters, changes: Changes) -> SolverParameters:
@@ -298,6 +306,8 @@ class _Run:
                 result = self._run_search(limits, cluster, recorder, writer)
             observer(Finished(result))
             if self.order is not None and self.order.applies_to(result):
+                from sdpbb.certificates.writer import write_certificate
+
                 observer(
                     write_certificate(self.order, instance, parameters.gap, result, recorder.proof)
                 )
@@ -337,6 +347,8 @@ class _Run:
         # Without a bound, no step takes long.
         long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
         if parameters.certify:
+            from sdpbb.bounds.certified import CertifiedBounding
+
             rules, fits = cluster_rules(instance), not plan.is_without_bound
             bounding = CertifiedBounding(bounding, instance.points, rules, fits)
         context = EvaluationContext(

@@ -38,6 +38,13 @@ except SystemExit:
         "numpy.testing",
         "unittest",
         "scipy.spatial",
+        "scipy.sparse.csgraph",
+        "scipy.sparse.linalg",
+        "highspy",
+        "sdpbb.bounds.certified",
+        "sdpbb.bounds.colgen.bounding",
+        "sdpbb.certificates.writer",
+        "sdpbb.explanation.explain",
     )
     printed(script)  # compiles what is not cached
     loaded = printed(script)

@@ -11,12 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
 from heuristics.assignment.potts import adjacency_lists
 from sdpbb.arrays import Integers
-from sdpbb.colouring.graph import sparse_graph
 from sdpbb.jit import njit
+from sdpbb.problem.graph import connected_components
 from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 
@@ -54,7 +53,7 @@ def components(n: int, ends: NDArray[np.intp]) -> Iterator[Component]:
     """Yield the components of n blocks and pairs (p, 2), those of single blocks left out."""
     if not len(ends):
         return
-    number = connected_components(sparse_graph(n, ends), directed=False)[1][ends[:, 0]]
+    number = connected_components(n, ends)[ends[:, 0]]
     order = np.argsort(number, kind="stable")
     for pairs in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
         yield Component(np.unique(ends[pairs]), pairs)

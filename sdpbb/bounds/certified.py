@@ -19,10 +19,9 @@ from sdpbb.bounds.bound import (
     PairFixings,
     ProvenBound,
 )
+from sdpbb.bounds.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.checker.blocks import Blocks
-from sdpbb.checker.cuts import FAMILIES, Cuts
-from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
 from sdpbb.checker.evidence.scatter import scatter_bound
 from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
@@ -76,11 +75,6 @@ class CertifiedState:
     inner: Any
     best: ProvenBound
     claimed: ProvenBound
-
-
-# The checker imports nothing else of this package, so it cannot register its own.
-for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES):
-    stored(_evidence)
 
 
 class CertifiedBounding(BoundingMethod[Warm]):

@@ -5,32 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import (
-    BoundProgress,
-    PairFixings,
-    ProvenBound,
-    matrices_mebibytes,
-)
-from sdpbb.bounds.colgen.bounding import (
-    PRICING_MATRICES,
-    ColgenRun,
-    ColgenState,
-    is_easy_to_price,
-    known_columns,
-    semidefinite_duals,
-)
-from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
-from sdpbb.bounds.colgen.generation import GenerationWarmStart
+from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
+from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
-from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -39,6 +24,14 @@ from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpW
 from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft, no_limit
+
+# Column generation is imported by the stages that use it: most runs end before.
+if TYPE_CHECKING:
+    from sdpbb.bounds.colgen.bounding import ColgenRun, ColgenState
+    from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
+    from sdpbb.bounds.colgen.generation import GenerationWarmStart
+    from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
+    from sdpbb.bounds.colgen.stabilisation import DualValues
 
 
 @stored
@@ -65,7 +58,7 @@ class HybridState:
     known : (m,) labels of a known clustering, for columns to begin with
     skipped : names of the stages that are not to begin
     stage : position in STAGES of the current one, -1 before the first
-    pricer : of the enumeration, None before the first stage
+    pricer : of the enumeration, None before that has begun
     bound : the best of all parts
     n_dropped : steps of column generation that was given up
     """
@@ -121,9 +114,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
 
         It is that of both kinds of bounds.
         """
-        return self.sdp.mebibytes(contraction) + matrices_mebibytes(
-            PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
-        )
+        return self.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
         """Yield the forms of the semidefinite bound's evidence; other evidence as it is."""
@@ -275,7 +266,7 @@ class ColumnStage(EasyColumnStage):
         is_tried = not {self.name, EnumerationStage.name} & set(run.skipped)
         if not run.is_small and not (is_tried and run.bounding.hybrid.tried_steps > 0):
             return False
-        run.generate(semidefinite_duals(run.contraction, run.relaxation))
+        run.generate(run.semidefinite_duals())
         return True
 
     def is_overdue(self, run: HybridRun) -> bool:
@@ -307,17 +298,28 @@ class HybridRun:
     ) -> None:
         self.contraction, self.bounding, self.relaxation = contraction, bounding, relaxation
         self.is_small = is_small(contraction, bounding.hybrid)
-        self.state, colgen = state, bounding.colgen
-        self._pricer = BranchingPricer(contraction, colgen.pricing, state.pricer)
-        state.pricer = self._pricer.state
+        self.state = state
         self.enumeration: Enumeration | None = None
         if state.enumeration is not None:
+            from sdpbb.bounds.colgen.enumeration import Enumeration
+
             self.enumeration = Enumeration(
-                contraction, self._pricer, colgen.enumeration, state.enumeration
+                contraction, self._pricer, bounding.colgen.enumeration, state.enumeration
             )
         self.columns: ColgenRun | None = None
         if state.columns is not None:
-            self.columns = ColgenRun(contraction, colgen, state.columns)
+            from sdpbb.bounds.colgen.bounding import ColgenRun
+
+            self.columns = ColgenRun(contraction, bounding.colgen, state.columns)
+
+    @cached_property
+    def _pricer(self) -> BranchingPricer:
+        """Pricing of the enumeration."""
+        from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
+
+        pricer = BranchingPricer(self.contraction, self.bounding.colgen.pricing, self.state.pricer)
+        self.state.pricer = pricer.state
+        return pricer
 
     @property
     def n_iterations(self) -> int:
@@ -367,13 +369,22 @@ class HybridRun:
 
     def enumerate(self, cutoff: float) -> None:
         """Begin to enumerate clusters at the dual values of the relaxation."""
-        parameters = self.bounding.colgen.enumeration
-        at = semidefinite_duals(self.contraction, self.relaxation)
+        from sdpbb.bounds.colgen.enumeration import Enumeration
+
+        parameters, at = self.bounding.colgen.enumeration, self.semidefinite_duals()
         self.enumeration = Enumeration.start(self.contraction, self._pricer, parameters, at, cutoff)
         self.state.enumeration = self.enumeration.state
 
+    def semidefinite_duals(self) -> DualValues:
+        """Return dual values of the master programme from those of the relaxation."""
+        from sdpbb.bounds.colgen.bounding import semidefinite_duals
+
+        return semidefinite_duals(self.contraction, self.relaxation)
+
     def generate(self, centre: DualValues | None) -> None:
         """Begin to generate columns."""
+        from sdpbb.bounds.colgen.bounding import ColgenRun, known_columns
+
         known, inherited = self.state.known, self.state.inherited
         self.columns = ColgenRun(self.contraction, self.bounding.colgen)
         self.state.columns = self.columns.state

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.certified import FixingProof
-from sdpbb.checker.evidence import Evidence
 from sdpbb.search.node import NodeResult, NodeStatus, Pair
 from sdpbb.search.reporting import Watch
 from sdpbb.search.state import Search
+
+if TYPE_CHECKING:  # a run without a certificate does without them
+    from sdpbb.bounds.certified import FixingProof
+    from sdpbb.checker.evidence import Evidence
 
 
 @stored

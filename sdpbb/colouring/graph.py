@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+
+from sdpbb.problem.graph import connected_components
 
 
 def sparse_graph(m: int, edges: NDArray[np.intp]) -> csr_array:
@@ -30,7 +31,9 @@ def induced(graph: csr_array, vertices: Sequence[int] | NDArray[np.intp]) -> csr
 
 def components(graph: csr_array) -> Iterator[NDArray[np.intp]]:
     """Yield the vertices of each connected component, in increasing order."""
-    component = connected_components(graph, directed=False)[1]
+    ends = graph.tocoo()
+    pairs = np.column_stack([ends.row, ends.col]).astype(np.intp)
+    component = connected_components(graph.shape[0], pairs)
     for number in range(component.max(initial=-1) + 1):
         yield np.flatnonzero(component == number)
 

@@ -13,13 +13,22 @@ def connected_components(n: int, pairs: NDArray[np.intp]) -> NDArray[np.intp]:
 
     Components are numbered 0, 1, ... by their smallest vertex.
     """
-    # Imported here: it takes longer than all else that the command line needs to read an instance
-    # and to say what is wrong with it.
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components as scipy_components
-
-    graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    return by_first_occurrence(scipy_components(graph, directed=False)[1])
+    # SciPy's takes longer to import than all else that is needed to read an instance and to say
+    # what is wrong with it.
+    vertices = np.arange(n)
+    root = vertices.copy()  # of each vertex, the smallest known in its component
+    i, j = pairs.T
+    while len(i):
+        low, high = np.minimum(i, j), np.maximum(i, j)
+        np.minimum.at(root, high, low)
+        while not np.array_equal(root, upper := root[root]):
+            root = upper
+        i, j = root[low], root[high]
+        are_apart = i != j
+        i, j = i[are_apart], j[are_apart]
+    number = np.cumsum(root == vertices) - 1
+    components: NDArray[np.intp] = number[root]
+    return components
 
 
 def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -47,7 +56,7 @@ def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int,
 
     There must be one.
     """
-    from scipy.sparse import coo_array
+    from scipy.sparse import coo_array  # like the next one, a tenth of a second, and seldom needed
     from scipy.sparse.csgraph import breadth_first_order
 
     graph = coo_array((np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(n, n))

@@ -292,14 +292,14 @@ def test_what_parameters_are_refused():
             HybridParameters(**wrong)
 
 
-@pytest.mark.parametrize("part", ["ColgenRun", "Enumeration"])
+@pytest.mark.parametrize("part", ["bounding.ColgenRun", "enumeration.Enumeration"])
 def test_what_a_linear_programming_solver_cannot_do_others_can(part, monkeypatch):
     def fail(self, *arguments):
         raise BackendFailure("HiGHS: Unknown")
 
     rng = np.random.default_rng(1)
     solve(Instance(rng.normal(size=(9, 2)), 3))  # kernels are loaded by what is to fail
-    monkeypatch.setattr(f"sdpbb.bounds.hybrid.{part}.advance", fail)
+    monkeypatch.setattr(f"sdpbb.bounds.colgen.{part}.advance", fail)
     for k in (2, 3):
         instance = Instance(rng.normal(size=(9, 2)), k, [], [(0, 1), (1, 2)])
         result = solve(instance, SolverParameters(gap=1e-9))

@@ -9,19 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.bound import (
-    BoundProgress,
-    PairFixings,
-    ProvenBound,
-    matrices_mebibytes,
-)
+from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, allowed
+from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
 from sdpbb.bounds.colgen.enumeration import Enumeration, EnumerationState
 from sdpbb.bounds.colgen.generation import Generation, GenerationState, GenerationWarmStart
-from sdpbb.bounds.colgen.parameters import CentreParameters, ColgenParameters
+from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer, PricerState
-from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.method import BoundingMethod
@@ -47,10 +42,6 @@ class ColgenState:
     known: NDArray[np.intp] | None = None
     generation: GenerationState | None = None
     enumeration: EnumerationState | None = None
-
-
-# Matrices over the blocks that pricing holds, those of what clusters may spend besides.
-PRICING_MATRICES = 4
 
 
 class ColgenBounding(BoundingMethod[GenerationWarmStart]):
@@ -82,9 +73,7 @@ class ColgenBounding(BoundingMethod[GenerationWarmStart]):
 
         It is that of pricing, or that of the semidefinite bound that the first prices are from.
         """
-        pricing = matrices_mebibytes(
-            PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
-        )
+        pricing = pricing_mebibytes(contraction)
         if is_easy_to_price(contraction, self.parameters.centre):
             return pricing
         return max(pricing, self.sdp.mebibytes(contraction))
@@ -258,14 +247,6 @@ class ColgenRun:
     def bound(self) -> ProvenBound:
         """The best bound so far."""
         return self._bound
-
-
-def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:
-    """Return whether pricing needs no good prices to begin with (see `CentreParameters`)."""
-    per_cluster = contraction.n_blocks / contraction.k
-    if not parameters.small < per_cluster <= parameters.large:
-        return per_cluster <= parameters.small
-    return effective_dimension(contraction.means, contraction.sizes) <= parameters.high
 
 
 def semidefinite_duals(contraction: Contraction, run: RelaxationRun) -> DualValues:

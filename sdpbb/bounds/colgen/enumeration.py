@@ -17,7 +17,7 @@ from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
 from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues
-from sdpbb.checker.evidence import Enumerated, Lagrangian
+from sdpbb.bounds.evidence import Enumerated, Lagrangian
 from sdpbb.problem import Contraction
 
 # What a proof claims of the bound is less by this part.

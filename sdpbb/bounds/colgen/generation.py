@@ -28,7 +28,7 @@ from sdpbb.bounds.colgen.stabilisation import (
     StabilisationState,
     stabilisation,
 )
-from sdpbb.checker.evidence import Lagrangian
+from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.problem import Contraction
 
 # Of the exact prices of a cluster in the phase FEASIBILITY, whose prices are at most about 1.

@@ -19,7 +19,6 @@ from sdpbb.bounds.sdp.cuts import (  # with their loops, whose cache is looked a
     star_kernels,  # noqa: F401
 )
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
-from sdpbb.bounds.sdp.evidence import semidefinite_evidence
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
@@ -69,6 +68,8 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         if not isinstance(evidence, DualPoint):
             yield evidence
             return
+        from sdpbb.bounds.sdp.evidence import semidefinite_evidence  # for certificates
+
         relaxation = Relaxation.of(contraction)
         for precision in (np.float32, np.float64):
             yield semidefinite_evidence(relaxation, evidence, precision)

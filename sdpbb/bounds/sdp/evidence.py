@@ -7,14 +7,13 @@ import math
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from sdpbb.bounds.evidence import Cuts, Semidefinite
 from sdpbb.bounds.sdp.cuts.cut_set import DefiningBlocks
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, cut_sums, nonnegative_part
 from sdpbb.checker import cuts as checker_cuts
-from sdpbb.checker.cuts import Cuts
 from sdpbb.checker.cuts.family import BlockLists
 from sdpbb.checker.cuts.pentagons import Pentagons
-from sdpbb.checker.evidence import Semidefinite
 
 # Entries of N below this part of the largest are dropped.
 NEGLIGIBLE = 1e-12

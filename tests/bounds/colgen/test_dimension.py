@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.bounds.colgen.bounding import is_easy_to_price
+from sdpbb.bounds.colgen.effort import is_easy_to_price
 from sdpbb.bounds.colgen.parameters import CentreParameters
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.pricing.problem import FEW_BLOCKS, PricingProblem

@@ -1,0 +1,13 @@
+"""Evidence for bounds, as the checker reads it, as types of archives."""
+
+from __future__ import annotations
+
+from sdpbb.archive.stored import stored
+from sdpbb.checker.cuts import FAMILIES, Cuts
+from sdpbb.checker.evidence import Enumerated, Evidence, Lagrangian, Semidefinite
+
+__all__ = ["Cuts", "Enumerated", "Evidence", "Lagrangian", "Semidefinite"]
+
+# The checker imports nothing else of this package, so it cannot register its own.
+for _evidence in (Semidefinite, Lagrangian, Enumerated, Cuts, *FAMILIES):
+    stored(_evidence)
