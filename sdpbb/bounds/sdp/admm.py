@@ -65,7 +65,7 @@ class AdmmState:
         """Return the state at dual values and an affinity, in units of the relaxation."""
         r = relaxation.inverse_roots
         roots = 1.0 / r
-        cuts = ScaledCuts.of(dual.cuts, r)
+        cuts = ScaledCuts.of(dual.cuts, r, relaxation.forbidden)
         t = dual.multipliers * cuts.norm / rho
         W = np.where(relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
         U = np.zeros_like(W)
@@ -110,7 +110,7 @@ class Admm:
         self._projector = SpectralProjector(
             relaxation.u, relaxation.k - 1.0, spectrum, state.spectrum
         )
-        self._scale_cuts()
+        self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots, relaxation.forbidden)
         self._Y, self._M = np.empty((m, m)), np.empty((m, m))
         # As many operations as reading and writing an entry of some matrices takes the time of.
         self._pieces = row_pieces(m, 40.0 * m * m)
@@ -137,7 +137,6 @@ class Admm:
             U,
             p.over_relaxation,
             cuts.touched,
-            self._barred,
             cuts.start,
             cuts.place,
             cuts.coefficient,
@@ -189,17 +188,13 @@ class Admm:
 
     def replace_cuts(self, new: CutSet) -> None:
         """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
-        state = self.state
+        state, relaxation = self.state, self.relaxation
         active = state.t > 0.0
         kept = state.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
         state.cuts = kept + fresh
-        self._scale_cuts()
+        self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots, relaxation.forbidden)
         state.t = np.concatenate([state.t[active], np.zeros(len(fresh))])
-
-    def _scale_cuts(self) -> None:
-        self._cuts = ScaledCuts.of(self.state.cuts, self.relaxation.inverse_roots)
-        self._barred = self.relaxation.forbidden.reshape(-1)[self._cuts.touched]
 
     def polyhedral_iterate(self) -> NDArray[np.float64]:
         """Return W, both triangles."""

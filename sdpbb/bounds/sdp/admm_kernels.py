@@ -19,7 +19,6 @@ def dual_sweeps(
     U: Reals,
     over_relaxation: float,
     touched: Integers,
-    barred: Booleans,
     start: Integers,
     place: NDArray[np.int32],
     coefficient: Reals,
@@ -35,7 +34,6 @@ def dual_sweeps(
     step t_c += rhs_c - <B_c, max(V, 0)> never decreases the dual function because ||B_c|| = 1.
 
     touched : positions of the upper triangle that cuts have terms at, in ascending order
-    barred : whether they are forbidden
     place : of the position of each term, among them
 
     Returns the entries of V there; it is G elsewhere.
@@ -56,9 +54,7 @@ def dual_sweeps(
     for c in range(n_cuts):
         lhs = 0.0
         for p in range(start[c], start[c + 1]):
-            q = place[p]
-            if V[q] > 0.0 and not barred[q]:
-                lhs += coefficient[p] * V[q]
+            lhs += coefficient[p] * max(V[place[p]], 0.0)
         new = max(0.0, t[c] + rhs[c] - lhs)
         step = new - t[c]
         if new > 0.0 or step != 0.0:
@@ -72,9 +68,7 @@ def dual_sweeps(
             c = active[a]
             lhs = 0.0
             for p in range(start[c], start[c + 1]):
-                q = place[p]
-                if V[q] > 0.0 and not barred[q]:
-                    lhs += coefficient[p] * V[q]
+                lhs += coefficient[p] * max(V[place[p]], 0.0)
             new = max(0.0, t[c] + rhs[c] - lhs)
             step = new - t[c]
             if step != 0.0:

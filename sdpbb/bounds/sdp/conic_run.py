@@ -159,12 +159,12 @@ class ConicRun(RelaxationRun):
         diagonal = np.maximum(np.diag(Z), 0.0)
         small = ZERO * np.minimum(diagonal[:, None], diagonal)
         self.state.Z = Z = np.where(relaxation.forbidden | (small > Z), 0.0, Z)
-        norm = ScaledCuts.of(self.state.cuts, relaxation.inverse_roots).norm
+        norm = ScaledCuts.of(self.state.cuts, relaxation.inverse_roots, relaxation.forbidden).norm
         slack = (self.state.cuts.values(Z) - self.state.cuts.rhs) / norm
         kept = self.state.cuts.select(dual.multipliers * norm > slack)
         fresh = violated_cuts(relaxation, Z, self.parameters.separation)
         fresh = fresh.select(~np.isin(fresh.keys, self.state.cuts.keys))
-        norm = ScaledCuts.of(fresh, relaxation.inverse_roots).norm
+        norm = ScaledCuts.of(fresh, relaxation.inverse_roots, relaxation.forbidden).norm
         distance = (fresh.rhs - fresh.values(Z)) / norm
         worst = np.argsort(-distance, kind="stable")[: conic.cuts_per_block * relaxation.m]
         self.state.cuts = kept + fresh.select(worst)

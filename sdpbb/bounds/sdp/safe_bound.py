@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,16 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound_kernels import (
+    add_cuts,
+    subtract_products,
+    write_dual_matrix,
+    write_nonnegative_part,
+)
+from sdpbb.cores import in_pieces, row_pieces
 
+# Operations that reading and writing an entry of some matrices takes the time of.
+OPERATIONS = 40.0
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -72,23 +82,20 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
     methods overestimate the sum of smallest eigenvalues and must not be used.
     """
     m, k, u = relaxation.m, relaxation.k, relaxation.u
-    r = relaxation.inverse_roots
     t = np.maximum(dual.multipliers, 0.0)
-    S = -nonnegative_part(relaxation, dual)
-    terms = np.abs(S)  # the absolute values of what S is the sum of
-    if len(dual.cuts):
-        total, absolute = cut_sums(dual.cuts, t, m)
-        S -= total
-        terms += absolute
-    for sums in (S, terms):
-        sums *= r[:, None]
-        sums *= r
-    S -= relaxation.K
-    terms += np.abs(relaxation.K)
+    pieces = row_pieces(m, OPERATIONS * m**2)
+    N = nonnegative_part(relaxation, dual)
+    S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of
+    in_pieces(
+        partial(write_dual_matrix, N, relaxation.inverse_roots, relaxation.K, S, terms), pieces
+    )
     Su = S @ u
     uSu = float(u @ Su)
+    # No eigenvalue of S is above its Frobenius norm.
     magnitude = float(np.linalg.norm(S))
-    restricted = relaxation.deflated(_restriction(S, u, Su, uSu), magnitude)
+    # P S P for P = I - u u', with the eigenvalue of u moved above all others.
+    in_pieces(partial(subtract_products, S, u, Su - (0.5 * (uSu + magnitude)) * u), pieces)
+    restricted = relaxation.deflated(S, magnitude)
     eigenvalues = smallest_eigenvalues(restricted, k - 1)
     dual_rhs = float(dual.cuts.rhs @ t)
     rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
@@ -99,8 +106,11 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
 
 def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
     """Return the N (m, m) that `safe_bound` uses: symmetric, and >= 0 off the cannot-links."""
-    N = np.where(relaxation.forbidden, dual.N, np.maximum(dual.N, 0.0))
-    return 0.5 * (N + N.T)
+    m = relaxation.m
+    part = np.empty((m, m))
+    write = partial(write_nonnegative_part, dual.N, relaxation.forbidden, part)
+    in_pieces(write, row_pieces(m, OPERATIONS * m**2))
+    return part
 
 
 def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float64]:
@@ -118,34 +128,10 @@ def smallest_eigenvalues(A: NDArray[np.float64], count: int) -> NDArray[np.float
     return values
 
 
-def _restriction(
-    S: NDArray[np.float64], u: NDArray[np.float64], Su: NDArray[np.float64], uSu: float
-) -> NDArray[np.float64]:
-    """Return P S P for P = I - u u', with the eigenvalue of u moved above all others."""
-    shift = float(np.linalg.norm(S))  # no eigenvalue of S is above its Frobenius norm
-    a = Su - (0.5 * (uSu + shift)) * u
-    outer = np.outer(u, a)
-    restricted = S - outer
-    restricted -= outer.T
-    return restricted
-
-
 def cut_sums(
     cuts: CutSet, t: NDArray[np.float64], m: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sum_c t_c B_c (m, m) in the coordinates of Z, and the sum of the absolute values."""
-    weight = cuts.coefficient * t[cuts.owner]
-    off = cuts.row != cuts.column
-    weight[off] *= 0.5
-    position = np.concatenate(
-        [
-            cuts.row.astype(np.int64) * m + cuts.column,
-            cuts.column[off].astype(np.int64) * m + cuts.row[off],
-        ]
-    )
-    weight = np.concatenate([weight, weight[off]])
-    total, absolute = (
-        np.bincount(position, weights=w, minlength=m * m).astype(np.float64).reshape(m, m)
-        for w in (weight, np.abs(weight))
-    )
+    total, absolute = np.zeros((m, m)), np.zeros((m, m))
+    add_cuts(cuts.start, cuts.row, cuts.column, cuts.coefficient, t, total, absolute)
     return total, absolute

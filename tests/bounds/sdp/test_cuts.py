@@ -99,7 +99,14 @@ def test_values_and_scaling_agree_with_dense_matrices(seed):
     B = dense(cuts, m)
     np.testing.assert_allclose(cuts.values(Z), (B * Z).sum(axis=(1, 2)), atol=1e-12)
     inverse_roots = 1 / np.sqrt(rng.integers(1, 5, size=m))
-    scaled = ScaledCuts.of(cuts, inverse_roots)
+    forbidden = rng.random((m, m)) < 0.3
+    scaled = ScaledCuts.of(cuts, inverse_roots, forbidden)
+    np.testing.assert_array_equal(scaled.touched[scaled.place], scaled.position)
+    assert np.all(np.diff(scaled.touched) > 0)
+    off = cuts.row != cuts.column
+    whole = np.where(off, 2.0, 1.0) * scaled.entry
+    is_free = ~forbidden[cuts.row, cuts.column]
+    np.testing.assert_allclose(scaled.coefficient, np.where(is_free, whole, 0.0), atol=1e-15)
     for c in range(len(cuts)):
         terms = slice(cuts.start[c], cuts.start[c + 1])
         upper = np.zeros(m * m)

@@ -108,6 +108,34 @@ def test_where_some_arms_hold_no_cut_all_are_looked_at():
     assert few.keys.tolist() == TriangleCuts().separate(Z, relaxation).keys.tolist()
 
 
+@pytest.mark.parametrize("starts", [1, 3, 20])
+def test_stars_from_some_neighbours_are_among_those_from_all(starts: int):
+    rng = np.random.default_rng(starts)
+    shares = rng.random((20, 4)) ** 3
+    Z = shares @ shares.T
+    r = np.ones(20)
+
+    def stars(starts: int) -> list[tuple[int, ...]]:
+        found = violated_stars(Z, r, 1e-9, 15, starts, 6, 0, 20)
+        return [(i, *row[:n]) for i, n, row in zip(*map(list, found[:3]), strict=True)]
+
+    everything, some = stars(15), stars(starts)
+    assert len(everything) > 20
+    assert set(some) <= set(everything)
+    assert all(sum(star[0] == i for star in some) <= starts for i in range(20))
+
+
+def test_where_some_starts_make_no_star_all_are_tried():
+    Z = np.full((5, 5), 0.05)  # the nearest block of centre 0 shares with all of its others
+    Z[0, 1:] = Z[1:, 0] = (0.5, 0.4, 0.4, 0.4)
+    Z[1, 2:] = Z[2:, 1] = 0.4
+    np.fill_diagonal(Z, 1.0)
+    relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0], [8.0]], 2)))
+    few = StarCuts(starts=1, exact_order=0).separate(Z, relaxation)
+    assert len(few)
+    assert few.keys.tolist() == StarCuts().separate(Z, relaxation).keys.tolist()
+
+
 def test_a_star_is_found_where_no_triangle_is_violated():
     # Centre 0 with four leaves at 0.4 of Z_00, which share a little: two leaves never suffice.
     Z = np.full((5, 5), 0.05)
@@ -115,7 +143,7 @@ def test_a_star_is_found_where_no_triangle_is_violated():
     np.fill_diagonal(Z, 1.0)
     r = np.ones(5)
     assert len(violated_triangles(Z, r, 1e-6, 3, 5, 0, 5)[0]) == 0
-    centre, n_leaves, leaves, distance = violated_stars(Z, r, 1e-6, 4, 14, 0, 5)
+    centre, n_leaves, leaves, distance = violated_stars(Z, r, 1e-6, 4, 4, 14, 0, 5)
     best = int(np.argmax(distance))
     assert centre[best] == 0
     assert sorted(leaves[best, : n_leaves[best]]) == [1, 2, 3, 4]
@@ -213,7 +241,7 @@ def test_distance_is_the_distance_to_the_hyperplane():
         Z, relaxation.inverse_roots, 1e-9, 9, relaxation.m, 0, relaxation.m
     )
     cuts = triangle_cuts(ijh)
-    norm = ScaledCuts.of(cuts, relaxation.inverse_roots).norm
+    norm = ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden).norm
     np.testing.assert_allclose((cuts.rhs - cuts.values(Z)) / norm, distance, rtol=1e-10)
 
 

@@ -87,9 +87,8 @@ class CutSet:
             code ^= self.coefficient.view(np.uint64) * np.uint64(0x165667B19E3779F9)
             code = (code ^ (code >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
             code ^= code >> np.uint64(32)
-            keys = np.zeros(len(self), np.uint64)
-            np.add.at(keys, self.owner, code)
-        return keys
+            sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(code)])
+            return sums[self.start[1:]] - sums[self.start[:-1]]
 
     def values(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the left-hand sides at Z, (number of cuts,); satisfied where >= rhs."""
@@ -151,7 +150,8 @@ class ScaledCuts:
 
     Each cut is <B, Y> >= b with a symmetric matrix B of Frobenius norm 1. The sweeps read and
     write the upper triangle only: `position` is row * m + column, `coefficient` the factor of the
-    entry in <B, Y> (twice the matrix entry off the diagonal), `entry` the matrix entry of B.
+    entry in <B, Y> (twice the matrix entry off the diagonal; 0 where Y is), `entry` the matrix
+    entry of B.
 
     touched : the positions that cuts have terms at, in ascending order; place : of the position of
         each term, among them, (number of terms,)
@@ -168,10 +168,16 @@ class ScaledCuts:
     norm: NDArray[np.float64]
 
     @classmethod
-    def of(cls, cuts: CutSet, inverse_roots: NDArray[np.float64]) -> ScaledCuts:
+    def of(
+        cls,
+        cuts: CutSet,
+        inverse_roots: NDArray[np.float64],
+        forbidden: NDArray[np.bool_],
+    ) -> ScaledCuts:
         """Return cuts over Z as cuts over Y = D^1/2 Z D^1/2.
 
-        inverse_roots is the diagonal of D^-1/2.
+        inverse_roots : the diagonal of D^-1/2
+        forbidden : (m, m) entries that are 0
         """
         m = len(inverse_roots)
         coefficient = cuts.coefficient * inverse_roots[cuts.row] * inverse_roots[cuts.column]
@@ -179,13 +185,19 @@ class ScaledCuts:
         norm = np.sqrt(np.bincount(cuts.owner, weights=coefficient * entry, minlength=len(cuts)))
         norm[norm == 0] = 1.0  # a merged cut can lose all of its terms
         position = cuts.row.astype(np.int64) * m + cuts.column
-        touched, place = np.unique(position, return_inverse=True)
+        is_touched = np.zeros(m * m, dtype=bool)
+        is_touched[position] = True
+        touched = np.flatnonzero(is_touched)
+        place = np.empty(m * m, np.int32)
+        place[touched] = np.arange(len(touched))
         return cls(
             cuts=cuts,
             position=position,
             touched=touched,
-            place=place.reshape(-1).astype(np.int32),
-            coefficient=coefficient / norm[cuts.owner],
+            place=place[position],
+            coefficient=np.where(
+                forbidden[cuts.row, cuts.column], 0.0, coefficient / norm[cuts.owner]
+            ),
             entry=entry / norm[cuts.owner],
             rhs=cuts.rhs / norm,
             norm=norm,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.cores import Range, row_pieces
 from sdpbb.declaration import Parameters
 
 if TYPE_CHECKING:
@@ -32,3 +33,11 @@ class CutFamily(Parameters, ABC):
     def is_due(self, n_iterations: float) -> bool:
         """Return whether a root looks for these cuts after so many iterations of the method."""
         return True
+
+
+def ranges_of_centres(m: int) -> tuple[Range, ...]:
+    """Return ranges of the m blocks, whose cuts threads look for.
+
+    Looking for those of a centre takes some hundred operations for each other block, at least.
+    """
+    return row_pieces(m, 1000.0 * m**2)

@@ -138,6 +138,7 @@ def violated_stars(
     r: Reals,
     tolerance: float,
     neighbours: int,
+    starts: int,
     max_leaves: int,
     first: int,
     last: int,
@@ -146,15 +147,14 @@ def violated_stars(
 
     For each centre i, from the first to before the last, and each of its `neighbours` nearest j, T
     starts as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is
-    positive.
+    positive. Where there are more than `starts` such j, it starts with so many, evenly spread.
 
     Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
     least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
     the cut's hyperplane.
     """
     m = Z.shape[0]
-    neighbours = min(neighbours, m - 1)
-    capacity = (last - first) * neighbours
+    capacity = (last - first) * min(neighbours, starts, m - 1)
     centre = np.empty(capacity, np.int32)
     n_leaves = np.empty(capacity, np.int32)
     leaves = np.empty((capacity, max_leaves), np.int32)
@@ -171,8 +171,9 @@ def violated_stars(
                 reach += 1
         order = near[:reach]
         sort_descending(order, Z[i])
-        for a in range(min(reach, neighbours)):
-            j = order[a]
+        n_near = min(reach, neighbours)
+        for number in range(min(starts, n_near)):
+            j = order[number if n_near <= starts else number * n_near // starts]
             total = Z[i, j] - Z[i, i]
             for b in range(reach):
                 h = order[b]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.cores import in_pieces, row_pieces
+from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @stored
 @dataclass(frozen=True)
 class StarCuts(CutFamily):
-    """Star cuts of three leaves and more, grown greedily."""
+    """Star cuts of three leaves and more, grown greedily; from fewer starts in large matrices."""
 
     per_block: int = parameter(
         3,
@@ -41,6 +41,17 @@ class StarCuts(CutFamily):
         ge=0,
     )
     neighbours: int = parameter(40, "Nearest blocks that the stars of a centre grow from.", ge=1)
+    starts: int = parameter(
+        10,
+        "Of these neighbours, those that a star starts from, at most, evenly spread; all of them "
+        "where these make no cut.",
+        reason="The time grows with the cube of the number of blocks, and stars that start from "
+        "neighbouring blocks are much the same.",
+        ge=1,
+    )
+    exact_order: int = parameter(
+        255, "Number of blocks up to which stars start from all neighbours in every round.", ge=0
+    )
     leaves: int = parameter(
         14, "Leaves of a star, at most.", reason="Memory is reserved for as many.", ge=3, le=1000
     )
@@ -50,10 +61,18 @@ class StarCuts(CutFamily):
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the most violated stars that were grown, each once."""
-        from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
-
         if self.per_block == 0:
             return CutSet.empty()
+        is_small = relaxation.m <= self.exact_order
+        stars = self._violated(Z, relaxation, self.neighbours if is_small else self.starts)
+        if not len(stars) and not is_small:
+            stars = self._violated(Z, relaxation, self.neighbours)
+        return stars.select(np.unique(stars.keys, return_index=True)[1])
+
+    def _violated(self, Z: NDArray[np.float64], relaxation: Relaxation, starts: int) -> CutSet:
+        """Return the most violated stars from so many neighbours of each centre."""
+        from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
+
         found = in_pieces(
             partial(
                 violated_stars,
@@ -61,14 +80,14 @@ class StarCuts(CutFamily):
                 relaxation.inverse_roots,
                 self.tolerance,
                 self.neighbours,
+                starts,
                 self.leaves,
             ),
-            row_pieces(relaxation.m, 1000.0 * relaxation.m**2),
+            ranges_of_centres(relaxation.m),
         )
         centre, n_leaves, leaves, distance = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(-distance, kind="stable")[: self.per_block * relaxation.m]
-        stars = star_cuts(centre[order], leaves[order], n_leaves[order])
-        return stars.select(np.unique(stars.keys, return_index=True)[1])
+        return star_cuts(centre[order], leaves[order], n_leaves[order])
 
 
 def star_cuts(

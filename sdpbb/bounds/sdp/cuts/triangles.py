@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
-from sdpbb.cores import in_pieces, row_pieces
+from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class TriangleCuts(CutFamily):
 
         r, m = relaxation.inverse_roots, relaxation.m
         step = partial(violated_triangles, Z, r, self.tolerance, self.per_arm, arms)
-        found = in_pieces(step, row_pieces(m, 1000.0 * m**2))
+        found = in_pieces(step, ranges_of_centres(m))
         ijh, distance = zip(*found, strict=True)
         return np.concatenate(ijh), np.concatenate(distance)
 
