@@ -88,7 +88,8 @@ class CutSet:
             code = (code ^ (code >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
             code ^= code >> np.uint64(32)
             sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(code)])
-            return sums[self.start[1:]] - sums[self.start[:-1]]
+            keys: NDArray[np.uint64] = sums[self.start[1:]] - sums[self.start[:-1]]
+        return keys
 
     def values(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the left-hand sides at Z, (number of cuts,); satisfied where >= rhs."""
