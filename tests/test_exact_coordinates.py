@@ -54,6 +54,20 @@ def test_outliers_close_as_other_data_do(exponent, k, tmp_path):
     assert verify_certificate(tmp_path / "proof", Instance(points, k)).status == "optimal"
 
 
+@pytest.mark.parametrize("far", [30.0, 1e4, 1e8])
+@pytest.mark.parametrize("size", [1, 20])
+def test_more_far_blocks_than_clusters_close_as_fast(far, size):
+    """They are nearly all of the cost, whatever the others are."""
+    rng = np.random.default_rng(0)
+    blocks = far * (3.0 + rng.normal(size=(6 if size == 1 else 4, 4)))
+    points = np.concatenate([np.repeat(blocks, size, axis=0), rng.normal(size=(120, 4))])
+    first = np.repeat(np.arange(len(blocks)) * size, size - 1)
+    links = np.column_stack([first, first + np.tile(np.arange(1, size), len(blocks))])
+    parameters = SolverParameters(bounding="sdp", node_limit=1)
+    result = solve(Instance(points, 3, must_link=links), parameters)
+    assert result.status.value == "optimal"
+
+
 @pytest.mark.parametrize("far", [1e3, 1e16])
 def test_clusters_of_equal_points_cost_exactly_nothing(far, tmp_path):
     points = np.repeat([[0.1, far], [0.3, 0.7], [far, 0.3]], [4, 2, 3], axis=0)

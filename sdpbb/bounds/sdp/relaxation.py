@@ -13,6 +13,8 @@ from sdpbb.problem import Contraction
 
 # Rows this many times longer than nine tenths of all are outliers.
 OUTLIER = 10.0
+# Where outliers are what costs, so are those that are this many times farther than k centres reach.
+FARTHEST = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +136,36 @@ def _typical_length(contraction: Contraction) -> float:
     """Return the length in which K has Frobenius norm 1 once outliers are pulled in.
 
     One of them would otherwise leave the rest of the data no digits to be seen by; and as it moves
-    the mean as well, lengths are taken from the median.
+    the mean as well, lengths are taken from the median. Where there are more outliers in different
+    places than clusters for them, nearly all of the cost is theirs, and the length as well.
     """
     centred = contraction.means - np.median(contraction.means, axis=0)
-    rows = np.sqrt(contraction.sizes)[:, None] * centred
+    roots = np.sqrt(contraction.sizes)
+    rows = roots[:, None] * centred
     longest = float(np.abs(rows).max(initial=0.0))
     if longest == 0.0:
         return 1.0
     rows /= longest
     norms = np.linalg.norm(rows, axis=1)
     cap = OUTLIER * np.quantile(norms, 0.9) or norms.max()
+    if norms.max() > cap:
+        radius = _covering_radius(rows, roots, norms, contraction.k)
+        if radius > cap:
+            cap = FARTHEST * radius
     rows = rows * np.minimum(1.0, cap / np.maximum(norms, cap))[:, None]
     return longest * float(np.sqrt(np.linalg.norm(rows.T @ rows)))
+
+
+def _covering_radius(
+    rows: NDArray[np.float64], roots: NDArray[np.float64], norms: NDArray[np.float64], k: int
+) -> float:
+    """Return the largest norm of a row about the nearest of k centres, chosen farthest first.
+
+    rows : (m, r) the points times roots (m,); the first centre is 0, about which they have norms
+    """
+    nearest = norms
+    for _ in range(k - 1):
+        centre = int(nearest.argmax())
+        offsets = rows - roots[:, None] * (rows[centre] / roots[centre])
+        nearest = np.minimum(nearest, np.linalg.norm(offsets, axis=1))
+    return float(nearest.max())
