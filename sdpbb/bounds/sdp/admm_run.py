@@ -14,7 +14,8 @@ from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
-from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint
+from sdpbb.cores import LARGE
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -76,7 +77,7 @@ class AdmmRun(RelaxationRun):
             if is_late or self.n_iterations % self.parameters.bound_period == 0:
                 break
             self._separate_if_due()
-        bound = self._evaluate(counts=not is_late)
+        bound = self._evaluate(cutoff, is_due=not is_late)
         if not is_late:
             self._separate_if_due()
         return BoundProgress(
@@ -94,20 +95,38 @@ class AdmmRun(RelaxationRun):
             self._admm.balance()
         self._iteration_seconds = max(self._iteration_seconds, time.perf_counter() - begun)
 
-    def _evaluate(self, counts: bool) -> ProvenBound:
+    def _evaluate(self, cutoff: float, is_due: bool) -> ProvenBound:
         """Take the safe bound of the last iterate; return the best, with evidence if that is it.
 
-        counts : whether it says how fast bounds rise, or was not due yet
+        is_due : whether it says how fast bounds rise, and is left out where it hardly matters
         """
         begun, state = time.perf_counter(), self.state
         dual = self.dual_point()
-        bound = safe_bound(self.relaxation, dual)
+        function = DualFunction.at(self.relaxation, dual)
+        if is_due and not self._is_worth_bounding(function, cutoff):
+            return state.best
+        bound = function.bound()
         best = state.best if bound <= state.best else ProvenBound(bound.value, dual)
         state.best = best.bare()
-        if counts:
+        if is_due:
             state.history.append((self.n_iterations, state.best.value))
         self._bound_seconds = max(self._bound_seconds, time.perf_counter() - begun)
         return best
+
+    def _is_worth_bounding(self, function: DualFunction, cutoff: float) -> bool:
+        """Return whether to compute the eigenvalues of the bound.
+
+        Those of large matrices take as long as many iterations. They are left out where by an upper
+        estimate the node neither closes nor stands still, unless it is long since the last ones.
+        """
+        history, basis = self.state.history, self.state.admm.spectrum.basis
+        if self.relaxation.m < LARGE or basis is None or not history:
+            return True
+        now, growth = self.n_iterations, self.parameters.bound_growth
+        if now >= growth * history[-1][0] or now >= self.parameters.max_iterations:
+            return True
+        estimate = max(function.estimate(basis), self.state.best.value)
+        return estimate >= cutoff or self._patience.has_run_out([*history, (now, estimate)], cutoff)
 
     def _is_late(self, seconds_left: float) -> bool:
         """Return whether the bound is to be evaluated now, before the next iteration.

@@ -170,6 +170,13 @@ class SdpParameters(Parameters):
     round_period: int = parameter(10, "Iterations between cut rounds.", ge=1)
     balance_period: int = parameter(10, "Iterations between changes of the penalty.", ge=1)
     bound_period: int = parameter(20, "Iterations between evaluations of the safe bound.", ge=1)
+    bound_growth: float = parameter(
+        1.5,
+        "Factor by which iterations grow between evaluations of the safe bound of 256 blocks and "
+        "more, unless an estimate says that it closes the node or stands still.",
+        reason="Its eigenvalues take as long as many iterations.",
+        ge=1,
+    )
     root: Patience = parameter(
         lambda: Patience(iterations=200, progress=0.2),
         "Stall test without a warm start.",

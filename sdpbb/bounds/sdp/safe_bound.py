@@ -62,8 +62,9 @@ class DualPoint:
         return DualPoint(self.N * factor, self.cuts, self.multipliers * factor)
 
 
-def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
-    """Return the value of the dual function at a dual point, less a margin for rounding.
+@dataclass(frozen=True, eq=False)
+class DualFunction:
+    """Dual function at a dual point, up to its eigenvalues.
 
     For N >= 0 (free on cannot-links), multipliers t >= 0 of valid inequalities <B_c, Y> >= b_c and
     S = -K - N - sum_c t_c B_c,
@@ -76,32 +77,70 @@ def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
     that. No dual feasibility is assumed; entries of N and multipliers that have the wrong sign are
     set to 0 first.
 
-    LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple of
-    m eps ||S||. The sums behind S lose a small multiple of eps times the sums of the absolute
-    values of their terms, which can be far larger than S where cuts and entries of N cancel. Krylov
-    methods overestimate the sum of smallest eigenvalues and must not be used.
+    restricted : (m, m) S on that complement, with all other eigenvalues moved above its own
+    constant : b't + u'S u
+    margin : for rounding
     """
-    m, k, u = relaxation.m, relaxation.k, relaxation.u
-    t = np.maximum(dual.multipliers, 0.0)
-    pieces = row_pieces(m, OPERATIONS * m**2)
-    N = nonnegative_part(relaxation, dual)
-    S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of
-    in_pieces(
-        partial(write_dual_matrix, N, relaxation.inverse_roots, relaxation.K, S, terms), pieces
-    )
-    Su = S @ u
-    uSu = float(u @ Su)
-    # No eigenvalue of S is above its Frobenius norm.
-    magnitude = float(np.linalg.norm(S))
-    # P S P for P = I - u u', with the eigenvalue of u moved above all others.
-    in_pieces(partial(subtract_products, S, u, Su - (0.5 * (uSu + magnitude)) * u), pieces)
-    restricted = relaxation.deflated(S, magnitude)
-    eigenvalues = smallest_eigenvalues(restricted, k - 1)
-    dual_rhs = float(dual.cuts.rhs @ t)
-    rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
-    margin = _EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms)
-    dual_value = dual_rhs + uSu + float(eigenvalues.sum()) - margin
-    return ProvenBound(relaxation.total + relaxation.scale * dual_value - relaxation.rounding)
+
+    relaxation: Relaxation
+    restricted: NDArray[np.float64]
+    constant: float
+    margin: float
+
+    @classmethod
+    def at(cls, relaxation: Relaxation, dual: DualPoint) -> DualFunction:
+        """Return the dual function at a dual point."""
+        m, k, u = relaxation.m, relaxation.k, relaxation.u
+        t = np.maximum(dual.multipliers, 0.0)
+        pieces = row_pieces(m, OPERATIONS * m**2)
+        N = nonnegative_part(relaxation, dual)
+        S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of
+        in_pieces(
+            partial(write_dual_matrix, N, relaxation.inverse_roots, relaxation.K, S, terms), pieces
+        )
+        Su = S @ u
+        uSu = float(u @ Su)
+        # No eigenvalue of S is above its Frobenius norm.
+        magnitude = float(np.linalg.norm(S))
+        # P S P for P = I - u u', with the eigenvalue of u moved above all others.
+        in_pieces(partial(subtract_products, S, u, Su - (0.5 * (uSu + magnitude)) * u), pieces)
+        rhs_terms = float(np.abs(dual.cuts.rhs) @ t)
+        return cls(
+            relaxation=relaxation,
+            restricted=relaxation.deflated(S, magnitude),
+            constant=float(dual.cuts.rhs @ t) + uSu,
+            margin=_EPS * ((4 * k + 8) * m * float(np.linalg.norm(terms)) + 16 * rhs_terms),
+        )
+
+    def bound(self) -> ProvenBound:
+        """Return the value, less the margin.
+
+        LAPACK's symmetric eigenvalues are backward stable: each is off by at most a small multiple
+        of m eps ||S||. The sums behind S lose a small multiple of eps times the sums of the
+        absolute values of their terms, which can be far larger than S where cuts and entries of N
+        cancel.
+        """
+        eigenvalues = smallest_eigenvalues(self.restricted, self.relaxation.k - 1)
+        return ProvenBound(self._value(float(eigenvalues.sum())))
+
+    def estimate(self, X: NDArray[np.float64]) -> float:
+        """Return what the bound is at most, near it if X (m, columns) spans the eigenvectors.
+
+        By Rayleigh-Ritz, as Krylov methods do: it proves nothing.
+        """
+        Q = np.linalg.qr(X)[0]
+        values = np.linalg.eigvalsh(Q.T @ (self.restricted @ Q))
+        return self._value(float(values[: self.relaxation.k - 1].sum()))
+
+    def _value(self, eigenvalues: float) -> float:
+        relaxation = self.relaxation
+        value = self.constant + eigenvalues - self.margin
+        return relaxation.total + relaxation.scale * value - relaxation.rounding
+
+
+def safe_bound(relaxation: Relaxation, dual: DualPoint) -> ProvenBound:
+    """Return the value of the dual function at a dual point, less a margin for rounding."""
+    return DualFunction.at(relaxation, dual).bound()
 
 
 def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:

@@ -162,3 +162,30 @@ def test_a_step_cut_short_proves_its_bound_and_goes_on_as_if_it_had_not_been(
         whole.advance(optimum)
     assert np.array_equal(whole.dual_point().N, cut.dual_point().N)
     assert np.array_equal(whole.dual_point().multipliers, cut.dual_point().multipliers)
+
+
+def test_bounds_of_large_matrices_are_left_out_while_they_cannot_close_the_node(monkeypatch):
+    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.LARGE", 10)
+    contraction = contract(Instance(np.random.default_rng(3).normal(size=(60, 2)), 4))
+    always = SdpBounding(SdpParameters(bound_growth=1)).start(contraction, None)
+    values = [advanced(always, 1).bound.value for _ in range(10)]
+    run = SdpBounding().start(contraction, None)
+    reached = [advanced(run, 1).bound.value for _ in range(10)]
+    taken = [iteration for iteration, _ in run.state.history]
+    assert taken == [20, 40, 60, 100, 160]
+    assert all(value in values for value in reached)
+    cutoff = values[4]  # which the bound after 100 iterations is the first to reach
+    run = SdpBounding().start(contraction, None)
+    while run.advance(cutoff).bound.value < cutoff:
+        assert run.n_iterations < 100
+    assert run.state.history[-1][0] == run.n_iterations == 100
+
+
+def test_a_node_stands_still_at_a_bound_that_was_taken(monkeypatch):
+    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.LARGE", 10)
+    contraction = contract(Instance(np.random.default_rng(3).normal(size=(60, 2)), 4))
+    parameters = SdpParameters(bound_growth=100.0, root=Patience(iterations=60, progress=0.9))
+    run = SdpBounding(parameters).start(contraction, None)
+    while not (progress := run.advance(1e6)).stalled:
+        assert run.n_iterations < 1000
+    assert run.state.history[-1] == (run.n_iterations, progress.bound.value)

@@ -11,7 +11,7 @@ from sdpbb.bounds.sdp.cuts.complements import complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.triangles import triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.bounds.sdp.safe_bound import DualPoint, safe_bound
+from sdpbb.bounds.sdp.safe_bound import DualFunction, DualPoint, safe_bound
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.sdp.problems import small_problem, two_clusters
 from tests.bounds.sdp.test_cuts import random_cuts
@@ -31,6 +31,21 @@ def test_any_dual_values_give_a_lower_bound(seed, spread):
     problem = small_problem(seed)
     dual = random_dual(np.random.default_rng(seed), problem.relaxation, spread)
     assert safe_bound(problem.relaxation, dual).value <= problem.optimum
+
+
+@given(st.integers(0, 10**6), st.integers(0, 8))
+def test_an_estimate_of_the_bound_is_never_below_it(seed, n_columns):
+    problem = small_problem(seed)
+    relaxation = problem.relaxation
+    rng = np.random.default_rng(seed)
+    function = DualFunction.at(relaxation, random_dual(rng, relaxation, 0.1))
+    bound = function.bound().value
+    rounding = 1e-12 * relaxation.scale * np.linalg.norm(function.restricted) * relaxation.m
+    m, k = relaxation.m, relaxation.k
+    columns = min(m, k - 1 + n_columns)
+    assert function.estimate(rng.normal(size=(m, columns))) >= bound - rounding
+    eigenvectors = np.linalg.eigh(function.restricted)[1][:, : k - 1]
+    assert abs(function.estimate(eigenvectors) - bound) <= rounding
 
 
 @pytest.mark.long
