@@ -11,6 +11,7 @@ the others has one at least.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
 from sdpbb.checker.cuts.cliques import Cliques
+from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
 
 if TYPE_CHECKING:
@@ -41,27 +43,30 @@ class CliqueCuts(CutFamily):
         if k >= relaxation.m:
             return CutSet.empty()
         rhs = 1.0 / (n - k + 1)
-        members = _grown_cliques(Z, k + 1, rhs * (1.0 - self.tolerance))
+        grow = partial(_grown_cliques, Z, k + 1, rhs * (1.0 - self.tolerance))
+        members = np.concatenate(in_pieces(grow, ranges_of_centres(relaxation.m)))
         return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), n, k)
 
 
-def _grown_cliques(Z: NDArray[np.float64], order: int, threshold: float) -> NDArray[np.int32]:
-    """Grow cliques of `order` blocks greedily from every block by the least sum of Z.
+def _grown_cliques(
+    Z: NDArray[np.float64], order: int, threshold: float, first: int, last: int
+) -> NDArray[np.int32]:
+    """Grow cliques of `order` blocks greedily by the least sum of Z, which is to the blocks taken.
 
-    The sum is that to the blocks taken. Return members (c, order) of those whose sum is below
-    threshold.
+    They begin from the blocks first to last - 1. Return members (c, order) of those whose sum is
+    below threshold.
     """
-    every = np.arange(len(Z))
-    weight = Z.copy()
-    weight[every, every] = np.inf
-    members = [every]
-    total = np.zeros(len(Z))
+    centre, row = np.arange(first, last), np.arange(last - first)
+    weight = Z[first:last].copy()
+    weight[row, centre] = np.inf
+    members = [centre]
+    total = np.zeros(len(row))
     for _ in range(1, order):
         nearest = weight.argmin(axis=1)
-        total += weight[every, nearest]
+        total += weight[row, nearest]
         members.append(nearest)
         weight += Z[nearest]
-        weight[every, nearest] = np.inf
+        weight[row, nearest] = np.inf
     return np.column_stack(members)[total < threshold].astype(np.int32)
 
 
