@@ -254,7 +254,9 @@ def test_solve_has_no_conflict_for_a_feasible_instance():
 
 
 def test_a_refuted_proof_is_no_result(monkeypatch):
-    monkeypatch.setattr(conclusion, "diagnose", lambda *arguments: Diagnosis(Colourability.YES))
+    monkeypatch.setattr(
+        "sdpbb.explanation.explain.diagnose", lambda *arguments: Diagnosis(Colourability.YES)
+    )
     with pytest.raises(BackendFailure, match="contradicted by a clustering that has been found"):
         sdpbb.solve(Instance(points(4), 3, [(0, 1)], [(0, 1)]))
 
@@ -266,7 +268,7 @@ def test_little_time_is_left_for_saying_why(monkeypatch):
         asked.append(time_limit)
         return Diagnosis(Colourability.UNKNOWN)
 
-    monkeypatch.setattr(conclusion, "diagnose", remember)
+    monkeypatch.setattr("sdpbb.explanation.explain.diagnose", remember)
     instance = Instance(points(4), 3, [(0, 1)], [(0, 1)])
     assert sdpbb.solve(instance).conflict is None
     assert sdpbb.solve(instance, sdpbb.SolverParameters(time_limit=1e-3)).conflict is None
