@@ -397,8 +397,11 @@ def _relocate_centre(
     return centres
 
 
-def exercise(contraction: Contraction, affinity: NDArray[np.float64] | None = None) -> None:
-    """Call the kernels that almost every run needs, those of a start from an affinity if given."""
+def exercise(contraction: Contraction) -> None:
+    """Call the kernels that almost every run needs, also those of a start from an affinity."""
+    found = MultiStart().run(contraction, np.random.default_rng(0))
+    together = found.labels == found.labels[:, None]
+    affinity = together / (together @ contraction.sizes)
     MultiStart().run(contraction, np.random.default_rng(0), affinity)
 
 

@@ -7,9 +7,9 @@ a limit is reached. A `CheckpointWriter` saves its state; `sdpbb.conclusion` mak
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.checkpoint import CheckpointWriter, SavedRun, read_checkpoint
-from sdpbb.compilation import WarmUp, prepare_kernels
+from sdpbb.compilation import RunKernels, WarmUp
 from sdpbb.cores import LARGE
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
@@ -68,6 +68,7 @@ from sdpbb.search.state import Search
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree
 from sdpbb.search.workforce import Workforce
+from sdpbb.time_left import RUN_CLOCK
 
 if TYPE_CHECKING:
     from sdpbb.certificates.writer import CertificateOrder
@@ -285,15 +286,19 @@ class _Run:
         # Two BLAS threads have been seen to slow small eigenvalue problems down by factors of 10 to
         # 150; parallelism belongs across nodes.
         with threadpool_limits(1):
-            with _dask_cluster(parameters) as cluster:
-                prepare_kernels(lambda: observer(Compiling()), parameters.bounding)
+            with (
+                _dask_cluster(parameters) as cluster,
+                RunKernels(parameters.bounding, lambda: observer(Compiling())) as kernels,
+            ):
+                if parameters.memory_limit < math.inf:
+                    kernels.finish()  # another process that compiles would count
                 limits = Limits(
                     time_limit=parameters.time_limit,
                     node_limit=parameters.node_limit,
                     memory_limit=parameters.memory_limit,
                     memory=Sampled(resident_mebibytes, MEMORY_SECONDS),
                     interrupt=self.interrupt,
-                    started=time.perf_counter() - (0.0 if saved is None else saved.seconds),
+                    started=RUN_CLOCK() - (0.0 if saved is None else saved.seconds),
                 )
                 writer = CheckpointWriter(
                     self.checkpoint,
@@ -303,7 +308,7 @@ class _Run:
                     observer,
                     recorder.proof if parameters.certify else None,
                 )
-                result = self._run_search(limits, cluster, recorder, writer)
+                result = self._run_search(limits, cluster, kernels, recorder, writer)
             observer(Finished(result))
             if self.order is not None and self.order.applies_to(result):
                 from sdpbb.certificates.writer import write_certificate
@@ -317,6 +322,7 @@ class _Run:
         self,
         limits: Limits,
         cluster: DaskCluster | None,
+        kernels: RunKernels,
         recorder: ProofRecorder,
         writer: CheckpointWriter,
     ) -> Result:
@@ -361,7 +367,9 @@ class _Run:
             is_without_bound=plan.is_without_bound,
             keeps_evidence=parameters.certify,
         )
-        workforce = _workforce(parameters, cluster, self.parameters.workers, n_blocks, long_steps)
+        workforce = _workforce(
+            parameters, cluster, kernels, self.parameters.workers, n_blocks, long_steps
+        )
         reporter = Reporter(observer, limits)
         evaluations = Evaluations(context, limits, workforce, reporter)
         watches = [recorder, reporter, writer] if parameters.certify else [reporter, writer]
@@ -426,6 +434,7 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
 def _workforce(
     parameters: SolverParameters,
     cluster: DaskCluster | None,
+    kernels: RunKernels,
     cores: int,
     n_blocks: int,
     has_long_steps: bool,
@@ -440,11 +449,20 @@ def _workforce(
     def make_worker_pool() -> TaskPool:
         if cluster is not None:
             return TaskPool(cluster)
+        kernels.finish()  # all workers load them
         return TaskPool(LocalProcesses(parameters.workers, prepare))
 
     several = cluster is not None or parameters.workers > 1
     root_uses_cores = cores > 1 and n_blocks >= LARGE
-    return Workforce(local_pool, make_worker_pool, several, has_long_steps, cores, root_uses_cores)
+    return Workforce(
+        local_pool,
+        make_worker_pool,
+        several,
+        has_long_steps,
+        cores,
+        root_uses_cores,
+        lambda: kernels.is_compiling,
+    )
 
 
 def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:

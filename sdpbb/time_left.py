@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
 TimeLeft = Callable[[], float]
@@ -11,6 +12,44 @@ TimeLeft = Callable[[], float]
 
 # Elementary steps of a compiled loop between two looks at the time: about 0.05 s.
 WORK = 30_000_000
+
+
+class Clock:
+    """Clock that counts seconds, and can be stopped; it goes on once everybody says so who did."""
+
+    def __init__(self) -> None:
+        self._seconds_stopped = 0.0
+        self._n_stops = 0
+        self._stopped_at = 0.0
+
+    def __call__(self) -> float:
+        now = self._stopped_at if self._n_stops else perf_counter()
+        return now - self._seconds_stopped
+
+    def stop(self) -> None:
+        """Stop the clock."""
+        if not self._n_stops:
+            self._stopped_at = perf_counter()
+        self._n_stops += 1
+
+    def go_on(self) -> None:
+        """Take a stop back."""
+        self._n_stops -= 1
+        if not self._n_stops:
+            self._seconds_stopped += perf_counter() - self._stopped_at
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Within the block, the clock stands still."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.go_on()
+
+
+RUN_CLOCK = Clock()
+"""Clock for the time limits of runs in this process: it is stopped while kernels are compiled."""
 
 
 class OutOfTime(Exception):

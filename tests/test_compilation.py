@@ -1,6 +1,7 @@
 """When kernels are compiled, and what is told of it."""
 
 import importlib.util
+import itertools
 import pickle
 import sys
 
@@ -9,8 +10,9 @@ import pytest
 
 from sdpbb import compilation
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
-from sdpbb.compilation import compile_once
+from sdpbb.compilation import RunKernels, compile_once
 from sdpbb.errors import BackendFailure
+from sdpbb.time_left import RUN_CLOCK, Clock
 
 
 @pytest.fixture
@@ -54,7 +56,9 @@ def test_what_is_cached_is_called_by_the_first_process_only(part):
 
 def test_a_record_ends_with_any_of_its_files(part, monkeypatch, tmp_path):
     calls, file = [], tmp_path / "kernel.nbc"
-    monkeypatch.setattr(compilation, "_cached_files", lambda: [str(file)] if file.exists() else [])
+    monkeypatch.setattr(
+        compilation, "_cached_files", lambda part: [str(file)] if file.exists() else []
+    )
     for content in (b"", pickle.dumps("longer"), None):
         if content is None:
             file.unlink()
@@ -116,16 +120,66 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(part, monkeypatch, tmp_pat
     assert told() == []
 
 
-def test_what_the_other_process_did_not_compile_is_compiled_here(part, monkeypatch):
-    """Also if there is no other process to be had."""
-    calls, told = [], []
+@pytest.fixture
+def exercised(part, monkeypatch) -> list[str]:
+    """The parts that this process compiles. There is no other process to be had."""
+    calls = []
 
     def no_process(*_):
         raise BackendFailure("no worker can be started")
 
+    def exercise(part):
+        calls.append(part)
+        compile_one()
+
     monkeypatch.setattr(compilation, "LocalProcesses", no_process)
-    monkeypatch.setattr(compilation, "_exercise_heuristics", compile_one)
-    monkeypatch.setattr(compilation, "_exercise", calls.append)
-    compilation.prepare_kernels(lambda: told.append(part), "hybrid")
-    assert calls == ["sdp", "colgen"]
-    assert told == [part]
+    monkeypatch.setattr(compilation, "_exercise", exercise)
+    return calls
+
+
+def test_what_the_other_process_did_not_compile_is_compiled_here(exercised):
+    told = []
+    compilation.prepare_kernels(lambda: told.append("compiling"), "hybrid")
+    assert exercised == ["heuristics", "heuristics-rare", "sdp", "sdp-rare", "colgen"]
+    assert told == ["compiling"]
+
+
+def test_a_run_waits_for_the_kernels_that_it_begins_with(exercised):
+    with RunKernels("hybrid", lambda: None) as kernels:
+        assert exercised == ["sdp", "heuristics"]
+        assert not kernels.is_compiling
+        kernels.finish()
+        assert {*exercised} == {"sdp", "heuristics", "heuristics-rare", "sdp-rare", "colgen"}
+        kernels.finish()
+        assert len(exercised) == 5
+
+
+def test_the_clock_of_runs_stands_still_while_a_run_compiles(exercised, monkeypatch):
+    monkeypatch.setattr("sdpbb.time_left.perf_counter", itertools.count().__next__)
+    readings = []
+
+    def compiled():
+        """A function with a body that is evaluated by the compiler."""
+
+    @numba.extending.overload(compiled)
+    def typed():
+        readings.append((RUN_CLOCK(), RUN_CLOCK()))
+        return lambda: 1
+
+    with RunKernels("hybrid", lambda: None):
+        before = RUN_CLOCK()
+        numba.njit(lambda: compiled())()
+        assert readings
+        assert all(first == second for first, second in readings)
+        assert before < RUN_CLOCK() < RUN_CLOCK()
+
+
+def test_a_clock_goes_on_when_nobody_stops_it_any_more(monkeypatch):
+    monkeypatch.setattr("sdpbb.time_left.perf_counter", itertools.count(10).__next__)
+    clock = Clock()
+    assert [clock(), clock()] == [10, 11]
+    with clock.stopped():  # at 12
+        clock.stop()
+        clock.go_on()
+        assert [clock(), clock()] == [12, 12]
+    assert [clock(), clock()] == [13, 14]  # it went on at 13, and was asked at 14 and 15

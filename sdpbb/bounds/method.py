@@ -58,12 +58,12 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         return None
 
     @staticmethod
-    def exercise(contraction: Contraction) -> NDArray[np.float64] | None:
-        """Run every compiled loop of the method once, with the types that runs call it with.
+    def exercise(contraction: Contraction) -> None:
+        """Run the compiled loops of the method once, with the types that runs call them with."""
 
-        Return an affinity (m, m), if the method is the one to compute it.
-        """
-        return None
+    @staticmethod
+    def exercise_rare(contraction: Contraction) -> None:
+        """Run those once that few runs call, where `exercise` leaves them out."""
 
     def scatter(self, contraction: Contraction) -> ProvenBound:
         """Return the scatter inside the blocks, which every clustering has."""

@@ -17,7 +17,8 @@ class MethodEntry:
 
     summary : what bounds come from
     parameters : the fields of the parameters of a run that its constructor takes, in order
-    kernels : the methods whose compiled loops it calls, those that it begins with first
+    kernels : the methods whose compiled loops it calls, the one that it begins with first; "-rare"
+        stands for those of a method that few runs call
     keeps_cluster_constraints : whether it takes constraints on clusters that are more than
         cannot-links
     """
@@ -39,7 +40,7 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "SdpBounding",
         "the semidefinite relaxation",
         parameters=("sdp",),
-        kernels=("sdp",),
+        kernels=("sdp", "sdp-rare"),
         keeps_cluster_constraints=False,
     ),
     "colgen": MethodEntry(
@@ -54,7 +55,7 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "HybridBounding",
         "both, each where it is the better one",
         parameters=("sdp", "colgen", "hybrid"),
-        kernels=("sdp", "colgen"),
+        kernels=("sdp", "sdp-rare", "colgen"),
     ),
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.result import Termination
+from sdpbb.time_left import RUN_CLOCK
 
 
 class Sampled:
@@ -42,6 +43,7 @@ class Limits:
     node_limit : nodes evaluated, or None
     memory_limit : MiB of all processes of the run together, as `memory` measures them
     interrupt : set by whoever wants the run to end
+    started : by the clock of runs
     """
 
     time_limit: float = math.inf
@@ -49,12 +51,12 @@ class Limits:
     memory_limit: float = math.inf
     memory: Callable[[], float] = float
     interrupt: threading.Event = field(default_factory=threading.Event)
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=RUN_CLOCK)
 
     @property
     def seconds(self) -> float:
         """Seconds of the run until now."""
-        return time.perf_counter() - self.started
+        return RUN_CLOCK() - self.started
 
     @property
     def seconds_left(self) -> float | None:
@@ -104,7 +106,7 @@ class Budget:
     found : told of each better clustering of the points as it is found: labels, cost, source
     bounds : whether the node is bounded, or only what comes before is done
     cores : that it may use; it comes to the same with any number
-    started : when the evaluation was begun or continued, by the clock of its process
+    started : when the evaluation was begun or continued, by the clock of runs in its process
     """
 
     slice: float = math.inf
@@ -117,7 +119,7 @@ class Budget:
 
     def begin(self) -> Budget:
         """Return the same budget, whose time runs from now on."""
-        return replace(self, started=time.perf_counter())
+        return replace(self, started=RUN_CLOCK())
 
     def is_over(self) -> bool:
         """Return whether the slice has ended."""
@@ -143,7 +145,7 @@ class Budget:
     @property
     def seconds(self) -> float:
         """Seconds since the evaluation was begun or continued."""
-        return time.perf_counter() - self.started
+        return RUN_CLOCK() - self.started
 
 
 ENDLESS = Budget()

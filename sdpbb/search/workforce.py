@@ -34,6 +34,7 @@ class Workforce:
         has_long_steps: bool = False,
         cores: int = 1,
         root_uses_cores: bool = False,
+        is_compiling: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Parameters
@@ -44,6 +45,7 @@ class Workforce:
         has_long_steps : whether steps are known to take long
         cores : of this machine that the processes may use together
         root_uses_cores : whether the first node uses more than one of them
+        is_compiling : whether kernels are being compiled, which workers would wait for
         """
         self.pool = local_pool
         self._local_pool = local_pool
@@ -53,6 +55,7 @@ class Workforce:
         self._has_long_steps = has_long_steps
         self._cores = cores
         self._root_uses_cores = root_uses_cores
+        self._is_compiling = is_compiling
         self._n_started = 0
 
     @property
@@ -110,7 +113,8 @@ class Workforce:
     def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Go over to the processes once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
-        if not grown and (seconds < ALONE or self._root_uses_cores):
+        early = seconds < ALONE or self._root_uses_cores or self._is_compiling()
+        if not grown and early:
             return
         everybody = grown or seconds >= ALONE_LAST
         worker_pool = self._get_worker_pool()
