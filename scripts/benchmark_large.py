@@ -1,53 +1,127 @@
-"""Solve scikit-learn's breast cancer and digits data with constraints drawn from their labels.
+"""Prove data sets of 569 to 7,050 points: seconds, memory, and the gap over time.
 
-n / 2 constraints each, half of them must-links and half cannot-links, between distinct random
-pairs. Prints the log of each run, its gap, its seconds and the peak memory of this process.
+scikit-learn's breast cancer and digits data, with n / 2 constraints each drawn from their labels,
+half of them must-links and half cannot-links, between distinct random pairs; and abalone and
+facebook without constraints, if the folder of published data has them. Each run is a process of its
+own. Prints the log of each run, its gap, its seconds and the peak memory of its process, and
+replaces its rows in a CSV file; a picture of all rows shows the gap over time.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import resource
+import subprocess
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import rows
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import sdpbb
 from sdpbb.report import ProgressTable
 
-DATA = {"breast_cancer": load_breast_cancer, "digits": load_digits}
+if TYPE_CHECKING:
+    from sdpbb.traces.trace import ProgressPoint
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLISHED = ROOT.parent / "shared" / "data" / "avoc"
+LABELLED = {"breast_cancer": load_breast_cancer, "digits": load_digits}
+CLUSTERS = {"abalone": 3, "facebook": 3}
+COLUMNS = ("name", "points", "blocks", "k", "seconds", "lower", "upper", "gap", "status", "mib")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(DATA), help=f"of {', '.join(DATA)}")
+    every = [*LABELLED, *CLUSTERS]
+    parser.add_argument("names", nargs="*", default=every, help=f"of {', '.join(every)}")
     parser.add_argument("--seed", type=int, default=0, help="of the constraints")
     parser.add_argument("--gap", type=float, default=1e-4)
     parser.add_argument("--time-limit", type=float, default=7200.0)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--csv", type=Path, default=ROOT / "docs" / "large.csv")
+    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "large.png")
+    parser.add_argument("--here", action="store_true", help="run one data set in this process")
     arguments = parser.parse_args()
+    for name in arguments.names:
+        if name in CLUSTERS and not (PUBLISHED / f"{name}.txt").exists():
+            print(f"{name}: SKIPPED, {PUBLISHED} has no such data")
+        elif arguments.here:
+            solve(name, arguments)
+        else:
+            others = [a for a in sys.argv[1:] if a not in arguments.names]
+            subprocess.run([sys.executable, __file__, name, "--here", *others], check=True)
+    if not arguments.here and arguments.csv.exists():
+        draw(arguments.csv, arguments.picture)
+    return 0
+
+
+def solve(name: str, arguments: argparse.Namespace) -> None:
+    """Solve one data set, and replace its rows."""
+    if name in CLUSTERS:
+        instance = sdpbb.read_instance(PUBLISHED / f"{name}.txt", CLUSTERS[name])
+    else:
+        instance = constrained(name, arguments.seed)
     parameters = sdpbb.SolverParameters(
         gap=arguments.gap, time_limit=arguments.time_limit, workers=arguments.workers
     )
-    for name in arguments.names:
-        result = sdpbb.solve(
-            constrained(name, arguments.seed),
-            parameters,
-            ProgressTable(sys.stdout, sdpbb.__version__),
-        )
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(
-            f"{name}: {result.status.value}, gap {result.gap:.2e}, "
-            f"{result.statistics.wall_seconds:.1f} s, {peak:.0f} MiB\n",
-            flush=True,
-        )
-    return 0
+    trace, table = sdpbb.Trace(), ProgressTable(sys.stdout, sdpbb.__version__)
+
+    def observe(event: object) -> None:
+        trace(event)  # type: ignore[arg-type]
+        table(event)  # type: ignore[arg-type]
+
+    result = sdpbb.solve(instance, parameters, observe)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds = result.statistics.wall_seconds
+    print(
+        f"{name}: {result.status.value}, gap {result.gap:.2e}, {seconds:.1f} s, {peak:.0f} MiB\n",
+        flush=True,
+    )
+    others = [row for row in rows.read(arguments.csv) if row["name"] != name]
+    same = (name, len(instance.points), result.statistics.n_blocks, instance.k)
+    steps = [
+        dict(zip(COLUMNS, (*same, *_bounds(point), "", ""), strict=True))
+        for before, point in zip([None, *trace.points], trace.points, strict=False)
+        if before is None or (before.lower, before.upper) != (point.lower, point.upper)
+    ]
+    last = (*same, seconds, result.lower_bound, result.objective, result.gap)
+    steps.append(dict(zip(COLUMNS, (*last, result.status.value, round(peak)), strict=True)))
+    with arguments.csv.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([*others, *steps])
+
+
+def _bounds(point: ProgressPoint) -> tuple[float, float, float, float]:
+    gap = (point.upper - point.lower) / point.upper if np.isfinite(point.upper) else 1.0
+    return point.seconds, point.lower, point.upper, gap
+
+
+def draw(file: Path, picture: Path) -> None:
+    """Draw the gaps over time of the runs of a CSV file."""
+    from matplotlib.figure import Figure
+
+    known = rows.read(file)
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    ax = figure.add_subplot()
+    for name in dict.fromkeys(row["name"] for row in known):
+        own = [row for row in known if row["name"] == name]
+        seconds, gaps = ([float(row[key]) for row in own] for key in ("seconds", "gap"))
+        label = f"{name}, {int(own[0]['points']):,} points, k = {own[0]['k']}"
+        ax.step(seconds, np.maximum(gaps, 1e-6), where="post", label=label)
+    ax.axhline(1e-4, color="0.6", linewidth=0.8, linestyle=":")
+    ax.set(xscale="log", yscale="log", xlabel="Time (s)", ylabel="Gap", ylim=(5e-7, 1.5))
+    ax.legend(frameon=False)
+    figure.savefig(picture, dpi=120)
 
 
 def constrained(name: str, seed: int) -> sdpbb.Instance:
     """Return the data with n // 4 must-links and about as many cannot-links, n // 2 in all."""
-    points, labels = DATA[name](return_X_y=True)
+    points, labels = LABELLED[name](return_X_y=True)
     n, rng = len(points), np.random.default_rng(seed)
     links: dict[bool, set[tuple[int, int]]] = {True: set(), False: set()}
     wanted = {True: n // 4, False: n // 2 - n // 4}

@@ -25,8 +25,8 @@ def solve(
 ) -> ExitCode:
     """Find and prove the best clustering of the points in DATA.
 
-    Without --workers, as many processes are used as there are cores, but only for runs that
-    branch after a few seconds; with one, runs are repeatable.
+    Without --workers, all cores are used: by threads where blocks are many, and by processes
+    for runs that branch after a few seconds. With one, runs are repeatable.
     """
     with one_line_errors(debug):
         # The engine is imported last: what is wrong with the input is told without the wait.
