@@ -23,7 +23,7 @@ def lean_imports() -> Iterator[None]:
     the block they can be imported as always.
 
     Garbage is collected after the block: modules leave none, and looking for it takes another tenth
-    of a second.
+    of a second. Objects that are there by then are not looked at later either.
     """
     import numpy
 
@@ -44,5 +44,6 @@ def lean_imports() -> Iterator[None]:
         for name in unnamed:
             if names[name] is None:
                 del names[name]
+        gc.freeze()
         if is_collecting:
             gc.enable()
