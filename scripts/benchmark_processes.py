@@ -25,13 +25,14 @@ FIELDS = ("dataset", "set", "wall", "cpu", "published")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shared", type=Path, default=benchmark.SHARED)
+    parser.add_argument("--seeds", type=int, nargs="+", default=range(5), help="of the sets")
     parser.add_argument("--out", type=Path, default=benchmark.ROOT / "docs" / "processes.csv")
     arguments = parser.parse_args()
     data = arguments.shared / "data" / "pc-sos-sdp"
     reference = benchmark.read_reference(arguments.shared / "reference" / "pc_sos_sdp_results.csv")
     datasets = sorted(path.name for path in (data / "constraints").iterdir())
     known = {(row["dataset"], row["set"]) for row in rows.read(arguments.out)}
-    for task in benchmark.find_tasks(data, datasets, range(5)):
+    for task in benchmark.find_tasks(data, datasets, arguments.seeds):
         published = reference.get(task.configuration)
         if published is None or (task.dataset, task.set_name) in known:
             continue

@@ -66,7 +66,8 @@ class RunKernels:
         later = [part for part in self._later if not _is_compiled(part)]
         if later:
             with ExitStack() as block:
-                self._pool = _start(block, _compile_behind, later)
+                if os.access(_record(later[0]).parent, os.W_OK):  # where they can be cached
+                    self._pool = _start(block, _compile_behind, later)
                 block.enter_context(install_listener("numba:compile", _Pause(self._on_compile)))
                 self._block = block.pop_all()
         return self
