@@ -48,6 +48,8 @@ FIRST_STEPS, FOLLOWING_STEPS = 12, 3
 SINGLE = 1e-4
 # Least width of the interval that the filter damps, as a fraction of the norm of the matrix.
 NARROWEST = 0.05
+# Differences of eigenvalues below this fraction of the norm are rounding.
+ROUNDING = 1e-9
 # Accepted residual of the first projection, as a fraction of the norm of its matrix.
 FIRST_ACCURACY = 1e-3
 
@@ -267,8 +269,9 @@ class SpectralProjector:
         if state.lowest is None or state.lower >= state.upper:
             start = np.random.default_rng(0).normal(size=len(M))
             state.lower = self._least_eigenvalue(M, start, FIRST_STEPS)
-        if state.lower >= state.upper:  # all of them are equal but a few
-            state.lower = state.upper - NARROWEST * float(np.linalg.norm(M))
+        norm = float(np.linalg.norm(M))
+        if state.lower >= state.upper - ROUNDING * norm:  # all of them are equal but a few
+            state.lower = state.upper - NARROWEST * norm
 
     def _least_eigenvalue(self, M: Reals, v: Reals, steps: int) -> float:
         value, error, self.state.lowest = _least_ritz_pair(

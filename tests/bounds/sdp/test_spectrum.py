@@ -96,6 +96,18 @@ def test_large_matrices_are_followed_from_the_first_one_on():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("share", [1e-5, 0.003, 0.5])
+def test_all_eigenvalues_may_be_equal_but_a_few(share: float):
+    rng = np.random.default_rng(7)
+    u = unit(rng, LARGE)
+    X = rng.normal(size=(LARGE, 12))
+    X /= np.linalg.norm(X)
+    projector = SpectralProjector(u, 2.0, SpectrumParameters(), SpectrumState())
+    project_all(projector, [share * np.eye(LARGE) + X @ X.T], 2e-3)
+    assert projector.n_exact == 0
+
+
+@pytest.mark.long
 def test_a_basis_grows_with_the_rank():
     rng = np.random.default_rng(6)
     u = unit(rng, LARGE)
