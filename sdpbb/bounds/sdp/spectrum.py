@@ -283,7 +283,9 @@ class SpectralProjector:
         """Return columns near the eigenvectors of the largest eigenvalues of M, a few."""
         m, wanted = len(self.u), math.ceil(self.trace) + 2 * self.parameters.buffer
         rng = np.random.default_rng(0)
-        X = np.linalg.qr(self._times(M, rng.normal(size=(m, wanted))))[0]
+        columns = self._times(M, rng.normal(size=(m, wanted)))
+        # Orthogonal to u even where the columns are almost dependent.
+        X = np.linalg.qr(np.column_stack([self.u, columns]))[0][:, 1:]
         self.state.upper = float(np.linalg.eigvalsh(_gram(X, self._times(M, X)))[0])
         return X
 

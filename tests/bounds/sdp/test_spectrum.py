@@ -101,7 +101,7 @@ def test_all_eigenvalues_may_be_equal_but_a_few(share: float):
     rng = np.random.default_rng(7)
     u = unit(rng, LARGE)
     X = rng.normal(size=(LARGE, 12))
-    X /= np.linalg.norm(X)
+    X *= 3.0 / np.linalg.norm(X)
     projector = SpectralProjector(u, 2.0, SpectrumParameters(), SpectrumState())
     project_all(projector, [share * np.eye(LARGE) + X @ X.T], 2e-3)
     assert projector.n_exact == 0
