@@ -25,7 +25,7 @@ from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.problem.graph import neighbour_sets
+from sdpbb.problem.graph import NeighbourSets
 from sdpbb.time_left import OutOfTime
 
 # How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
@@ -395,7 +395,7 @@ def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
     The graph has m vertices, and the cliques contain each of its edges (q, 2), i < j, and together
     nothing else: each is grown from the first edge in none yet, by the smallest vertices.
     """
-    neighbours = neighbour_sets(m, edges)
+    neighbours = NeighbourSets(m, edges)
     covered: set[tuple[int, int]] = set()
     cliques = []
     for i, j in edges.tolist():

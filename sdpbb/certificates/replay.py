@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.rejection import Rejected
 from sdpbb.colouring.greedy import greedy_clique
-from sdpbb.problem.graph import neighbour_sets
+from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.propagation import shared_cliques
 
 Reason = dict[str, Any]
@@ -59,7 +59,7 @@ def _apply_merges(blocks: Blocks, rows: NDArray[np.int64]) -> tuple[NDArray[np.i
 def _round(blocks: Blocks) -> tuple[NDArray[np.int64], Reason | None]:
     first = np.unique(blocks.block_of, return_index=True)[1]
     pairs = np.argwhere(blocks.adjacency)  # few, and a triangle would be another matrix
-    neighbours = neighbour_sets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
+    neighbours = NeighbourSets(blocks.m, pairs[pairs[:, 0] <= pairs[:, 1]])
     rows: dict[int, list[int]] = {}
     for clique, common in shared_cliques(neighbours, blocks.k - 1):
         for i in common:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.problem.coordinates import members_of
 from sdpbb.problem.graph import connected_components
 
 
@@ -31,11 +32,11 @@ def induced(graph: csr_array, vertices: Sequence[int] | NDArray[np.intp]) -> csr
 
 def components(graph: csr_array) -> Iterator[NDArray[np.intp]]:
     """Yield the vertices of each connected component, in increasing order."""
+    if not graph.shape[0]:
+        return
     ends = graph.tocoo()
     pairs = np.column_stack([ends.row, ends.col]).astype(np.intp)
-    component = connected_components(graph.shape[0], pairs)
-    for number in range(component.max(initial=-1) + 1):
-        yield np.flatnonzero(component == number)
+    yield from members_of(connected_components(graph.shape[0], pairs))
 
 
 def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
@@ -45,13 +46,28 @@ def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
     the core with k colours can be extended to them, last ones first.
     """
     degree = np.diff(graph.indptr)
-    remaining = np.ones(len(degree), dtype=bool)
-    peeled = np.flatnonzero(degree < k).tolist()
-    remaining[peeled] = False
-    for vertex in peeled:  # it grows on the way
-        others = neighbours(graph, vertex)
-        degree[others] -= 1
-        loose = others[remaining[others] & (degree[others] < k)]
-        remaining[loose] = False
-        peeled += loose.tolist()
-    return np.flatnonzero(remaining), peeled
+    remaining = degree >= k
+    rounds = [np.flatnonzero(~remaining)]
+    while len(rounds[-1]):
+        heads = _neighbours_of_all(graph, rounds[-1])
+        heads = heads[remaining[heads]]
+        at = np.argsort(heads, kind="stable")
+        others, start, count = np.unique(heads[at], return_index=True, return_counts=True)
+        # A vertex is loose as soon as that many of its neighbours are gone that k - 1 are left.
+        loose = count > degree[others] - k
+        since = np.sort(at[start[loose] + degree[others[loose]] - k])
+        degree[others] -= count
+        remaining[heads[since]] = False
+        rounds.append(heads[since])
+    return np.flatnonzero(remaining), np.concatenate(rounds).tolist()
+
+
+def _neighbours_of_all(graph: csr_array, vertices: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the neighbours of the first vertex, then of the second, and so on."""
+    start = graph.indptr[vertices]
+    count = graph.indptr[vertices + 1] - start
+    end = np.cumsum(count)
+    found: NDArray[np.intp] = graph.indices[
+        np.arange(end[-1]) + np.repeat(start - end + count, count)
+    ]
+    return found

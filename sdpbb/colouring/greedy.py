@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -18,7 +20,7 @@ def greedy_colouring(graph: csr_array, k: int) -> NDArray[np.intp] | None:
 
     Parameters
     ----------
-    graph : (m, m); besides it only m k flags are held
+    graph : (m, m); besides it m k flags are held, and a heap of as many numbers at most
     k : number of colours, k >= 1
 
     Returns
@@ -28,28 +30,35 @@ def greedy_colouring(graph: csr_array, k: int) -> NDArray[np.intp] | None:
 
     Source: D. Brélaz, New methods to color the vertices of a graph, Comm. ACM 22 (1979).
     """
-    starts, neighbours = graph.indptr, graph.indices
+    starts = graph.indptr
     m = graph.shape[0]
     degree = np.diff(starts).astype(np.intp)
-    labels = np.full(m, -1, dtype=np.intp)
-    labels[degree == 0] = 0
+    labels = np.zeros(m, dtype=np.intp)
     linked = np.flatnonzero(degree)
-    position = np.cumsum(degree > 0) - 1  # among the linked ones
-    seen = np.zeros((len(linked), k), dtype=bool)  # the colours of the neighbours
-    priority = degree[linked].copy()  # saturation * m + degree; negative once coloured
-    for _ in range(len(linked)):
-        at = int(np.argmax(priority))
-        colour = int(np.argmin(seen[at]))
-        if seen[at, colour]:
+    neighbours = (np.cumsum(degree > 0) - 1)[graph.indices]  # among the linked ones
+    starts = starts[np.append(linked, m)]
+    colours = np.full(len(linked), -1, dtype=np.intp)
+    seen = np.zeros((k, len(linked)), dtype=bool)  # the colours of the neighbours
+    # The least key is that of the next vertex: saturation, then degree, then its number. Keys only
+    # fall: those from before in the heap come up when their vertex has its colour.
+    size = len(linked)
+    key = np.arange(size) - size * degree[linked]
+    heap = np.sort(key).tolist()
+    while heap:
+        at = heapq.heappop(heap) % size
+        if colours[at] >= 0:
+            continue
+        colour = int(np.argmin(seen[:, at]))
+        if seen[colour, at]:
             return None
-        vertex = linked[at]
-        labels[vertex] = colour
-        priority[at] = -1
-        others = neighbours[starts[vertex] : starts[vertex + 1]]
-        waiting = position[others[labels[others] < 0]]
-        newly = waiting[~seen[waiting, colour]]
-        seen[newly, colour] = True
-        priority[newly] += m
+        colours[at] = colour
+        others = neighbours[starts[at] : starts[at + 1]]
+        newly = others[~seen[colour, others]]
+        seen[colour, newly] = True
+        key[newly] -= size * m
+        for value in key[newly].tolist():
+            heapq.heappush(heap, value)
+    labels[linked] = colours
     return labels
 
 

@@ -24,7 +24,7 @@ from sdpbb.explanation.walks import (
     too_many_must_links,
 )
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.graph import connected_components, distinct_edges, neighbour_sets
+from sdpbb.problem.graph import NeighbourSets, connected_components, distinct_edges
 from sdpbb.problem.instance import check_instance
 from sdpbb.values import counted
 
@@ -160,7 +160,7 @@ def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]
     for pair in catalogue.cannot_link[np.array(cannot) - len(catalogue.must_link)].tolist():
         for point in pair:
             ends.setdefault(int(block_of[point]), set()).add(point)
-    graph = neighbour_sets(catalogue.instance.n_points, distinct_edges(catalogue.must_link))
+    graph = NeighbourSets(catalogue.instance.n_points, distinct_edges(catalogue.must_link))
     must: list[int] = []
     for points in ends.values():
         must += connecting_must_links(catalogue, graph, points)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sdpbb.explanation.oracle import Deadline
 from sdpbb.explanation.statements import Catalogue
 from sdpbb.problem.graph import (
+    NeighbourSets,
     connected_components,
     distinct_edges,
-    neighbour_sets,
     spanning_forest,
 )
 
@@ -33,7 +33,7 @@ def cannot_link_in_block(catalogue: Catalogue, deadline: Deadline) -> list[int] 
     inside = cannot_link[block_of[cannot_link[:, 0]] == block_of[cannot_link[:, 1]]]
     if not len(inside):
         return None
-    graph = neighbour_sets(n, distinct_edges(must_link))
+    graph = NeighbourSets(n, distinct_edges(must_link))
     ends = [(i, j) for i, j in distinct_edges(inside).tolist()]
     least = 1 if _states_both(must_link, inside) else 2
     path = _shortest(graph, ends, least, deadline)
@@ -59,7 +59,7 @@ def odd_cycle(catalogue: Catalogue, deadline: Deadline) -> list[int] | None:
     odd = np.flatnonzero(component[:n] == component[n:])
     if not len(odd):
         return None
-    graph = neighbour_sets(2 * n, distinct_edges(cover))
+    graph = NeighbourSets(2 * n, distinct_edges(cover))
     least = 2 if _states_both(must_link, cannot_link) else 3
     walk = _shortest(graph, [(i, i + n) for i in odd.tolist()], least, deadline)
     steps = []
@@ -88,7 +88,7 @@ def too_many_must_links(catalogue: Catalogue) -> list[int] | None:
 
 
 def connecting_must_links(
-    catalogue: Catalogue, graph: list[set[int]], points: Iterable[int]
+    catalogue: Catalogue, graph: NeighbourSets, points: Iterable[int]
 ) -> list[int]:
     """Return must-links that connect some points of one block.
 
@@ -140,7 +140,7 @@ def _must_links(catalogue: Catalogue, path: list[int]) -> list[int]:
 
 
 def _shortest(
-    graph: list[set[int]], ends: list[tuple[int, int]], least: int, deadline: Deadline
+    graph: NeighbourSets, ends: list[tuple[int, int]], least: int, deadline: Deadline
 ) -> list[int]:
     """Return the shortest walk from the first to the second of any of these, of which all have one.
 
@@ -156,7 +156,7 @@ def _shortest(
     return best
 
 
-def _walk(graph: list[set[int]], start: int, goal: int, most: int) -> list[int] | None:
+def _walk(graph: NeighbourSets, start: int, goal: int, most: int) -> list[int] | None:
     """Return a shortest walk; None if it has more steps than `most`."""
     before, steps = {start: start}, {start: 0}
     queue = deque([start])

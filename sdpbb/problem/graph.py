@@ -42,13 +42,35 @@ def distinct_edges(pairs: NDArray[np.intp]) -> NDArray[np.intp]:
     return np.column_stack(np.divmod(keys[np.diff(keys, prepend=-1) > 0], width))
 
 
-def neighbour_sets(n: int, pairs: NDArray[np.intp]) -> list[set[int]]:
-    """Return the neighbours of each of n vertices under undirected edges (p, 2)."""
-    neighbours: list[set[int]] = [set() for _ in range(n)]
-    for i, j in pairs.tolist():
-        neighbours[i].add(j)
-        neighbours[j].add(i)
-    return neighbours
+class NeighbourSets:
+    """Neighbours of each of n vertices under undirected edges (p, 2), as sets.
+
+    A set is made when it is first asked for: of a million vertices, few are.
+
+    Attributes
+    ----------
+    n_ends : (n,) number of ends of edges at each vertex: at least that of its neighbours
+    """
+
+    def __init__(self, n: int, pairs: NDArray[np.intp]) -> None:
+        ends = pairs.reshape(-1)
+        self.n_ends: NDArray[np.intp] = np.bincount(ends, minlength=n)
+        self._stop = np.cumsum(self.n_ends)
+        self._others = pairs[:, ::-1].reshape(-1)[np.argsort(ends, kind="stable")]
+        self._made: dict[int, set[int]] = {}
+
+    def __len__(self) -> int:
+        """Return the number n of vertices."""
+        return len(self.n_ends)
+
+    def __getitem__(self, vertex: int) -> set[int]:
+        """Return the neighbours of a vertex."""
+        found = self._made.get(vertex)
+        if found is None:
+            stop = self._stop[vertex]
+            found = set(self._others[stop - self.n_ends[vertex] : stop].tolist())
+            self._made[vertex] = found
+        return found
 
 
 def shortest_path(n: int, pairs: NDArray[np.intp], i: int, j: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem.graph import connected_components, neighbour_sets
+from sdpbb.problem.graph import NeighbourSets, connected_components
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
 # Enumerating (k-1)-cliques is exponential in dense graphs. Propagation is optional strength, never
@@ -32,7 +32,7 @@ def forced_merges(
         return _merge_all(n_blocks, cannot_link)
     if k == 2:
         return _two_colouring(n_blocks, cannot_link)
-    neighbours = neighbour_sets(n_blocks, cannot_link)
+    neighbours = NeighbourSets(n_blocks, cannot_link)
     # A block that joins a group stands for it no longer: each merge is returned once.
     merges: dict[int, int] = {}
     for clique, common in shared_cliques(neighbours, k - 1):
@@ -80,7 +80,7 @@ def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple
 
     A breadth-first tree and the first edge that joins two of its vertices at the same depth.
     """
-    neighbours = neighbour_sets(n_blocks, cannot_link)
+    neighbours = NeighbourSets(n_blocks, cannot_link)
     parent, depth = {root: root}, {root: 0}
     queue = deque([root])
     while queue:
@@ -99,27 +99,29 @@ def _odd_cycle(n_blocks: int, cannot_link: NDArray[np.intp], root: int) -> tuple
 
 
 def shared_cliques(
-    neighbours: list[set[int]], order: int
+    neighbours: NeighbourSets, order: int
 ) -> Iterator[tuple[tuple[int, ...], set[int]]]:
     """Yield the cliques of the given order that share at least two neighbours, each with these.
 
     The members have these neighbours in common. It ends when CLIQUE_BUDGET is spent.
     """
     budget = CLIQUE_BUDGET
-    everything = set(range(len(neighbours)))
-    # A clique with the common neighbours of all but the last of its members: those of all are
-    # found when its turn comes, so that what waits holds no sets of its own.
-    stack: list[tuple[tuple[int, ...], set[int]]] = [
-        ((i,), everything) for i, adjacent in enumerate(neighbours) if len(adjacent) > order
-    ]
-    while stack and budget > 0:
-        clique, before = stack.pop()
-        common = before & neighbours[clique[-1]]
-        budget -= 1 + len(common)
-        if len(common) < order - len(clique) + 2:
+    for start in np.flatnonzero(neighbours.n_ends > order)[::-1].tolist():
+        if len(neighbours[start]) <= order:
             continue
-        if len(clique) == order:
-            if len(common) >= 2:
-                yield clique, common
-            continue
-        stack += [((*clique, j), common) for j in common if j > clique[-1]]
+        # A clique with the common neighbours of all but the last of its members: those of all are
+        # found when its turn comes, so that what waits holds no sets of its own.
+        stack: list[tuple[tuple[int, ...], set[int]]] = [((start,), set(neighbours[start]))]
+        while stack and budget > 0:
+            clique, before = stack.pop()
+            common = before & neighbours[clique[-1]]
+            budget -= 1 + len(common)
+            if len(common) < order - len(clique) + 2:
+                continue
+            if len(clique) == order:
+                if len(common) >= 2:
+                    yield clique, common
+                continue
+            stack += [((*clique, j), common) for j in common if j > clique[-1]]
+        if budget <= 0:
+            return
