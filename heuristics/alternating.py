@@ -29,7 +29,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
 from heuristics.assignment.parameters import SOLVER_HELP, IntegerSolver
@@ -42,7 +41,7 @@ from heuristics.candidates import (
 )
 from heuristics.method import Heuristic, RunClock, colour
 from heuristics.result import Stop
-from heuristics.starts import kmeans_plus_plus
+from heuristics.starts import cluster_sums, digest, kmeans_plus_plus
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 from sdpbb.time_left import OutOfTime, TimeLeft, at_most, no_limit
@@ -139,15 +138,23 @@ class Alternation:
     Attributes
     ----------
     labels : (m,) the best clustering; None if the first assignment step found none
-    objective : F_P of it at its means, P that of the last iteration; inf without labels
+    cost, violated : W + sum_i s_i d(x_i, o_l(i)) and V of it at its means; cost inf without labels
+    penalty : P of the last iteration
     is_infeasible : the first assignment step has proven that no labels keep the hard cannot-links
     """
 
     labels: NDArray[np.intp] | None
-    objective: float
+    cost: float
+    violated: float
+    penalty: float
     stop: Stop
     is_infeasible: bool = False
     iterations: list[Iteration] = field(default_factory=list)
+
+    @property
+    def objective(self) -> float:
+        """F_P of the labels at their means, P that of the last iteration; inf without labels."""
+        return self.cost + self.penalty * self.violated
 
 
 @dataclass(frozen=True)
@@ -157,6 +164,7 @@ class AlternatingLoop:
     Attributes
     ----------
     distance, start : see there
+    n_starts : sets of initial centres, >= 1
     n_candidates : how many clusters, the nearest ones, a block may join, >= 1; None for all
     penalty : P of an iteration
     max_iterations : >= 1
@@ -165,6 +173,7 @@ class AlternatingLoop:
 
     distance: Distance
     start: Start
+    n_starts: int
     n_candidates: int | None
     penalty: PenaltyRule
     max_iterations: int
@@ -173,10 +182,11 @@ class AlternatingLoop:
     def run(
         self, contraction: Contraction, graph: PairGraph, rng: np.random.Generator, clock: RunClock
     ) -> Alternation | Infeasibility:
-        """Draw initial centres and run the loop, at most twice.
+        """Run the loop from each set of initial centres; return the best clustering.
 
-        It is run once more from labels of `find_feasible` where the first assignment step finds
-        none and the contraction is small enough to look for them.
+        P changes from start to start as it does from iteration to iteration: clusterings are
+        compared under that of the first start which has found one. The iterations are those of all
+        starts.
 
         Raises
         ------
@@ -188,7 +198,41 @@ class AlternatingLoop:
             contraction, self.distance, min(n_candidates, contraction.k), clock.time_left
         )
         assign = PairwiseAssignment(graph, contraction.k, self.assignment)
-        centres = initial_centres(contraction, self.start, rng, clock.time_left)
+        best: Alternation | None = None
+        price = 0.0
+        iterations: list[Iteration] = []
+        with suppress(OutOfTime):
+            for _ in range(self.n_starts):
+                centres = initial_centres(contraction, self.start, rng, clock.time_left)
+                found = self._run_from(centres, blocks, graph, assign, clock)
+                if isinstance(found, Infeasibility):
+                    return found
+                iterations += found.iterations
+                if best is None or best.labels is None:
+                    best, price = found, found.penalty
+                elif found.cost + price * found.violated < best.cost + price * best.violated:
+                    best = found
+                if clock.is_over:
+                    break
+        if best is None:
+            raise OutOfTime
+        stop = clock.reason if clock.is_over and self.n_starts > 1 else best.stop
+        return replace(best, stop=stop, iterations=iterations)
+
+    def _run_from(
+        self,
+        centres: NDArray[np.float64],
+        blocks: BlockDistances,
+        graph: PairGraph,
+        assign: PairwiseAssignment,
+        clock: RunClock,
+    ) -> Alternation | Infeasibility:
+        """Run the loop from initial centres, at most twice.
+
+        It is run once more from labels of `find_feasible` where the first assignment step finds
+        none and the contraction is small enough to look for them.
+        """
+        contraction = blocks.contraction
 
         def loop(labels: NDArray[np.intp] | None) -> Alternation:
             return alternate(
@@ -249,18 +293,22 @@ def alternate(
     """
     best: NDArray[np.intp] | None = None
     cost, violated = math.inf, 0.0  # of the best: its two terms, at its means and without P
-    objective = math.inf
-    met: set[bytes] = set()
+    price = 0.0
+    met: set[bytes] = set()  # digests of labels
     iterations: list[Iteration] = []
+
+    def reached(stop: Stop, is_infeasible: bool = False) -> Alternation:
+        return Alternation(best, cost, violated, price, stop, is_infeasible, iterations)
+
     with suppress(OutOfTime):
         while not clock.is_over and len(iterations) < max_iterations:
             candidates = blocks.candidates(centres)
             distances = blocks.distances(centres, candidates)
-            price = penalty(blocks, centres, distances)
+            new_price = penalty(blocks, centres, distances)
             solution = assign(
                 blocks.contraction.sizes[:, None] * distances,
                 candidates=candidates,
-                penalty=price,
+                penalty=new_price,
                 start=labels,
                 time_left=clock.time_left,
             )
@@ -269,40 +317,44 @@ def alternate(
                 if best is None and labels is not None:
                     break
                 is_infeasible = best is None and solution.is_infeasible
-                return Alternation(best, objective, Stop.TIME_LIMIT, is_infeasible, iterations)
+                return reached(Stop.TIME_LIMIT, is_infeasible)
             labels = solution.labels
             centres = cluster_centres(blocks.contraction, labels, centres)
             new_cost = blocks.cost(labels, centres)
             new_violated = violated_weight(graph, labels)
+            price = new_price
             step = Iteration(
                 price, cost + price * violated, new_cost + price * new_violated, solution.is_optimal
             )
             iterations.append(step)
             if not step.decreases:
-                return Alternation(best, step.before, Stop.CONVERGED, False, iterations)
-            best, cost, violated, objective = labels, new_cost, new_violated, step.after
-            if labels.tobytes() in met:
-                return Alternation(best, objective, Stop.CONVERGED, False, iterations)
-            met.add(labels.tobytes())
+                return reached(Stop.CONVERGED)
+            best, cost, violated = labels, new_cost, new_violated
+            clustering = digest(labels)
+            if clustering in met:
+                return reached(Stop.CONVERGED)
+            met.add(clustering)
     if best is None:
         if labels is None:
             raise OutOfTime
         stop = clock.reason if clock.is_over else Stop.TIME_LIMIT
         untimed = replace(blocks, time_left=no_limit)  # a single look at what is there already
-        return Alternation(labels, _objective(untimed, graph, penalty, labels, centres), stop)
-    stop = clock.reason if clock.is_over else Stop.ITERATION_LIMIT
-    return Alternation(best, objective, stop, False, iterations)
+        means = cluster_centres(untimed.contraction, labels, centres)
+        price = penalty(untimed, means, untimed.distances(means, untimed.candidates(means)))
+        best, cost = labels, untimed.cost(labels, means)
+        violated = violated_weight(graph, labels)
+        return reached(stop)
+    return reached(clock.reason if clock.is_over else Stop.ITERATION_LIMIT)
 
 
 def cluster_centres(
     contraction: Contraction, labels: NDArray[np.intp], centres: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the means (k, r) of the clusters; an empty one keeps its centre."""
-    m, k = contraction.n_blocks, contraction.k
-    member = csr_array((contraction.sizes, (labels, np.arange(m))), shape=(k, m))
-    weight = member.sum(axis=1)
-    means = centres.copy()
-    means[weight > 0] = (member @ contraction.means)[weight > 0] / weight[weight > 0, None]
+    weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    sums = cluster_sums(labels, contraction.sizes, contraction.means, contraction.k)
+    means, filled = centres.copy(), weights > 0
+    means[filled] = sums[filled] / weights[filled, None]
     return means
 
 
@@ -330,7 +382,8 @@ class AlternatingHeuristic(Heuristic):
     start: Start = parameter(
         "k-means++", 'Initial centres; "random": different blocks, all equally likely.'
     )
-    max_iterations: int = parameter(1000, "Assignment steps.", ge=1)
+    n_starts: int = parameter(1, "Sets of initial centres; the best clustering counts.", ge=1)
+    max_iterations: int = parameter(1000, "Assignment steps of one start.", ge=1)
     assignment_time_limit: float = parameter(
         200.0,
         "Seconds of one assignment step for integer programmes and searches.",
@@ -344,21 +397,11 @@ class AlternatingHeuristic(Heuristic):
         """Return the loop of the method with a rule for P; see `AlternatingLoop`."""
         assignment = AssignmentParameters(solver=self.solver, time_limit=self.assignment_time_limit)
         return AlternatingLoop(
-            self.distance, self.start, n_candidates, penalty, self.max_iterations, assignment
+            self.distance,
+            self.start,
+            self.n_starts,
+            n_candidates,
+            penalty,
+            self.max_iterations,
+            assignment,
         )
-
-
-def _objective(
-    blocks: BlockDistances,
-    graph: PairGraph,
-    penalty: PenaltyRule,
-    labels: NDArray[np.intp],
-    centres: NDArray[np.float64],
-) -> float:
-    """Return F_P of labels at their means, P that of these.
-
-    Empty clusters have the given centres.
-    """
-    means = cluster_centres(blocks.contraction, labels, centres)
-    price = penalty(blocks, means, blocks.distances(means, blocks.candidates(means)))
-    return blocks.cost(labels, means) + price * violated_weight(graph, labels)

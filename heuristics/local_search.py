@@ -58,6 +58,7 @@ class LocalSearch:
     def __init__(self, contraction: Contraction) -> None:
         self._k = contraction.k
         self._sizes = contraction.sizes
+        self._means = np.ascontiguousarray(contraction.means)
         self._rows = np.ascontiguousarray(contraction.sizes[:, None] * contraction.means)
         few = contraction.n_blocks <= SWAP_BLOCKS
         self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
@@ -96,7 +97,7 @@ class LocalSearch:
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""
-        sums = _sums_of(labels, self._k, self._sizes, self._rows)
+        sums = _sums_of(labels, self._k, self._sizes, self._means)
         any_exchanged, block = False, 0
         while block < len(labels):
             block, exchanged = _exchange_chains(
@@ -121,7 +122,7 @@ class LocalSearch:
         """Sweep over the pairs; return whether any were swapped, and the time is over."""
         if self._gram is None:
             return False, False
-        sums = _sums_of(labels, self._k, self._sizes, self._rows)
+        sums = _sums_of(labels, self._k, self._sizes, self._means)
         inner = np.ascontiguousarray(self._rows @ sums.sums.T)
         linked = np.zeros(inner.shape, np.int64)
         _count_linked(labels, *self._graph, linked)
@@ -150,9 +151,9 @@ def _sums_of(
     labels: NDArray[np.int64],
     k: int,
     sizes: NDArray[np.float64],
-    rows: NDArray[np.float64],
+    means: NDArray[np.float64],
 ) -> _Sums:
-    sums = cluster_sums(labels, rows, k)
+    sums = cluster_sums(labels, sizes, means, k)
     count = np.bincount(labels, minlength=k).astype(np.int64)
     weight = np.asarray(np.bincount(labels, weights=sizes, minlength=k), np.float64)
     return _Sums(count, weight, sums, (sums**2).sum(axis=1))

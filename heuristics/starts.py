@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,25 +97,25 @@ def nearest_labels(
     OutOfTime
         If no time is left on the way.
     """
-    rows, centres = np.ascontiguousarray(rows), np.ascontiguousarray(centres)
+    rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(centres.T)
     labels = np.empty(len(rows), np.int64)
     for first, last in chunks(len(rows), centres.size, time_left):
-        _nearest(rows[first:last], centres, labels[first:last])
+        _nearest(rows[first:last], columns, labels[first:last])
     return labels
 
 
 def cluster_sums(
-    labels: NDArray[np.integer], weighted: NDArray[np.float64], k: int
+    labels: NDArray[np.integer], weights: NDArray[np.float64], rows: NDArray[np.float64], k: int
 ) -> NDArray[np.float64]:
-    """Return the sum of the rows (m, r) of each cluster of labels (m,), (k, r)."""
-    sums = np.zeros((k, weighted.shape[1]))
-    _add(labels, weighted, sums)
+    """Return the sum of weight times row (m, r) over each cluster of labels (m,), (k, r)."""
+    sums = np.zeros((k, rows.shape[1]))
+    _add(labels, weights, rows, sums)
     return sums
 
 
 def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster, (k, r); none may be empty."""
-    sums = cluster_sums(labels, contraction.sizes[:, None] * contraction.means, contraction.k)
+    sums = cluster_sums(labels, contraction.sizes, contraction.means, contraction.k)
     weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
     return sums / weights[:, None]
 
@@ -158,7 +159,7 @@ def alternate_kmeans(
         If no time is left before there are labels.
     """
     has_converged, n_iterations = False, 0
-    met = set() if labels is None else {by_first_occurrence(labels).tobytes()}
+    met = set() if labels is None else {digest(by_first_occurrence(labels))}
     while n_iterations < max_iterations:
         try:
             updated = assign(centres)
@@ -168,7 +169,7 @@ def alternate_kmeans(
             break
         labels = updated
         n_iterations += 1
-        clustering = by_first_occurrence(labels).tobytes()
+        clustering = digest(by_first_occurrence(labels))
         has_converged = clustering in met
         met.add(clustering)
         if has_converged or time_left() <= 0.0:
@@ -176,6 +177,11 @@ def alternate_kmeans(
         centres = cluster_means(contraction, labels)
     assert labels is not None  # max_iterations >= 1
     return KMeansLabels(labels, has_converged, n_iterations)
+
+
+def digest(labels: NDArray[np.intp]) -> bytes:
+    """Return 16 bytes that stand for labels (m,): those of many steps are remembered."""
+    return blake2b(np.ascontiguousarray(labels).data, digest_size=16).digest()
 
 
 def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -307,7 +313,6 @@ def _lloyd(
 ) -> None:
     """Run weighted k-means in place; an empty cluster keeps its centre."""
     k = len(centres)
-    weighted = weights[:, None] * rows
     labels = np.full(len(rows), -1, np.int64)
     for _ in range(LLOYD_ITERATIONS):
         updated = nearest_labels(rows, centres, time_left)
@@ -315,28 +320,35 @@ def _lloyd(
             return
         labels = updated
         weight = np.bincount(labels, weights=weights, minlength=k)
-        sums = cluster_sums(labels, weighted, k)
+        sums = cluster_sums(labels, weights, rows, k)
         filled = weight > 0
         centres[filled] = sums[filled] / weight[filled, None]
         check_time(time_left)
 
 
 @njit(cache=True, nogil=True)
-def _nearest(rows: Reals, centres: Reals, labels: Integers) -> None:
+def _nearest(rows: Reals, columns: Reals, labels: Integers) -> None:
+    """Write the nearest of the centres, whose coordinates are columns (r, k), for each row.
+
+    The distances of a row to all centres are summed side by side, in vectors.
+    """
     m, r = rows.shape
+    k = columns.shape[1]
+    distances = np.empty(k)
     for i in range(m):
-        nearest, least = 0, np.inf
-        for c in range(len(centres)):
-            distance = 0.0
-            for t in range(r):
-                distance += (rows[i, t] - centres[c, t]) ** 2
-            if distance < least:
-                nearest, least = c, distance
+        distances[:] = 0.0
+        for t in range(r):
+            for c in range(k):
+                distances[c] += (rows[i, t] - columns[t, c]) ** 2
+        nearest = 0
+        for c in range(1, k):
+            if distances[c] < distances[nearest]:
+                nearest = c
         labels[i] = nearest
 
 
 @njit(cache=True, nogil=True)
-def _add(labels: NDArray[np.integer], rows: Reals, sums: Reals) -> None:
+def _add(labels: NDArray[np.integer], weights: Reals, rows: Reals, sums: Reals) -> None:
     for i in range(len(labels)):
         for t in range(rows.shape[1]):
-            sums[labels[i], t] += rows[i, t]
+            sums[labels[i], t] += weights[i] * rows[i, t]

@@ -30,7 +30,8 @@ def feasible_case(seed: int, m: int = 14, density: float = 0.15, k: int = 3):
 
 def kernel_state(contraction, labels):
     rows = contraction.sizes[:, None] * contraction.means
-    return rows, _sums_of(labels.astype(np.int64), contraction.k, contraction.sizes, rows)
+    labels = labels.astype(np.int64)
+    return rows, _sums_of(labels, contraction.k, contraction.sizes, contraction.means)
 
 
 @given(seeds)

@@ -1,5 +1,5 @@
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from heuristics.alternating import (
     violated_weight,
 )
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment, pair_graph
+from heuristics.blpkm import BLPKM
 from heuristics.candidates import (
     TREE_COORDINATES,
     nearest_centres,
@@ -415,6 +416,48 @@ def test_the_default_penalty_is_taken_at_the_centres_of_the_iteration(distance):
     cost = result.sum_of_squares if power == 2 else contraction.sizes @ own
     price = (result.penalised_objective - cost) / 0.5
     assert price == pytest.approx(lengths.sum() / contraction.n_blocks)
+
+
+# Several starts
+
+
+@pytest.mark.parametrize("method", [PCCC, BLPKM])
+@given(SEEDS)
+@examples(20)
+def test_more_starts_never_cost_more(method, seed):
+    instance = random_instance(np.random.default_rng(seed), 12)
+    results = [method(n_starts=starts).run(instance, seed) for starts in range(1, 6)]
+    if results[0].labels is None:
+        assert {result.status for result in results} == {HeuristicStatus.INFEASIBLE}
+        return
+    costs = [result.sum_of_squares for result in results]
+    assert all(after <= before * (1 + 1e-12) + 1e-12 for before, after in pairwise(costs))
+    steps = [result.n_iterations for result in results]
+    assert all(after > before for before, after in pairwise(steps))
+    assert costs[-1] >= optimum(instance) - 1e-9
+    again = method(n_starts=5).run(instance, seed)
+    assert np.array_equal(again.labels, results[-1].labels)
+
+
+@given(SEEDS, st.floats(0.01, 10))
+@examples(20)
+def test_more_starts_never_end_at_a_greater_objective_of_one_price(seed, price):
+    instance = soft_instance(seed, n_max=8)
+    results = [PCCC(penalty=price, n_starts=t).run(instance, seed) for t in range(1, 5)]
+    if results[0].labels is None:
+        return
+    reached = [result.penalised_objective for result in results]
+    assert all(after <= before * (1 + 1e-12) + 1e-12 for before, after in pairwise(reached))
+
+
+def test_several_starts_find_groups_that_one_misses():
+    rng = np.random.default_rng(0)
+    groups = 10.0 * rng.normal(size=(6, 2))
+    points = (groups[:, None] + rng.normal(size=(6, 8, 2))).reshape(-1, 2)
+    instance = Instance(points, 6, cannot_link=[(0, 1)])
+    one, many = (PCCC(start="random", n_starts=t).run(instance, 0) for t in (1, 20))
+    assert many.sum_of_squares < 0.9 * one.sum_of_squares
+    assert many.violations.hard == 0
 
 
 # The loop

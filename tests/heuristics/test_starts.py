@@ -5,6 +5,7 @@ from heuristics.starts import (
     from_affinity,
     from_pivots,
     kmeans_plus_plus,
+    nearest_labels,
     smoothed_means,
     truncated_means,
 )
@@ -79,6 +80,17 @@ def test_pivots_of_an_affinity_of_less_rank(contraction):
     centres = from_pivots(contraction, rows, affinity_of(contraction, labels))
     assert centres.shape == (4, 3)
     assert np.isfinite(centres).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (7, 4), (33, 10)])
+def test_nearest_centres_are_those_of_all_distances(shape):
+    k, r = shape
+    rng = np.random.default_rng(k)
+    rows, centres = rng.normal(size=(200, r)), rng.normal(size=(k, r))
+    centres[-1] = centres[0]  # of centres equally near, the first
+    distances = ((rows[:, None] - centres) ** 2).sum(axis=2)
+    labels = nearest_labels(rows, centres)
+    assert np.array_equal(labels, distances.argmin(axis=1))
 
 
 def test_starts_follow_the_seed(contraction):

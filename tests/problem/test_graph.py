@@ -23,6 +23,13 @@ def test_components_are_those_of_scipy(data):
     assert connected_components(n, pairs).tolist() == expected(n, pairs).tolist()
 
 
+@given(st.lists(st.integers(-3, 3) | st.integers(-(2**62), 2**62)))
+def test_groups_are_numbered_by_their_first_members(labels):
+    order = list(dict.fromkeys(labels))
+    expected = [order.index(label) for label in labels]
+    assert by_first_occurrence(np.array(labels, np.int64)).tolist() == expected
+
+
 def test_long_paths_in_any_order_of_their_vertices():
     n = 5000
     for order in (
