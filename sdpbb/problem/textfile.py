@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -19,6 +20,9 @@ _NUMBER = re.compile(
     r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|nan|inf(inity)?)\s*", re.ASCII | re.IGNORECASE
 )
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
+
+# Lines of a file that are looked at together.
+CHUNK = 50_000
 
 
 @contextmanager
@@ -43,6 +47,27 @@ def open_text(path: FilePath) -> Iterator[TextIO]:
         ) from None
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
+def chunks(file: TextIO) -> Iterator[tuple[int, list[str]]]:
+    """Yield the lines of a file, many at a time, with the number of the first of them, from 1."""
+    number = 1
+    while lines := list(islice(file, CHUNK)):
+        yield number, lines
+        number += len(lines)
+
+
+def columns(lines: list[str], width: int) -> list[list[str]]:
+    """Return the columns of lines that have so many fields each, and no comments.
+
+    They are empty if these are other lines.
+    """
+    text = "".join(lines)
+    # No list for each line: Python would look for cycles among them, again and again.
+    fields = [] if "#" in text else f"{text.rstrip()}\n".replace("\n", " # ").split()
+    if fields[width :: width + 1] != ["#"] * len(lines) or len(fields) != (width + 1) * len(lines):
+        return [[]] * width
+    return [fields[column :: width + 1] for column in range(width)]
 
 
 def check_file(path: FilePath, expected: str = "a file") -> None:

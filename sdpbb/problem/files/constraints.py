@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,6 +113,54 @@ class Constraints:
                 ),
             ),
         }
+
+
+@dataclass(frozen=True)
+class StatedPairs:
+    """Pairs of one kind, as they are read: i, j, i, j, ..., weights where they have them, lines."""
+
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    weights: array[float] = field(default_factory=lambda: array("d"))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, pair: tuple[int, int], weight: float, line: int) -> None:
+        self.numbers.extend(pair)
+        self.weights.append(weight)
+        self.lines.append(line)
+
+    @property
+    def pairs(self) -> NDArray[np.intp]:
+        return np.array(self.numbers, np.intp).reshape(-1, 2)
+
+    @property
+    def line_numbers(self) -> NDArray[np.intp]:
+        return np.array(self.lines, np.intp)
+
+    @property
+    def soft_pairs(self) -> SoftPairs:
+        return SoftPairs(self.pairs, np.array(self.weights))
+
+
+def add_plain_lines(
+    stated: Mapping[str, StatedPairs],
+    kinds: Sequence[str],
+    pairs: NDArray[np.intp] | None,
+    weights: NDArray[np.float64],
+    start: int,
+) -> bool:
+    """Add the pairs of lines, the first one of this number, to those of their kinds.
+
+    False, and nothing is added, if there is no such kind, or no pairs (p, 2).
+    """
+    if pairs is None or not stated.keys() >= set(kinds):
+        return False
+    kind_of, lines = np.array(kinds), np.arange(start, start + len(pairs))
+    for kind, known in stated.items():
+        mine = kind_of == kind
+        known.numbers.frombytes(pairs[mine].astype(np.int64).tobytes())
+        known.weights.frombytes(weights[mine].tobytes())
+        known.lines.frombytes(lines[mine].astype(np.int64).tobytes())
+    return True
 
 
 @dataclass(frozen=True)

@@ -5,18 +5,23 @@ Lines are `i j 1` (must-link) and `i j -1` (cannot-link).
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 
 import numpy as np
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
-from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
+from sdpbb.problem.files.constraints import (
+    ConstraintFormat,
+    Constraints,
+    StatedPairs,
+    add_plain_lines,
+    check_pairs_only,
+)
 from sdpbb.problem.files.rows import Rows
-from sdpbb.problem.textfile import is_number, open_text, shown, without_comment
+from sdpbb.problem.textfile import chunks, columns, is_number, open_text, shown, without_comment
 
-_LINKS = {"1": 0, "-1": 1}
+_LINKS = ("1", "-1")
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -26,25 +31,39 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 def read(path: FilePath, rows: Rows) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    numbers, lines = (array("q"), array("q")), (array("q"), array("q"))
+    stated = {link: StatedPairs() for link in _LINKS}
     with open_text(path) as file:
-        for number, text in enumerate(file, start=1):
-            fields = without_comment(text).split()
-            if not fields:
-                continue
-            link = _LINKS.get(fields[2]) if len(fields) == 3 else None
-            pair = None if link is None else rows.pair(fields[0], fields[1])
-            if link is None or pair is None:
-                raise _wrong(f"{shown_path(path)}:{number}", fields, rows)
-            numbers[link].extend(pair)
-            lines[link].append(number)
-    must_link, cannot_link = (np.array(pairs, np.intp).reshape(-1, 2) for pairs in numbers)
+        for start, chunk in chunks(file):
+            if not _read_plain(start, chunk, rows, stated):
+                _read_any(path, start, chunk, rows, stated)
+    must_link, cannot_link = stated.values()
     return Constraints(
-        must_link,
-        cannot_link,
-        must_link_lines=np.array(lines[0], np.intp),
-        cannot_link_lines=np.array(lines[1], np.intp),
+        must_link.pairs,
+        cannot_link.pairs,
+        must_link_lines=must_link.line_numbers,
+        cannot_link_lines=cannot_link.line_numbers,
     )
+
+
+def _read_plain(start: int, chunk: list[str], rows: Rows, stated: dict[str, StatedPairs]) -> bool:
+    """Add the pairs of lines, all of them, if they hold nothing else; return whether they do."""
+    first, second, links = columns(chunk, 3)
+    pairs = rows.pairs(first, second)
+    return add_plain_lines(stated, links, pairs, np.ones(len(links)), start)
+
+
+def _read_any(
+    path: FilePath, start: int, chunk: list[str], rows: Rows, stated: dict[str, StatedPairs]
+) -> None:
+    """Add the pairs of lines one by one, or raise the InstanceError for the first one at fault."""
+    for number, text in enumerate(chunk, start):
+        fields = without_comment(text).split()
+        if not fields:
+            continue
+        pair = rows.pair(fields[0], fields[1]) if len(fields) == 3 else None
+        if pair is None or fields[2] not in stated:
+            raise _wrong(f"{shown_path(path)}:{number}", fields, rows)
+        stated[fields[2]].add(pair, 1.0, number)
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 import operator
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.files.cluster_lines import CLUSTER_LINES, ClusterLine, line_of
-from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
+from sdpbb.problem.files.constraints import (
+    ConstraintFormat,
+    Constraints,
+    StatedPairs,
+    add_plain_lines,
+)
 from sdpbb.problem.files.rows import Rows
 from sdpbb.problem.textfile import (
+    chunks,
+    columns,
     is_integer,
     is_number,
     open_text,
@@ -66,29 +71,14 @@ class _Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Pairs of one kind, as they are read: i, j, i, j, ..., weights where they have them, lines."""
+class _Stated:
+    """Constraints that have been read: pairs, distances and their lines, and those on clusters."""
 
-    numbers: array[int] = field(default_factory=lambda: array("q"))
-    weights: array[float] = field(default_factory=lambda: array("d"))
-    lines: array[int] = field(default_factory=lambda: array("q"))
-
-    def add(self, pair: tuple[int, int], weight: float, number: int) -> None:
-        self.numbers.extend(pair)
-        self.weights.append(weight)
-        self.lines.append(number)
-
-    @property
-    def pairs(self) -> NDArray[np.intp]:
-        return np.array(self.numbers, np.intp).reshape(-1, 2)
-
-    @property
-    def line_numbers(self) -> NDArray[np.intp]:
-        return np.array(self.lines, np.intp)
-
-    @property
-    def soft_pairs(self) -> SoftPairs:
-        return SoftPairs(self.pairs, np.array(self.weights))
+    pairs: dict[str, StatedPairs] = field(
+        default_factory=lambda: {keyword: StatedPairs() for keyword in ("ML", "CL", "SML", "SCL")}
+    )
+    distances: dict[str, tuple[float, int]] = field(default_factory=dict)
+    on_clusters: list[ClusterConstraint] = field(default_factory=list)
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -98,27 +88,14 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
 
 def read(path: FilePath, rows: Rows) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    pairs = {keyword: _Pairs() for keyword in ("ML", "CL", "SML", "SCL")}
-    distances: dict[str, tuple[float, int]] = {}
-    on_clusters: list[ClusterConstraint] = []
-    cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
+    stated = _Stated()
+    pairs, distances = stated.pairs, stated.distances
     with open_text(path) as file:
-        for number, text in enumerate(file, start=1):
-            fields = without_comment(text).split()
-            if not fields:
-                continue
-            line, keyword = _Line(path, number, fields), fields[0]
-            if keyword in pairs:
-                weight = _weight(line, rows)
-                pairs[keyword].add(_pair(line, rows), weight, number)
-            elif keyword in distances:
-                raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
-            elif keyword in ("GAMMA", "DELTA"):
-                distances[keyword] = _distance(line, rows), number
-            elif keyword in cluster_lines:
-                on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
-            else:
-                raise _unknown(line)
+        for start, chunk in chunks(file):
+            if not (
+                _read_pairs(start, chunk, rows, pairs) or _read_soft(start, chunk, rows, pairs)
+            ):
+                _read_any(path, start, chunk, rows, stated)
     gamma, gamma_line = distances.get("GAMMA", (None, 0))
     delta, delta_line = distances.get("DELTA", (None, 0))
     return Constraints(
@@ -128,12 +105,51 @@ def read(path: FilePath, rows: Rows) -> Constraints:
         delta,
         pairs["SML"].soft_pairs,
         pairs["SCL"].soft_pairs,
-        tuple(on_clusters),
+        tuple(stated.on_clusters),
         pairs["ML"].line_numbers,
         pairs["CL"].line_numbers,
         gamma_line,
         delta_line,
     )
+
+
+def _read_pairs(start: int, chunk: list[str], rows: Rows, pairs: dict[str, StatedPairs]) -> bool:
+    """Add the pairs of lines without weights, if they hold nothing else; return whether they do."""
+    keywords, first, second = columns(chunk, 3)
+    found = rows.pairs(first, second)
+    return add_plain_lines(pairs, keywords, found, np.ones(len(keywords)), start)
+
+
+def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: dict[str, StatedPairs]) -> bool:
+    """Add the pairs of lines with weights, if they hold nothing else; return whether they do."""
+    keywords, first, second, fields = columns(chunk, 4)
+    if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, fields)):
+        return False
+    weights = np.array(list(map(float, fields)))
+    if not ((weights > 0) & (weights <= 1)).all():
+        return False
+    return add_plain_lines(pairs, keywords, rows.pairs(first, second), weights, start)
+
+
+def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: _Stated) -> None:
+    """Add the constraints of lines one by one, or raise the error for the first one at fault."""
+    cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
+    for number, text in enumerate(chunk, start):
+        fields = without_comment(text).split()
+        if not fields:
+            continue
+        line, keyword = _Line(path, number, fields), fields[0]
+        if keyword in stated.pairs:
+            weight = _weight(line, rows)
+            stated.pairs[keyword].add(_pair(line, rows), weight, number)
+        elif keyword in stated.distances:
+            raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
+        elif keyword in ("GAMMA", "DELTA"):
+            stated.distances[keyword] = _distance(line, rows), number
+        elif keyword in cluster_lines:
+            stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
+        else:
+            raise _unknown(line)
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:

@@ -19,7 +19,7 @@ from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints, check_pairs_only
 from sdpbb.problem.files.rows import Rows
-from sdpbb.problem.textfile import open_text, shown
+from sdpbb.problem.textfile import CHUNK, open_text, shown
 
 _PAIRS = ("ml", "cl", "sml", "scl")
 _CONFIDENCES = ("sml_proba", "scl_proba")
@@ -117,13 +117,29 @@ def _no_constant(name: str) -> NoReturn:
 
 def _pairs(values: list[Any], where: str, rows: Rows) -> NDArray[np.intp]:
     numbers = array("q")
-    for position, value in enumerate(values):
-        names = _names(value, rows)
-        pair = rows.pair(*names) if len(names) == 2 else None
-        if pair is None:
-            raise _wrong(f"{where}[{position}] is {_shown(value)}", names, rows)
-        numbers.extend(pair)
+    for start in range(0, len(values), CHUNK):
+        some = values[start : start + CHUNK]
+        found = _plain_pairs(some, rows)
+        if found is not None:
+            numbers.frombytes(found.astype(np.int64).tobytes())
+            continue
+        for position, value in enumerate(some, start):
+            names = _names(value, rows)
+            pair = rows.pair(*names) if len(names) == 2 else None
+            if pair is None:
+                raise _wrong(f"{where}[{position}] is {_shown(value)}", names, rows)
+            numbers.extend(pair)
     return np.array(numbers, np.intp).reshape(-1, 2)
+
+
+def _plain_pairs(values: list[Any], rows: Rows) -> NDArray[np.intp] | None:
+    """Return the pairs (p, 2) of lists of two integers each, or None if these are other values."""
+    if set(map(type, values)) != {list} or set(map(len, values)) != {2}:
+        return None
+    first, second = zip(*values, strict=True)
+    if not {int}.issuperset(map(type, first + second)):
+        return None
+    return rows.pairs(list(map(str, first)), list(map(str, second)))
 
 
 def _wrong(says: str, names: list[str], rows: Rows) -> InstanceError:

@@ -86,7 +86,13 @@ def _label(field: str, where: str) -> Hashable:
 
 
 def _labels(fields: Iterable[str], where: str) -> list[Hashable]:
-    return [_label(field, f"{where} {position}") for position, field in enumerate(fields)]
+    labels: list[Hashable] = []
+    known: dict[str, Hashable] = {}
+    for position, field in enumerate(fields):
+        if field not in known:
+            known[field] = _label(field, f"{where} {position}")
+        labels.append(known[field])
+    return labels
 
 
 def _of_array(path: FilePath) -> list[Hashable]:
@@ -118,6 +124,7 @@ def _is_text(array: NDArray[Any]) -> bool:
 
 def _of_lines(path: FilePath, may_have_heading: bool) -> list[Hashable]:
     labels: list[Hashable] = []
+    known: dict[str, Hashable] = {}
     hint = ", or the name of the column of a CSV file" if may_have_heading else ""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
@@ -129,7 +136,9 @@ def _of_lines(path: FilePath, may_have_heading: bool) -> list[Hashable]:
                     f"{shown_path(path)}:{number}: {shown(line.strip())}; expected one label, "
                     f"without blanks and commas{hint}"
                 )
-            labels.append(_label(fields[0], f"{shown_path(path)}:{number}"))
+            if fields[0] not in known:
+                known[fields[0]] = _label(fields[0], f"{shown_path(path)}:{number}")
+            labels.append(known[fields[0]])
     # Where the number of points is not known, one label too many would not be noticed.
     others_are_numbers = len(labels) > 1 and not any(isinstance(one, str) for one in labels[1:])
     if may_have_heading and others_are_numbers and isinstance(labels[0], str):
