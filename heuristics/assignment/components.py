@@ -18,6 +18,9 @@ from sdpbb.jit import njit
 from sdpbb.problem.graph import connected_components
 from sdpbb.time_left import TimeLeft, check_time, no_limit
 
+# For so many blocks, all labellings are more than any table has entries.
+FEW_BLOCKS = 64
+
 
 class Component(NamedTuple):
     """Connected component of a graph.
@@ -53,10 +56,17 @@ def components(n: int, ends: NDArray[np.intp]) -> Iterator[Component]:
     """Yield the components of n blocks and pairs (p, 2), those of single blocks left out."""
     if not len(ends):
         return
-    number = connected_components(n, ends)[ends[:, 0]]
-    order = np.argsort(number, kind="stable")
-    for pairs in np.split(order, np.flatnonzero(np.diff(number[order])) + 1):
-        yield Component(np.unique(ends[pairs]), pairs)
+    number = connected_components(n, ends)
+    linked = np.unique(ends)
+    blocks_of = _split(linked, number[linked])
+    pairs_of = _split(np.arange(len(ends)), number[ends[:, 0]])
+    yield from map(Component, blocks_of, pairs_of)
+
+
+def _split(values: NDArray[np.intp], groups: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    """Return the values (v,) of each group (v,), by the numbers of these and in their order."""
+    order = np.argsort(groups, kind="stable")
+    return np.split(values[order], np.flatnonzero(np.diff(groups[order])) + 1)
 
 
 def separate_narrow(
@@ -103,15 +113,16 @@ def eliminate(pairs: NDArray[np.intp], q: int, budget: float) -> list[Bucket] | 
     q : labels of a block
     budget : of the sum over the blocks of q^(|S|+1), S the separator
     """
-    blocks, renumbered = np.unique(pairs, return_inverse=True)
-    if q ** len(blocks) > budget:
+    # Components of a few pairs are many where there are any: they are not to take long.
+    if q ** min(2 * len(pairs), FEW_BLOCKS) > budget:
+        blocks, renumbered = np.unique(pairs, return_inverse=True)
         lists = adjacency_lists(len(blocks), renumbered.reshape(pairs.shape))
-        if q ** (_core(lists.starts, lists.block) + 1) > budget:
+        if q ** len(blocks) > budget and q ** (_core(lists.starts, lists.block) + 1) > budget:
             return None
-    neighbours: dict[int, set[int]] = {block: set() for block in blocks.tolist()}
+    neighbours: dict[int, set[int]] = {}
     for i, j in pairs.tolist():
-        neighbours[i].add(j)
-        neighbours[j].add(i)
+        neighbours.setdefault(i, set()).add(j)
+        neighbours.setdefault(j, set()).add(i)
     buckets = []
     entries = 0
     waiting = [(len(others), block) for block, others in neighbours.items()]

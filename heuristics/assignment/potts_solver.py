@@ -58,6 +58,7 @@ class Structure:
         self, potts: Potts, parameters: AssignmentParameters, time_left: TimeLeft = no_limit
     ) -> None:
         self._candidates = potts.candidates
+        self._linked = np.unique(potts.pairs)
         ends, matter = potts.pairs, _pairs_that_matter(potts)
         parts = (
             (Component(part.blocks, matter[part.pairs]), potts.q)
@@ -79,7 +80,8 @@ class Structure:
         """Return whether the structure is that of these candidates too."""
         if candidates is None or self._candidates is None:
             return candidates is self._candidates
-        return np.array_equal(candidates, self._candidates)
+        linked = self._linked
+        return np.array_equal(candidates[linked], self._candidates[linked])
 
     def minimise_narrow(self, potts: Potts, labels: NDArray[np.int64]) -> bool:
         """Write the minimum over the narrow components into labels; False if there is none."""
