@@ -36,28 +36,29 @@ def greedy_colouring(graph: csr_array, k: int) -> NDArray[np.intp] | None:
     labels = np.zeros(m, dtype=np.intp)
     linked = np.flatnonzero(degree)
     neighbours = (np.cumsum(degree > 0) - 1)[graph.indices]  # among the linked ones
-    starts = starts[np.append(linked, m)]
-    colours = np.full(len(linked), -1, dtype=np.intp)
-    seen = np.zeros((k, len(linked)), dtype=bool)  # the colours of the neighbours
+    starts = starts[np.append(linked, m)].tolist()
+    size = len(linked)
+    colours = [-1] * size
+    seen = np.zeros((size, k), dtype=bool)  # the colours of the neighbours
     # The least key is that of the next vertex: saturation, then degree, then its number. Keys only
     # fall: those from before in the heap come up when their vertex has its colour.
-    size = len(linked)
-    key = np.arange(size) - size * degree[linked]
-    heap = np.sort(key).tolist()
+    key = (np.arange(size) - size * degree[linked]).tolist()
+    heap = sorted(key)
     while heap:
         at = heapq.heappop(heap) % size
         if colours[at] >= 0:
             continue
-        colour = int(np.argmin(seen[:, at]))
-        if seen[colour, at]:
+        colour = int(seen[at].argmin())
+        if seen[at, colour]:
             return None
         colours[at] = colour
         others = neighbours[starts[at] : starts[at + 1]]
-        newly = others[~seen[colour, others]]
-        seen[colour, newly] = True
-        key[newly] -= size * m
-        for value in key[newly].tolist():
-            heapq.heappush(heap, value)
+        newly = others[~seen[others, colour]]
+        seen[newly, colour] = True
+        for vertex in newly.tolist():
+            if colours[vertex] < 0:
+                key[vertex] -= size * m
+                heapq.heappush(heap, key[vertex])
     labels[linked] = colours
     return labels
 

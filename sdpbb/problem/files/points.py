@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.files import FilePath, write_atomically
+from sdpbb.files import FilePath, replacement
 from sdpbb.problem.files import points_npy, points_parquet, points_text
 from sdpbb.problem.table import PointTable
+from sdpbb.problem.textfile import CHUNK
 
 PointReader = Callable[[FilePath, str | None, Sequence[str]], PointTable]
 """Of a path, an index_column and columns to drop: see `read_points`."""
@@ -53,5 +54,8 @@ def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = No
     """Write points (n, d) in the text format; `read_points` reads the same floats back."""
     n, d = points.shape
     header = f"{n} {d}" if k is None else f"{n} {d} {k}"
-    rows = (" ".join(map(repr, row)) for row in points.tolist())
-    write_atomically(path, "\n".join([header, *rows]) + "\n")
+    with replacement(path) as file:
+        file.write(f"{header}\n".encode())
+        for start in range(0, n, CHUNK):
+            rows = points[start : start + CHUNK].tolist()
+            file.writelines(f"{' '.join(map(repr, row))}\n".encode() for row in rows)
