@@ -115,7 +115,7 @@ def draw(file: Path, picture: Path) -> None:
         ax.step(seconds, np.maximum(gaps, 1e-6), where="post", label=label)
     ax.axhline(1e-4, color="0.6", linewidth=0.8, linestyle=":")
     ax.set(xscale="log", yscale="log", xlabel="Time (s)", ylabel="Gap", ylim=(5e-7, 1.5))
-    ax.legend(frameon=False)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
     figure.savefig(picture, dpi=120)
 
 
