@@ -9,6 +9,7 @@ from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import ScaledCuts
+from sdpbb.bounds.sdp.cuts.family import nearest_first
 from sdpbb.bounds.sdp.cuts.pentagon_kernels import violated_pentagons
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts, tied_groups
 from sdpbb.bounds.sdp.cuts.star_kernels import spread, violated_stars, violated_triangles
@@ -47,7 +48,7 @@ def test_triangles_are_separated_exactly(seed):
     m = int(rng.integers(3, 10))
     Z = random_affinity(rng, m)
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
-    ijh, distance = violated_triangles(Z, r, 1e-9, m, m, 0, m)
+    ijh, distance = violated_triangles(Z, nearest_first(Z, 0, m), r, 1e-9, m, m, 0, m)
     found = {(i, *sorted({j, h})): d for (i, j, h), d in zip(ijh.tolist(), distance, strict=True)}
     for i in range(m):
         others = [j for j in range(m) if j != i]
@@ -83,10 +84,11 @@ def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
     middle = int(rng.integers(0, m + 1))  # in two pieces
     pieces = [
-        violated_triangles(Z, r, 1e-9, m, arms, *piece) for piece in ((0, middle), (middle, m))
+        violated_triangles(Z, nearest_first(Z, *piece), r, 1e-9, m, arms, *piece)
+        for piece in ((0, middle), (middle, m))
     ]
     found = {tuple(row) for ijh, _ in pieces for row in ijh.tolist()}
-    everything, _ = violated_triangles(Z, r, 1e-9, m, m, 0, m)
+    everything, _ = violated_triangles(Z, nearest_first(Z, 0, m), r, 1e-9, m, m, 0, m)
     assert found <= {tuple(row) for row in everything.tolist()}
     for i in range(m):
         of_centre = {j for centre, j, _ in everything.tolist() if centre == i}
@@ -113,10 +115,10 @@ def test_stars_from_some_neighbours_are_among_those_from_all(starts: int):
     rng = np.random.default_rng(starts)
     shares = rng.random((20, 4)) ** 3
     Z = shares @ shares.T
-    r = np.ones(20)
+    r, order = np.ones(20), nearest_first(Z, 0, 20)
 
     def stars(starts: int) -> list[tuple[int, ...]]:
-        found = violated_stars(Z, r, 1e-9, 15, starts, 6, 0, 20)
+        found = violated_stars(Z, order, r, 1e-9, 15, starts, 6, 0, 20)
         return [(i, *row[:n]) for i, n, row in zip(*map(list, found[:3]), strict=True)]
 
     everything, some = stars(15), stars(starts)
@@ -141,9 +143,9 @@ def test_a_star_is_found_where_no_triangle_is_violated():
     Z = np.full((5, 5), 0.05)
     Z[0, 1:] = Z[1:, 0] = 0.4
     np.fill_diagonal(Z, 1.0)
-    r = np.ones(5)
-    assert len(violated_triangles(Z, r, 1e-6, 3, 5, 0, 5)[0]) == 0
-    centre, n_leaves, leaves, distance = violated_stars(Z, r, 1e-6, 4, 4, 14, 0, 5)
+    r, order = np.ones(5), nearest_first(Z, 0, 5)
+    assert len(violated_triangles(Z, order, r, 1e-6, 3, 5, 0, 5)[0]) == 0
+    centre, n_leaves, leaves, distance = violated_stars(Z, order, r, 1e-6, 4, 4, 14, 0, 5)
     best = int(np.argmax(distance))
     assert centre[best] == 0
     assert sorted(leaves[best, : n_leaves[best]]) == [1, 2, 3, 4]
@@ -233,12 +235,12 @@ def test_groups_hold_blocks_of_the_same_clusters():
 def test_distance_is_the_distance_to_the_hyperplane():
     rng = np.random.default_rng(5)
     problem = small_problem(11)
-    relaxation = problem.relaxation
+    relaxation, m = problem.relaxation, problem.relaxation.m
     roots = np.sqrt(relaxation.sizes)
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
     ijh, distance = violated_triangles(
-        Z, relaxation.inverse_roots, 1e-9, 9, relaxation.m, 0, relaxation.m
+        Z, nearest_first(Z, 0, m), relaxation.inverse_roots, 1e-9, 9, m, 0, m
     )
     cuts = triangle_cuts(ijh)
     norm = ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden).norm

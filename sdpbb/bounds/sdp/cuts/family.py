@@ -41,3 +41,8 @@ def ranges_of_centres(m: int) -> tuple[Range, ...]:
     Looking for those of a centre takes some hundred operations for each other block, at least.
     """
     return row_pieces(m, 1000.0 * m**2)
+
+
+def nearest_first(Z: NDArray[np.float64], first: int, last: int) -> NDArray[np.intp]:
+    """Return the columns of rows first to last - 1 of Z by decreasing entries, a row for each."""
+    return np.argsort(-Z[first:last], axis=1)

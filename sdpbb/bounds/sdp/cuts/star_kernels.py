@@ -11,17 +11,29 @@ from sdpbb.jit import njit
 
 @njit(cache=True, nogil=True)
 def violated_triangles(
-    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
+    Z: Reals,
+    order: Integers,
+    r: Reals,
+    tolerance: float,
+    per_arm: int,
+    arms: int,
+    first: int,
+    last: int,
 ) -> tuple[NDArray[np.int32], Reals]:
     """Separate triangle cuts: of arms (i, j) the `per_arm` most violated, and the pair cut.
 
     The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
     pair cut is returned with h = j.
 
-    Z : (m, m) affinity; r : (m,) 1/sqrt(size). A violation counts when it is above tolerance times
-    Z_ii, and is measured as the distance of Y to the cut's hyperplane. Exact up to that where no
-    centre has more than `arms` arms: a triangle can only be violated if Z_ij + Z_ih > Z_ii, so
-    sorted rows end the loops early. Of more arms, so many are looked at, evenly spread.
+    Z : (m, m) affinity
+    order : (last - first, m) columns of its rows by decreasing entries
+    r : (m,) 1/sqrt(size)
+
+    A violation counts when it is above tolerance times Z_ii, and is measured as the distance of Y
+    to the cut's hyperplane. Exact up to that where no centre has more than `arms` arms: a triangle
+    can only be violated if Z_ij + Z_ih > Z_ii, so sorted rows end the loops early. Of more arms, so
+    many are looked at, evenly spread.
+
     first, last : the centres are those from the first to before the last
 
     Returns ijh (c, 3) int32 and distance (c,).
@@ -44,23 +56,24 @@ def violated_triangles(
         Zii = Z[i, i]
         slack = tolerance * Zii
         rii = r[i] * r[i]
+        nearest = order[i - first]
         largest = 0.0
-        for j in range(m):
-            if j != i and Z[i, j] > largest:
-                largest = Z[i, j]
+        for j in nearest[:2]:
+            if j != i:
+                largest = max(largest, Z[i, j])
         n_reachable = 0
-        for j in range(m):
-            if j != i and Z[i, j] + largest > Zii + slack:
+        for j in nearest:
+            if Z[i, j] + largest <= Zii + slack:
+                break
+            if j != i:
                 reachable[n_reachable] = j
                 n_reachable += 1
-        order = reachable[:n_reachable]
-        sort_descending(order, Z[i])
         n_arms = 0  # h comes after j, so Z_ih <= Z_ij
-        while n_arms < n_reachable and 2.0 * Z[i, order[n_arms]] > (1.0 + tolerance) * Zii:
+        while n_arms < n_reachable and 2.0 * Z[i, reachable[n_arms]] > (1.0 + tolerance) * Zii:
             n_arms += 1
         for number in range(min(arms, n_arms)):
             a = number if n_arms <= arms else number * n_arms // arms
-            j = order[a]
+            j = reachable[a]
             Zij = Z[i, j]
             rij = r[i] * r[j]
             if Zij > Zii + slack:
@@ -72,7 +85,7 @@ def violated_triangles(
             found = 0
             shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
             for b in range(a + 1, n_reachable):
-                h = order[b]
+                h = reachable[b]
                 Zih = Z[i, h]
                 over = Zij + Zih - Zii
                 if over <= slack:
@@ -135,6 +148,7 @@ def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota
 @njit(cache=True, nogil=True)
 def violated_stars(
     Z: Reals,
+    order: Integers,
     r: Reals,
     tolerance: float,
     neighbours: int,
@@ -148,6 +162,8 @@ def violated_stars(
     For each centre i, from the first to before the last, and each of its `neighbours` nearest j, T
     starts as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is
     positive. Where there are more than `starts` such j, it starts with so many, evenly spread.
+
+    order : (last - first, m) columns of the rows of Z, by decreasing entries
 
     Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
     least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
@@ -165,18 +181,18 @@ def violated_stars(
     for i in range(first, last):
         slack = tolerance * Z[i, i]
         reach = 0
-        for j in range(m):
-            if j != i and Z[i, j] > slack:
+        for j in order[i - first]:
+            if Z[i, j] <= slack:
+                break
+            if j != i:
                 near[reach] = j
                 reach += 1
-        order = near[:reach]
-        sort_descending(order, Z[i])
         n_near = min(reach, neighbours)
         for number in range(min(starts, n_near)):
-            j = order[number if n_near <= starts else number * n_near // starts]
+            j = near[number if n_near <= starts else number * n_near // starts]
             total = Z[i, j] - Z[i, i]
             for b in range(reach):
-                h = order[b]
+                h = near[b]
                 gain[b] = Z[i, h] - Z[j, h]
             leaves[count, 0] = j
             size = 1
@@ -185,7 +201,7 @@ def violated_stars(
                 best_gain = slack
                 for b in range(reach):
                     if gain[b] > best_gain:
-                        h = order[b]
+                        h = near[b]
                         taken = False
                         for s in range(size):
                             if leaves[count, s] == h:
@@ -196,12 +212,12 @@ def violated_stars(
                             best_gain = gain[b]
                 if best < 0:
                     break
-                h = order[best]
+                h = near[best]
                 total += best_gain
                 leaves[count, size] = h
                 size += 1
                 for b in range(reach):
-                    gain[b] -= Z[h, order[b]]
+                    gain[b] -= Z[h, near[b]]
             if size < 3 or total <= slack:
                 continue
             norm = r[i] ** 4

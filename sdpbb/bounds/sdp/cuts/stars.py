@@ -11,15 +11,14 @@ Valid: if the cluster C of i holds a of the leaves, its terms are 1 - a + a (a -
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
+from sdpbb.bounds.sdp.cuts.family import CutFamily, nearest_first, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
@@ -73,18 +72,15 @@ class StarCuts(CutFamily):
         """Return the most violated stars from so many neighbours of each centre."""
         from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
 
-        found = in_pieces(
-            partial(
-                violated_stars,
-                Z,
-                relaxation.inverse_roots,
-                self.tolerance,
-                self.neighbours,
-                starts,
-                self.leaves,
-            ),
-            ranges_of_centres(relaxation.m),
-        )
+        r, near = relaxation.inverse_roots, self.neighbours
+
+        def step(first: int, last: int) -> tuple[NDArray[Any], ...]:
+            order = nearest_first(Z, first, last)
+            return violated_stars(
+                Z, order, r, self.tolerance, near, starts, self.leaves, first, last
+            )
+
+        found = in_pieces(step, ranges_of_centres(relaxation.m))
         centre, n_leaves, leaves, distance = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(-distance, kind="stable")[: self.per_block * relaxation.m]
         return star_cuts(centre[order], leaves[order], n_leaves[order])

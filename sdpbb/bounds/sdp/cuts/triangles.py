@@ -9,7 +9,6 @@ Valid: they are stars with one and two leaves (see `stars`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
+from sdpbb.bounds.sdp.cuts.family import CutFamily, nearest_first, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
@@ -78,9 +77,13 @@ class TriangleCuts(CutFamily):
         """Return violated triangles of so many arms per centre, and how far Y is from them."""
         from sdpbb.bounds.sdp.cuts.star_kernels import violated_triangles
 
-        r, m = relaxation.inverse_roots, relaxation.m
-        step = partial(violated_triangles, Z, r, self.tolerance, self.per_arm, arms)
-        found = in_pieces(step, ranges_of_centres(m))
+        r, per_arm = relaxation.inverse_roots, self.per_arm
+
+        def step(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+            order = nearest_first(Z, first, last)
+            return violated_triangles(Z, order, r, self.tolerance, per_arm, arms, first, last)
+
+        found = in_pieces(step, ranges_of_centres(relaxation.m))
         ijh, distance = zip(*found, strict=True)
         return np.concatenate(ijh), np.concatenate(distance)
 
