@@ -7,6 +7,7 @@ not finite, the file is read again, slowly, for the first field at fault.
 from __future__ import annotations
 
 import csv
+import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -281,7 +282,7 @@ def _explain(path: FilePath, layout: _Layout) -> NoReturn:
             if layout.features is not None:
                 _check_width(where, layout, fields)
             for column, field in _features(layout, fields):
-                if not (_is_number(field) and np.isfinite(float(field))):
+                if not (_is_number(field) and math.isfinite(float(field))):
                     raise InstanceError(
                         f"{where}: column {column + 1} is {shown(field)}; expected a finite number"
                         f"{_drop_hint(layout, column)}"
