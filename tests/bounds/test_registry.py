@@ -23,4 +23,5 @@ def test_a_method_takes_its_parameters_from_those_of_a_run(name):
     assert bounding_method(name).most_blocks_here > MOST_CONIC
     relaxation = made if isinstance(made, SdpBounding) else made.sdp
     assert relaxation.parameters is CONIC.sdp
-    assert set(BOUNDING_METHODS[name].kernels) <= BOUNDING_METHODS.keys()
+    methods = {part.removesuffix("-rare") for part in BOUNDING_METHODS[name].kernels}
+    assert methods <= BOUNDING_METHODS.keys()
