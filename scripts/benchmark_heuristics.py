@@ -10,11 +10,13 @@ Parts (`--parts`, separated by commas):
     plain    PCCC against its full programme in HiGHS, on these and the public sets of the same data
     col2     blobs of 500 to 5,000 points, 2 to 100 clusters, 0 to 20 % of constraints (PCCC, COL2)
     col3     60,000 points, 100 clusters, 4.5 million constraints (like PCCC's COL3)
+    large    10^4 to 10^6 points, 10 clusters, without constraints and with n / 10: one start and
+             ten, beside scikit-learn's ten
 
 Each run's row is appended to the CSV file at once, and runs that are there already are skipped. At
 the end the tables are printed, and written to `--report`. Seconds are those of `run`: reading,
 imports and the compilation of kernels (a small instance is clustered first) are outside. The peak
-of the memory is that of the process so far: give large parts a process of their own.
+of the memory is that of the process so far: `--own-process` gives each run one of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ import argparse
 import resource
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,16 +38,19 @@ from benchmark import ROOT, SHARED, cpu_name, find_tasks
 from heuristic_tables import write_report
 from numpy.typing import NDArray
 from plain_pccc import PlainPCCC
+from sklearn.cluster import KMeans as SklearnKMeans
 
 import sdpbb
 from heuristics.best_of import BestOf
 from heuristics.bh_kmeans import BHKMeans
 from heuristics.cop_kmeans import COPKMeans
 from heuristics.ipc_kmeans import IPCKMeans
+from heuristics.kmeans import KMeans
 from heuristics.measures import adjusted_rand_index
-from heuristics.method import Heuristic
+from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.pccc import PCCC
 from heuristics.post_processing import PostProcessing
+from heuristics.result import Stop
 from sdpbb.problem import Instance
 from sdpbb.problem.formats import read_instance
 
@@ -60,6 +67,8 @@ MATRICES = SHARED / "data" / "bh-kmeans"
 MATRIX_DATA = ("iris", "wine")
 COL2_SECONDS = 30.0
 COL2_STEP_SECONDS = 3.0
+LARGE_OBJECTS = (10_000, 100_000, 1_000_000)
+LARGE_SECONDS = 30.0
 
 
 class Case(NamedTuple):
@@ -139,7 +148,40 @@ def col3() -> Iterator[Run]:
     yield Run("col3", "n60000-k100", "4.5M", "pccc-n2-s", 0, col3_case, make)
 
 
-PARTS = {"table8": table8, "bh": bh, "plain": plain, "col2": col2, "col3": col3}
+def large() -> Iterator[Run]:
+    methods: dict[str, tuple[float, Callable[[], Heuristic]]] = {
+        "scikit-learn, 10 starts": (0.0, ScikitLearn),
+        "kmeans, 1 start": (0.0, KMeans),
+        "kmeans, 10 starts": (0.0, partial(KMeans, n_starts=10)),
+        "pccc, 1 start": (0.1, PCCC),
+        "pccc, 10 starts": (0.1, partial(PCCC, n_starts=10, time_limit=LARGE_SECONDS)),
+        "best-of": (0.1, partial(BestOf, time_limit=LARGE_SECONDS)),
+    }
+    for n in LARGE_OBJECTS:
+        for name, (fraction, make) in methods.items():
+            case = partial(large_case, n, fraction)
+            yield Run("large", f"n{n}-k10", f"{fraction:.0%}", name, 0, case, make)
+
+
+PARTS = {
+    "table8": table8,
+    "bh": bh,
+    "plain": plain,
+    "col2": col2,
+    "col3": col3,
+    "large": large,
+}
+
+
+class ScikitLearn(Heuristic):
+    """k-means of scikit-learn from ten starts, all else as it is by default."""
+
+    name = "scikit-learn"
+    soft = Soft.IGNORED
+
+    def search(self, instance: Instance, rng: np.random.Generator, clock: RunClock) -> SearchResult:
+        found = SklearnKMeans(instance.k, n_init=10, random_state=0).fit(instance.points)
+        return SearchResult(found.labels_.astype(np.intp), Stop.CONVERGED, found.n_iter_)
 
 
 @lru_cache(maxsize=2)
@@ -165,6 +207,10 @@ def col3_case() -> Case:
     return Case(generated.with_soft_cannot_links(instance), truth)
 
 
+def large_case(n: int, fraction: float) -> Case:
+    return Case(*generated.clouds(n, fraction, seed=0))
+
+
 def row_of(run: Run) -> dict[str, Any]:
     instance, truth = run.case()
     result = run.make().run(instance, run.seed)
@@ -186,6 +232,11 @@ def row_of(run: Run) -> dict[str, Any]:
     return dict(zip(FIELDS, values, strict=True))
 
 
+def row_of_another_process(run: Run) -> dict[str, Any]:
+    with ProcessPoolExecutor(1, get_context("spawn"), warm_up) as executor:
+        return executor.submit(row_of, run).result()
+
+
 def warm_up() -> None:
     """Compile, or load, the kernels."""
     rng = np.random.default_rng(0)
@@ -196,6 +247,7 @@ def warm_up() -> None:
         method.run(hard)
     PostProcessing().run(hard)
     PCCC().run(hard)
+    KMeans().run(hard)
     PCCC(q=2).run(soft)
 
 
@@ -205,6 +257,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--datasets", help="only these, separated by commas")
+    parser.add_argument("--own-process", action="store_true", help="one for each run")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "benchmark_heuristics.csv")
     parser.add_argument("--report", type=Path, help="write the tables of all rows in --out")
     arguments = parser.parse_args(argv)
@@ -214,10 +267,11 @@ def main(argv: list[str] | None = None) -> int:
     done = {tuple(row[field] for field in FIELDS[:5]) for row in rows.read(arguments.out)}
     runs = [run for part in arguments.parts.split(",") if part for run in PARTS[part]()]
     runs = [run for run in runs if run.key not in done and (not wanted or run.dataset in wanted)]
-    if runs:
+    row_of_one = row_of_another_process if arguments.own_process else row_of
+    if runs and not arguments.own_process:
         warm_up()
     for position, run in enumerate(runs, start=1):
-        row = row_of(run)
+        row = row_of_one(run)
         rows.append(arguments.out, FIELDS, row, LINE_END)
         shown = " ".join(str(row[field]) for field in (*FIELDS[:5], "sum_of_squares", "seconds"))
         print(f"{position}/{len(runs)} {shown}", flush=True)

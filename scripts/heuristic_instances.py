@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris, load_wine, make_blobs
 
-from sdpbb.constraint_sets import by_percentage
+from sdpbb.constraint_sets import by_kinds, by_percentage
 from sdpbb.problem import Instance, SoftPairs
 
 COL2_OBJECTS = (500, 1_000, 2_000, 5_000)
@@ -67,6 +67,20 @@ def col3(
         n_samples=n, n_features=n_features, centers=k, cluster_std=deviation, random_state=seed
     )
     return _instance(standardised(points), labels, k, fraction, seed, f"clouds-n{n}-k{k}")
+
+
+def clouds(n: int, fraction: float, seed: int, n_features: int = 10, k: int = 10) -> Labelled:
+    """Return overlapping clouds, with n fraction constraints: as many must-links as cannot-links.
+
+    The clouds have standard deviation 1 and normal centres, all in n_features coordinates.
+    """
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(k, n_features))
+    labels = rng.integers(k, size=n)
+    points = centres[labels] + rng.normal(size=(n, n_features))
+    half = round(n * fraction / 2)
+    pairs = by_kinds(labels, half, half, rng)
+    return Labelled(Instance(points, k, *pairs, f"clouds-n{n}"), labels)
 
 
 def bh_kmeans(name: str, percent: str, folder: Path) -> Labelled:
