@@ -201,7 +201,7 @@ def col3(rows: list[Row]) -> list[str]:
 def large(rows: list[Row]) -> list[str]:
     lines = [
         "",
-        "## 10,000 to 1,000,000 points",
+        "## 10,000 and 100,000 points",
         "",
         "Overlapping normal clouds in 10 coordinates, k = 10: without constraints, beside"
         " scikit-learn's k-means, and with n / 10, half of them must-links and half cannot-links."
