@@ -215,7 +215,7 @@ def main() -> int:
                 if arguments.only in part:
                     row = measured(folder, part, n, arguments.time_limit)
                     print(*row.values(), flush=True)
-                    _replace(arguments.out, row)
+                    rows.replace(arguments.out, FIELDS, [row], ["part", "n"])
     print("\n".join(table(rows.read(arguments.out))))
     return 0
 
@@ -236,14 +236,6 @@ def measured(folder: Path, part: str, n: int, time_limit: float) -> dict[str, st
         return dict(zip(FIELDS, (part, str(n), f"> {time_limit:g}", ""), strict=True))
     seconds, memory = map(float, done.stdout.splitlines()[-1].split())
     return dict(zip(FIELDS, (part, str(n), f"{seconds:.2f}", f"{memory:.0f}"), strict=True))
-
-
-def _replace(path: Path, row: dict[str, str]) -> None:
-    known = {(other["part"], other["n"]): other for other in rows.read(path)}
-    known[row["part"], row["n"]] = row
-    path.unlink(missing_ok=True)
-    for other in known.values():
-        rows.append(path, FIELDS, other)
 
 
 def table(known: list[rows.Row]) -> list[str]:

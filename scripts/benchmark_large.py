@@ -10,7 +10,6 @@ replaces its rows in a CSV file; a picture of all rows shows the gap over time.
 from __future__ import annotations
 
 import argparse
-import csv
 import resource
 import subprocess
 import sys
@@ -81,7 +80,6 @@ def solve(name: str, arguments: argparse.Namespace) -> None:
         f"{name}: {result.status.value}, gap {result.gap:.2e}, {seconds:.1f} s, {peak:.0f} MiB\n",
         flush=True,
     )
-    others = [row for row in rows.read(arguments.csv) if row["name"] != name]
     same = (name, len(instance.points), result.statistics.n_blocks, instance.k)
     steps = [
         dict(zip(COLUMNS, (*same, *_bounds(point), "", ""), strict=True))
@@ -90,10 +88,7 @@ def solve(name: str, arguments: argparse.Namespace) -> None:
     ]
     last = (*same, seconds, result.lower_bound, result.objective, result.gap)
     steps.append(dict(zip(COLUMNS, (*last, result.status.value, round(peak)), strict=True)))
-    with arguments.csv.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([*others, *steps])
+    rows.replace(arguments.csv, COLUMNS, steps, ["name"])
 
 
 def _bounds(point: ProgressPoint) -> tuple[float, float, float, float]:

@@ -38,6 +38,24 @@ def append(path: Path, fields: Sequence[str], row: Mapping[str, Any], line_end: 
         writer.writerow(row)
 
 
+def replace(
+    path: Path,
+    fields: Sequence[str],
+    new: Sequence[Mapping[str, Any]],
+    same: Sequence[str],
+) -> None:
+    """Write new rows in the place of those that have their values in the fields `same`."""
+    keys = {tuple(str(row[field]) for field in same) for row in new}
+    known = read(path)
+    is_old = [tuple(row[field] for field in same) in keys for row in known]
+    place = is_old.index(True) if any(is_old) else len(known)
+    kept = [row for row, old in zip(known[place:], is_old[place:], strict=True) if not old]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows([*known[:place], *new, *kept])
+
+
 def markdown(head: Sequence[str], lines: Iterable[Sequence[str]], n_text: int = 1) -> list[str]:
     """Return the lines of a table in Markdown; all columns but the first n_text are numbers."""
     rule = ["---"] * n_text + ["---:"] * (len(head) - n_text)

@@ -23,6 +23,8 @@ ROWS = 128
 # Operations from which a step is shared out: some milliseconds, beside which it costs nothing to
 # wake a thread, a third of one.
 LEAST_WORK = 1e8
+# As many operations as reading and writing an entry of some matrices takes the time of.
+PASS = 40.0
 # Order of matrices from which some steps of an iteration are as long as that.
 LARGE = 256
 
@@ -89,6 +91,11 @@ def row_pieces(m: int, work: float) -> tuple[Range, ...]:
     work : operations of the whole step, roughly
     """
     return _pieces(m) if work >= LEAST_WORK else ((0, m),)
+
+
+def pass_pieces(m: int) -> tuple[Range, ...]:
+    """Return the pieces of m rows for a pass over the entries of some matrices of order m."""
+    return row_pieces(m, PASS * m**2)
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
 from sdpbb.bounds.sdp.spectrum import SpectralProjector, SpectrumState
-from sdpbb.cores import in_pieces, row_pieces
+from sdpbb.cores import in_pieces, pass_pieces
 
 
 @stored
@@ -112,8 +112,7 @@ class Admm:
         )
         self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots, relaxation.forbidden)
         self._Y, self._M = np.empty((m, m)), np.empty((m, m))
-        # As many operations as reading and writing an entry of some matrices takes the time of.
-        self._pieces = row_pieces(m, 40.0 * m * m)
+        self._pieces = pass_pieces(m)
         self._refresh()
 
     def iterate(self) -> None:

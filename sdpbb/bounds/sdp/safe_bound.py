@@ -19,10 +19,8 @@ from sdpbb.bounds.sdp.safe_bound_kernels import (
     write_dual_matrix,
     write_nonnegative_part,
 )
-from sdpbb.cores import in_pieces, row_pieces
+from sdpbb.cores import in_pieces, pass_pieces
 
-# Operations that reading and writing an entry of some matrices takes the time of.
-OPERATIONS = 40.0
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -92,7 +90,7 @@ class DualFunction:
         """Return the dual function at a dual point."""
         m, k, u = relaxation.m, relaxation.k, relaxation.u
         t = np.maximum(dual.multipliers, 0.0)
-        pieces = row_pieces(m, OPERATIONS * m**2)
+        pieces = pass_pieces(m)
         N = nonnegative_part(relaxation, dual)
         S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of
         in_pieces(
@@ -148,7 +146,7 @@ def nonnegative_part(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.floa
     m = relaxation.m
     part = np.empty((m, m))
     write = partial(write_nonnegative_part, dual.N, relaxation.forbidden, part)
-    in_pieces(write, row_pieces(m, OPERATIONS * m**2))
+    in_pieces(write, pass_pieces(m))
     return part
 
 

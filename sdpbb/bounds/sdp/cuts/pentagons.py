@@ -114,7 +114,7 @@ def tied_groups(
     Returns the first blocks of the `at_most` groups with the most points, (g,), and the first block
     of the group of every block, (m,).
     """
-    from sdpbb.bounds.sdp.cuts.star_kernels import sort_descending
+    from sdpbb.bounds.sdp.cuts.pentagon_kernels import sort_descending
 
     diagonal = np.diag(Z)
     first_of = np.full(len(Z), -1)
