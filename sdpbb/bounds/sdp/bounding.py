@@ -19,6 +19,7 @@ from sdpbb.bounds.sdp.cuts import (  # with their loops, whose cache is looked a
     star_kernels,  # noqa: F401
 )
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
@@ -60,7 +61,7 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
 
     @staticmethod
     def exercise_rare(contraction: Contraction) -> None:
-        families = SeparationParameters(pentagons=PentagonCuts(after=0))
+        families = SeparationParameters(PentagonCuts(after=0), TriangleCuts(exact_order=0))
         run = AdmmRun(contraction, SdpParameters(separation=families))
         run.advance(np.inf)
         run.fixings(contraction.total)

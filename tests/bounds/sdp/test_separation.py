@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from itertools import combinations, permutations
 
 import numpy as np
@@ -9,11 +10,15 @@ from sdpbb.bounds.sdp.cuts import SeparationParameters, separate
 from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts, complement_cuts
 from sdpbb.bounds.sdp.cuts.cut_set import ScaledCuts
-from sdpbb.bounds.sdp.cuts.family import nearest_first
 from sdpbb.bounds.sdp.cuts.pentagon_kernels import violated_pentagons
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts, tied_groups
-from sdpbb.bounds.sdp.cuts.star_kernels import spread, violated_stars, violated_triangles
-from sdpbb.bounds.sdp.cuts.stars import StarCuts
+from sdpbb.bounds.sdp.cuts.star_kernels import (
+    spread,
+    triangles_of_arms,
+    violated_stars,
+    violated_triangles,
+)
+from sdpbb.bounds.sdp.cuts.stars import StarCuts, nearest
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts, triangle_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.errors import ParameterError
@@ -26,6 +31,14 @@ def random_affinity(rng: np.random.Generator, m: int) -> np.ndarray:
     Z = Z + Z.T
     np.fill_diagonal(Z, rng.random(m) + 0.5)
     return Z
+
+
+def all_triangles(Z: np.ndarray, r: np.ndarray, tolerance: float, per_arm: int):
+    return violated_triangles(Z, np.argsort(-Z, axis=1), r, tolerance, per_arm, 0, len(Z))
+
+
+def triangles_of_all_arms(Z: np.ndarray, r: np.ndarray, tolerance: float, per_arm: int):
+    return triangles_of_arms(Z, r, tolerance, per_arm, len(Z), 0, len(Z))
 
 
 @given(st.integers(0, 10**6))
@@ -48,7 +61,7 @@ def test_triangles_are_separated_exactly(seed):
     m = int(rng.integers(3, 10))
     Z = random_affinity(rng, m)
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
-    ijh, distance = violated_triangles(Z, nearest_first(Z, 0, m), r, 1e-9, m, m, 0, m)
+    ijh, distance = all_triangles(Z, r, 1e-9, m)
     found = {(i, *sorted({j, h})): d for (i, j, h), d in zip(ijh.tolist(), distance, strict=True)}
     for i in range(m):
         others = [j for j in range(m) if j != i]
@@ -61,6 +74,33 @@ def test_triangles_are_separated_exactly(seed):
                 assert found[(i, *leaves)] == pytest.approx(violation / np.sqrt(squares))
             elif violation < 0:
                 assert (i, *leaves) not in found
+
+
+def random_shares(rng: np.random.Generator, m: int) -> np.ndarray:
+    shares = rng.random((m, 6)) ** 4
+    return shares @ shares.T
+
+
+@pytest.mark.parametrize("m", [64, 65, 150])
+@pytest.mark.parametrize("separate", [all_triangles, triangles_of_all_arms])
+def test_the_most_violated_triangles_of_each_arm(separate: Callable, m: int):
+    rng = np.random.default_rng(m)
+    Z = random_shares(rng, m)
+    r = 1 / np.sqrt(rng.integers(1, 4, size=m))
+    ijh, distance = separate(Z, r, 1e-9, 2)
+    expected = {}
+    for i in range(m):
+        for j in np.flatnonzero(2 * Z[i] > Z[i, i]):
+            v = Z[i, j] + Z[i] - Z[i, i] - Z[j]
+            squares = r[i] ** 4 + 0.5 * (r[i] * r[j]) ** 2 + 0.5 * (r[i] ** 2 + r[j] ** 2) * r**2
+            far = v / np.sqrt(squares)
+            found = [h for h in np.argsort(-far) if Z[i, h] < Z[i, j] and v[h] > 1e-9 * Z[i, i]]
+            expected |= {(i, j, h): far[h] for h in found[:2] if j != i != h}
+            if Z[i, j] > Z[i, i] and j != i:
+                norm = np.sqrt(r[i] ** 4 + 0.5 * (r[i] * r[j]) ** 2)
+                expected[i, j, j] = (Z[i, j] - Z[i, i]) / norm
+    assert len(expected) > 1000
+    assert dict(zip(map(tuple, ijh.tolist()), distance, strict=True)) == pytest.approx(expected)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 20))
@@ -84,11 +124,10 @@ def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
     middle = int(rng.integers(0, m + 1))  # in two pieces
     pieces = [
-        violated_triangles(Z, nearest_first(Z, *piece), r, 1e-9, m, arms, *piece)
-        for piece in ((0, middle), (middle, m))
+        violated_triangles(Z, r, 1e-9, m, arms, *piece) for piece in ((0, middle), (middle, m))
     ]
     found = {tuple(row) for ijh, _ in pieces for row in ijh.tolist()}
-    everything, _ = violated_triangles(Z, nearest_first(Z, 0, m), r, 1e-9, m, m, 0, m)
+    everything, _ = all_triangles(Z, r, 1e-9, m)
     assert found <= {tuple(row) for row in everything.tolist()}
     for i in range(m):
         of_centre = {j for centre, j, _ in everything.tolist() if centre == i}
@@ -110,15 +149,44 @@ def test_where_some_arms_hold_no_cut_all_are_looked_at():
     assert few.keys.tolist() == TriangleCuts().separate(Z, relaxation).keys.tolist()
 
 
+@pytest.mark.parametrize("m", [20, 64, 65, 150])
+def test_stars_take_the_leaf_of_the_largest_gain(m: int):
+    rng = np.random.default_rng(m)
+    Z = random_shares(rng, m)
+    near = nearest(Z, 5, 0, m)
+    for i in range(m):
+        others = np.delete(np.arange(m), i)
+        assert near[i].tolist() == others[np.argsort(-Z[i, others])][:5].tolist()
+    found = violated_stars(Z, near, np.ones(m), 1e-9, 5, 6, 0, m)
+    grown = {(i, *row[:n]) for i, n, row in zip(*map(np.ndarray.tolist, found[:3]), strict=True)}
+    expected = set()
+    for i in range(m):
+        for first in near[i]:
+            star, gain = [i, first], Z[i] - Z[first]
+            while len(star) < 7:
+                gain[star] = -np.inf
+                best = int(gain.argmax())
+                if gain[best] <= 1e-9 * Z[i, i]:
+                    break
+                star.append(best)
+                gain -= Z[best]
+            leaves = star[1:]
+            violation = Z[i, leaves].sum() - np.triu(Z[np.ix_(leaves, leaves)], 1).sum() - Z[i, i]
+            if len(star) > 3 and violation > 1e-9 * Z[i, i]:
+                expected.add(tuple(map(int, star)))
+    assert len(expected) > m // 2
+    assert grown == expected
+
+
 @pytest.mark.parametrize("starts", [1, 3, 20])
 def test_stars_from_some_neighbours_are_among_those_from_all(starts: int):
     rng = np.random.default_rng(starts)
     shares = rng.random((20, 4)) ** 3
     Z = shares @ shares.T
-    r, order = np.ones(20), nearest_first(Z, 0, 20)
+    r, near = np.ones(20), nearest(Z, 15, 0, 20)
 
     def stars(starts: int) -> list[tuple[int, ...]]:
-        found = violated_stars(Z, order, r, 1e-9, 15, starts, 6, 0, 20)
+        found = violated_stars(Z, near, r, 1e-9, starts, 6, 0, 20)
         return [(i, *row[:n]) for i, n, row in zip(*map(list, found[:3]), strict=True)]
 
     everything, some = stars(15), stars(starts)
@@ -143,9 +211,9 @@ def test_a_star_is_found_where_no_triangle_is_violated():
     Z = np.full((5, 5), 0.05)
     Z[0, 1:] = Z[1:, 0] = 0.4
     np.fill_diagonal(Z, 1.0)
-    r, order = np.ones(5), nearest_first(Z, 0, 5)
-    assert len(violated_triangles(Z, order, r, 1e-6, 3, 5, 0, 5)[0]) == 0
-    centre, n_leaves, leaves, distance = violated_stars(Z, order, r, 1e-6, 4, 4, 14, 0, 5)
+    r, near = np.ones(5), nearest(Z, 4, 0, 5)
+    assert len(all_triangles(Z, r, 1e-6, 3)[0]) == 0
+    centre, n_leaves, leaves, distance = violated_stars(Z, near, r, 1e-6, 4, 14, 0, 5)
     best = int(np.argmax(distance))
     assert centre[best] == 0
     assert sorted(leaves[best, : n_leaves[best]]) == [1, 2, 3, 4]
@@ -235,13 +303,11 @@ def test_groups_hold_blocks_of_the_same_clusters():
 def test_distance_is_the_distance_to_the_hyperplane():
     rng = np.random.default_rng(5)
     problem = small_problem(11)
-    relaxation, m = problem.relaxation, problem.relaxation.m
+    relaxation = problem.relaxation
     roots = np.sqrt(relaxation.sizes)
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
-    ijh, distance = violated_triangles(
-        Z, nearest_first(Z, 0, m), relaxation.inverse_roots, 1e-9, 9, m, 0, m
-    )
+    ijh, distance = all_triangles(Z, relaxation.inverse_roots, 1e-9, 9)
     cuts = triangle_cuts(ijh)
     norm = ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden).norm
     np.testing.assert_allclose((cuts.rhs - cuts.values(Z)) / norm, distance, rtol=1e-10)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.cores import Range, row_pieces
-from sdpbb.declaration import Parameters
+from sdpbb.declaration import Parameters, parameter
 
 if TYPE_CHECKING:
     from sdpbb.bounds.sdp.relaxation import Relaxation
@@ -35,14 +36,35 @@ class CutFamily(Parameters, ABC):
         return True
 
 
+@dataclass(frozen=True)
+class SampledCuts(CutFamily):
+    """Family whose separation looks at some candidates of large matrices, spread over all."""
+
+    exact_order: int = parameter(
+        255, "Number of blocks up to which all candidates are looked at in every round.", ge=0
+    )
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return the most violated cuts: among some candidates if these hold any, else among all.
+
+        Of small matrices all candidates are looked at.
+        """
+        if relaxation.m > self.exact_order:
+            cuts = self._most_violated(Z, relaxation, is_exact=False)
+            if len(cuts):
+                return cuts
+        return self._most_violated(Z, relaxation, is_exact=True)
+
+    @abstractmethod
+    def _most_violated(
+        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
+    ) -> CutSet:
+        """Return the most violated cuts among all candidates or some of them."""
+
+
 def ranges_of_centres(m: int) -> tuple[Range, ...]:
     """Return ranges of the m blocks, whose cuts threads look for.
 
     Looking for those of a centre takes some hundred operations for each other block, at least.
     """
     return row_pieces(m, 1000.0 * m**2)
-
-
-def nearest_first(Z: NDArray[np.float64], first: int, last: int) -> NDArray[np.intp]:
-    """Return the columns of rows first to last - 1 of Z by decreasing entries, a row for each."""
-    return np.argsort(-Z[first:last], axis=1)

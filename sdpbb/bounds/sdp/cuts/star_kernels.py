@@ -8,19 +8,15 @@ from numpy.typing import NDArray
 from sdpbb.arrays import Integers, Reals
 from sdpbb.jit import njit
 
+# Entries of a row that are looked at together.
+CHUNK = 64
+
 
 @njit(cache=True, nogil=True)
 def violated_triangles(
-    Z: Reals,
-    order: Integers,
-    r: Reals,
-    tolerance: float,
-    per_arm: int,
-    arms: int,
-    first: int,
-    last: int,
+    Z: Reals, order: Integers, r: Reals, tolerance: float, per_arm: int, first: int, last: int
 ) -> tuple[NDArray[np.int32], Reals]:
-    """Separate triangle cuts: of arms (i, j) the `per_arm` most violated, and the pair cut.
+    """Separate triangle cuts: of each arm (i, j) the `per_arm` most violated, and the pair cut.
 
     The cuts of an arm are (i, j, h) with h after j in the order of decreasing Z_i.; its violated
     pair cut is returned with h = j.
@@ -28,24 +24,16 @@ def violated_triangles(
     Z : (m, m) affinity
     order : (last - first, m) columns of its rows by decreasing entries
     r : (m,) 1/sqrt(size)
+    first, last : the centres are those from the first to before the last
 
     A violation counts when it is above tolerance times Z_ii, and is measured as the distance of Y
-    to the cut's hyperplane. Exact up to that where no centre has more than `arms` arms: a triangle
-    can only be violated if Z_ij + Z_ih > Z_ii, so sorted rows end the loops early. Of more arms, so
-    many are looked at, evenly spread.
-
-    first, last : the centres are those from the first to before the last
+    to the cut's hyperplane. Exact up to that: a triangle can only be violated if Z_ij + Z_ih >
+    Z_ii, so sorted rows end the loops early.
 
     Returns ijh (c, 3) int32 and distance (c,).
     """
     m = Z.shape[0]
-    capacity = 0
-    for i in range(first, last):
-        n_arms = 0
-        for j in range(m):
-            if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
-                n_arms += 1
-        capacity += min(arms, n_arms) * (per_arm + 1)
+    capacity = _number_of_arms(Z, tolerance, m, first, last) * (per_arm + 1)
     count = 0
     ijh = np.empty((capacity, 3), np.int32)
     distance = np.empty(capacity)
@@ -68,20 +56,12 @@ def violated_triangles(
             if j != i:
                 reachable[n_reachable] = j
                 n_reachable += 1
-        n_arms = 0  # h comes after j, so Z_ih <= Z_ij
-        while n_arms < n_reachable and 2.0 * Z[i, reachable[n_arms]] > (1.0 + tolerance) * Zii:
-            n_arms += 1
-        for number in range(min(arms, n_arms)):
-            a = number if n_arms <= arms else number * n_arms // arms
+        for a in range(n_reachable):
             j = reachable[a]
             Zij = Z[i, j]
+            if 2.0 * Zij <= (1.0 + tolerance) * Zii:
+                break  # h comes after j, so Z_ih <= Z_ij
             rij = r[i] * r[j]
-            if Zij > Zii + slack:
-                ijh[count, 0] = i
-                ijh[count, 1] = j
-                ijh[count, 2] = j
-                distance[count] = (Zij - Zii) / np.sqrt(rii * rii + 0.5 * rij * rij)
-                count += 1
             found = 0
             shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
             for b in range(a + 1, n_reachable):
@@ -99,23 +79,110 @@ def violated_triangles(
                     norm2 = rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh)
                     if found == per_arm and v * v <= best_v[found - 1] ** 2 * norm2:
                         continue
-                    v /= np.sqrt(norm2)
-                    if found < per_arm:
-                        found += 1
-                    s = found - 1
-                    while s > 0 and best_v[s - 1] < v:
-                        best_v[s] = best_v[s - 1]
-                        best_h[s] = best_h[s - 1]
-                        s -= 1
-                    best_v[s] = v
-                    best_h[s] = h
+                    found = _insert(best_h, best_v, found, h, v / np.sqrt(norm2))
+            if Zij > Zii + slack:
+                ijh[count] = i, j, j
+                distance[count] = (Zij - Zii) / shortest
+                count += 1
             for s in range(found):
-                ijh[count, 0] = i
-                ijh[count, 1] = j
-                ijh[count, 2] = best_h[s]
+                ijh[count] = i, j, best_h[s]
                 distance[count] = best_v[s]
                 count += 1
     return ijh[:count], distance[:count]
+
+
+@njit(cache=True, nogil=True)
+def triangles_of_arms(
+    Z: Reals, r: Reals, tolerance: float, per_arm: int, arms: int, first: int, last: int
+) -> tuple[NDArray[np.int32], Reals]:
+    """Separate triangle cuts as `violated_triangles`, of so many arms of each centre.
+
+    They are spread evenly over those with Z_ij > Z_ii / 2. As the h of an arm are all looked at,
+    in the order of the blocks, rows need no sorting, and loops compile to vector instructions.
+    """
+    m = Z.shape[0]
+    capacity = _number_of_arms(Z, tolerance, arms, first, last) * (per_arm + 1)
+    count = 0
+    ijh = np.empty((capacity, 3), np.int32)
+    distance = np.empty(capacity)
+    best_h = np.empty(per_arm, np.int64)
+    best_v = np.empty(per_arm)
+    arm = np.empty(m, np.int64)
+    for i in range(first, last):
+        Zi, Zii = Z[i], Z[i, i]
+        slack = tolerance * Zii
+        rii = r[i] * r[i]
+        n_arms = 0
+        for j in range(m):
+            if j != i and 2.0 * Zi[j] > (1.0 + tolerance) * Zii:
+                arm[n_arms] = j
+                n_arms += 1
+        for number in range(min(arms, n_arms)):
+            j = arm[number if n_arms <= arms else number * n_arms // arms]
+            Zj, Zij = Z[j], Zi[j]
+            rij = r[i] * r[j]
+            found = 0
+            shortest = np.sqrt(rii * rii + 0.5 * rij * rij)  # no norm below is less
+            least = slack  # violations up to this are none, or not among the best
+            for start in range(0, m, CHUNK):
+                a, b = Zi[start : start + CHUNK], Zj[start : start + CHUNK]
+                n_above = 0
+                for s in range(len(a)):
+                    n_above += (Zij + a[s] - Zii - b[s] > least) & (a[s] <= Zij)
+                if n_above == 0:
+                    continue
+                for s in range(len(a)):
+                    v = Zij + a[s] - Zii - b[s]
+                    h = start + s
+                    if v <= least or h == i or a[s] > Zij or (a[s] == Zij and h <= j):
+                        continue
+                    rjh = r[j] * r[h]
+                    rih = r[i] * r[h]
+                    v /= np.sqrt(rii * rii + 0.5 * (rij * rij + rih * rih + rjh * rjh))
+                    if found == per_arm and v <= best_v[found - 1]:
+                        continue
+                    found = _insert(best_h, best_v, found, h, v)
+                    if found == per_arm:
+                        least = max(slack, best_v[found - 1] * shortest)
+            if Zij > Zii + slack:
+                ijh[count] = i, j, j
+                distance[count] = (Zij - Zii) / shortest
+                count += 1
+            for s in range(found):
+                ijh[count] = i, j, best_h[s]
+                distance[count] = best_v[s]
+                count += 1
+    return ijh[:count], distance[:count]
+
+
+@njit(cache=True, nogil=True)
+def _number_of_arms(Z: Reals, tolerance: float, arms: int, first: int, last: int) -> int:
+    """Return how many arms of centres first to last - 1 are looked at, `arms` of each at most."""
+    total = 0
+    for i in range(first, last):
+        n_arms = 0
+        for j in range(len(Z)):
+            if j != i and 2.0 * Z[i, j] > (1.0 + tolerance) * Z[i, i]:
+                n_arms += 1
+        total += min(arms, n_arms)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _insert(best_h: Integers, best_v: Reals, found: int, h: int, v: float) -> int:
+    """Insert h among the best so far, in place of the last one if there are enough.
+
+    Returns how many there are.
+    """
+    found = min(found + 1, len(best_h))
+    s = found - 1
+    while s > 0 and best_v[s - 1] < v:
+        best_v[s] = best_v[s - 1]
+        best_h[s] = best_h[s - 1]
+        s -= 1
+    best_v[s] = v
+    best_h[s] = h
+    return found
 
 
 @njit(cache=True)
@@ -148,10 +215,9 @@ def spread(order: Integers, ijh: NDArray[np.int32], m: int, per_pair: int, quota
 @njit(cache=True, nogil=True)
 def violated_stars(
     Z: Reals,
-    order: Integers,
+    nearest: Integers,
     r: Reals,
     tolerance: float,
-    neighbours: int,
     starts: int,
     max_leaves: int,
     first: int,
@@ -159,65 +225,65 @@ def violated_stars(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], Reals]:
     """Grow star cuts greedily.
 
-    For each centre i, from the first to before the last, and each of its `neighbours` nearest j, T
-    starts as {j} and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is
-    positive. Where there are more than `starts` such j, it starts with so many, evenly spread.
+    For each centre i, from the first to before the last, and each of its nearest j, T starts as {j}
+    and takes the h with the largest Z_ih - sum of Z_lh over l in T while that is positive. Where
+    there are more than `starts` such j, it starts with so many, evenly spread.
 
-    order : (last - first, m) columns of the rows of Z, by decreasing entries
+    nearest : (last - first, n) for each i the n nearest j, other than i, the nearest first
 
     Returns centre (c,), n_leaves (c,), leaves (c, max_leaves), distance (c,) for those with at
     least three leaves that are violated by more than tolerance times Z_ii; distance is that of Y to
     the cut's hyperplane.
     """
     m = Z.shape[0]
-    capacity = (last - first) * min(neighbours, starts, m - 1)
+    capacity = (last - first) * min(nearest.shape[1], starts)
     centre = np.empty(capacity, np.int32)
     n_leaves = np.empty(capacity, np.int32)
     leaves = np.empty((capacity, max_leaves), np.int32)
     distance = np.empty(capacity)
     count = 0
+    share = np.empty(m)
     gain = np.empty(m)
-    near = np.empty(m, np.int64)
+    near = np.empty(nearest.shape[1], np.int64)
     for i in range(first, last):
         slack = tolerance * Z[i, i]
-        reach = 0
-        for j in order[i - first]:
-            if Z[i, j] <= slack:
-                break
-            if j != i:
-                near[reach] = j
-                reach += 1
-        n_near = min(reach, neighbours)
+        for h in range(m):
+            share[h] = Z[i, h] if Z[i, h] > slack else -np.inf
+        share[i] = -np.inf
+        n_near = 0
+        for j in nearest[i - first]:
+            if share[j] > 0.0:
+                near[n_near] = j
+                n_near += 1
         for number in range(min(starts, n_near)):
             j = near[number if n_near <= starts else number * n_near // starts]
             total = Z[i, j] - Z[i, i]
-            for b in range(reach):
-                h = near[b]
-                gain[b] = Z[i, h] - Z[j, h]
             leaves[count, 0] = j
             size = 1
+            gain[:] = share
             while size < max_leaves:
+                gain[j] = -np.inf
                 best = -1
                 best_gain = slack
-                for b in range(reach):
-                    if gain[b] > best_gain:
-                        h = near[b]
-                        taken = False
-                        for s in range(size):
-                            if leaves[count, s] == h:
-                                taken = True
-                                break
-                        if not taken:
-                            best = b
-                            best_gain = gain[b]
+                for start in range(0, m, CHUNK):
+                    a, b = gain[start : start + CHUNK], Z[j, start : start + CHUNK]
+                    n_above = 0
+                    for s in range(len(a)):
+                        a[s] -= b[s]
+                    for s in range(len(a)):
+                        n_above += a[s] > best_gain
+                    if n_above == 0:
+                        continue
+                    for s in range(len(a)):
+                        if a[s] > best_gain:
+                            best = start + s
+                            best_gain = a[s]
                 if best < 0:
                     break
-                h = near[best]
+                j = best
                 total += best_gain
-                leaves[count, size] = h
+                leaves[count, size] = j
                 size += 1
-                for b in range(reach):
-                    gain[b] -= Z[h, near[b]]
             if size < 3 or total <= slack:
                 continue
             norm = r[i] ** 4

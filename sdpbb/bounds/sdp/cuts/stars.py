@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, nearest_first, ranges_of_centres
+from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @stored
 @dataclass(frozen=True)
-class StarCuts(CutFamily):
+class StarCuts(SampledCuts):
     """Star cuts of three leaves and more, grown greedily; from fewer starts in large matrices."""
 
     per_block: int = parameter(
@@ -48,9 +48,6 @@ class StarCuts(CutFamily):
         "neighbouring blocks are much the same.",
         ge=1,
     )
-    exact_order: int = parameter(
-        255, "Number of blocks up to which stars start from all neighbours in every round.", ge=0
-    )
     leaves: int = parameter(
         14, "Leaves of a star, at most.", reason="Memory is reserved for as many.", ge=3, le=1000
     )
@@ -58,32 +55,38 @@ class StarCuts(CutFamily):
         1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
     )
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+    def _most_violated(
+        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
+    ) -> CutSet:
         """Return the most violated stars that were grown, each once."""
-        if self.per_block == 0:
-            return CutSet.empty()
-        is_small = relaxation.m <= self.exact_order
-        stars = self._violated(Z, relaxation, self.neighbours if is_small else self.starts)
-        if not len(stars) and not is_small:
-            stars = self._violated(Z, relaxation, self.neighbours)
-        return stars.select(np.unique(stars.keys, return_index=True)[1])
-
-    def _violated(self, Z: NDArray[np.float64], relaxation: Relaxation, starts: int) -> CutSet:
-        """Return the most violated stars from so many neighbours of each centre."""
         from sdpbb.bounds.sdp.cuts.star_kernels import violated_stars
 
-        r, near = relaxation.inverse_roots, self.neighbours
+        if self.per_block == 0:
+            return CutSet.empty()
+        r, starts = relaxation.inverse_roots, self.neighbours if is_exact else self.starts
 
         def step(first: int, last: int) -> tuple[NDArray[Any], ...]:
-            order = nearest_first(Z, first, last)
-            return violated_stars(
-                Z, order, r, self.tolerance, near, starts, self.leaves, first, last
-            )
+            near = nearest(Z, self.neighbours, first, last)
+            return violated_stars(Z, near, r, self.tolerance, starts, self.leaves, first, last)
 
         found = in_pieces(step, ranges_of_centres(relaxation.m))
         centre, n_leaves, leaves, distance = map(np.concatenate, zip(*found, strict=True))
         order = np.argsort(-distance, kind="stable")[: self.per_block * relaxation.m]
-        return star_cuts(centre[order], leaves[order], n_leaves[order])
+        stars = star_cuts(centre[order], leaves[order], n_leaves[order])
+        return stars.select(np.unique(stars.keys, return_index=True)[1])
+
+
+def nearest(Z: NDArray[np.float64], count: int, first: int, last: int) -> NDArray[np.intp]:
+    """Return the columns of the largest entries of rows first to last - 1 of Z, off the diagonal.
+
+    A row for each, `count` of them or all, the largest first.
+    """
+    rows, m = -Z[first:last], len(Z)
+    rows[np.arange(last - first), np.arange(first, last)] = np.inf
+    count = min(count, m - 1)
+    columns = np.argpartition(rows, count, axis=1)[:, :count]
+    order = np.argsort(np.take_along_axis(rows, columns, axis=1), axis=1)
+    return np.take_along_axis(columns, order, axis=1)
 
 
 def star_cuts(

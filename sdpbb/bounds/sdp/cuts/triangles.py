@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
-from sdpbb.bounds.sdp.cuts.family import CutFamily, nearest_first, ranges_of_centres
+from sdpbb.bounds.sdp.cuts.family import SampledCuts, ranges_of_centres
 from sdpbb.checker.cuts.stars import Stars
 from sdpbb.cores import in_pieces
 from sdpbb.declaration import parameter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @stored
 @dataclass(frozen=True)
-class TriangleCuts(CutFamily):
+class TriangleCuts(SampledCuts):
     """Triangle cuts, separated exactly up to the numbers below; some arms of large matrices."""
 
     per_block: int = parameter(8, "Triangle cuts per block and round, at most.", ge=1)
@@ -52,40 +52,33 @@ class TriangleCuts(CutFamily):
         "arms hold much the same cuts.",
         ge=1,
     )
-    exact_order: int = parameter(
-        255, "Number of blocks up to which all arms are looked at in every round.", ge=0
-    )
     tolerance: float = parameter(
         1e-5, "A cut counts as violated beyond this part of Z_ii.", ge=0, lt=1
     )
 
-    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
-        """Return the most violated triangles."""
-        from sdpbb.bounds.sdp.cuts.star_kernels import spread
+    def _most_violated(
+        self, Z: NDArray[np.float64], relaxation: Relaxation, is_exact: bool
+    ) -> CutSet:
+        from sdpbb.bounds.sdp.cuts import star_kernels
 
-        m = relaxation.m
-        ijh, distance = self._violated(Z, relaxation, m if m <= self.exact_order else self.arms)
-        if not len(ijh) and m > self.exact_order:
-            ijh, distance = self._violated(Z, relaxation, m)
-        order = np.argsort(-distance, kind="stable")
-        chosen = spread(order, ijh, m, self.per_pair, self.per_block * m)
-        return triangle_cuts(ijh[chosen])
-
-    def _violated(
-        self, Z: NDArray[np.float64], relaxation: Relaxation, arms: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return violated triangles of so many arms per centre, and how far Y is from them."""
-        from sdpbb.bounds.sdp.cuts.star_kernels import violated_triangles
-
-        r, per_arm = relaxation.inverse_roots, self.per_arm
+        m, r, tolerance, per_arm = (
+            relaxation.m,
+            relaxation.inverse_roots,
+            self.tolerance,
+            self.per_arm,
+        )
 
         def step(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-            order = nearest_first(Z, first, last)
-            return violated_triangles(Z, order, r, self.tolerance, per_arm, arms, first, last)
+            if is_exact:
+                order = np.argsort(-Z[first:last], axis=1)
+                return star_kernels.violated_triangles(Z, order, r, tolerance, per_arm, first, last)
+            return star_kernels.triangles_of_arms(Z, r, tolerance, per_arm, self.arms, first, last)
 
-        found = in_pieces(step, ranges_of_centres(relaxation.m))
-        ijh, distance = zip(*found, strict=True)
-        return np.concatenate(ijh), np.concatenate(distance)
+        found = in_pieces(step, ranges_of_centres(m))
+        ijh, distance = map(np.concatenate, zip(*found, strict=True))
+        order = np.argsort(-distance, kind="stable")
+        chosen = star_kernels.spread(order, ijh, m, self.per_pair, self.per_block * m)
+        return triangle_cuts(ijh[chosen])
 
 
 def triangle_cuts(ijh: NDArray[np.int32]) -> CutSet:
