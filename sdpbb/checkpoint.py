@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from sdpbb.archive import read_archive, write_archive
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.certificates.recorder import Proof
@@ -68,6 +67,8 @@ def write_checkpoint(path: FilePath, run: SavedRun) -> None:
     OSError
         See `sdpbb.files.replacement`. What was at path is still there.
     """
+    from sdpbb.archive.file import write_archive  # many runs have no checkpoint
+
     write_archive(path, run)
 
 
@@ -79,6 +80,8 @@ def read_checkpoint(path: FilePath) -> SavedRun:
     ArchiveError
         If it is none, damaged, or of another version of sdpbb. One line that names the file.
     """
+    from sdpbb.archive.file import read_archive
+
     for module in STATE_MODULES:
         import_module(module)
     found = read_archive(path)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure
-from sdpbb.explanation.conflict import Conflict
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.result import (
@@ -20,6 +19,9 @@ from sdpbb.result import (
 )
 from sdpbb.search.state import Search, SearchStatistics
 from sdpbb.version import installed_version
+
+if TYPE_CHECKING:
+    from sdpbb.explanation.conflict import Conflict
 
 # Seconds to look for the constraints that cannot hold together: as many as are left to the run
 # within these two numbers.

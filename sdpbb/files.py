@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 import zlib
 from collections.abc import Iterator
@@ -40,7 +39,7 @@ def replacement(path: FilePath) -> Iterator[BinaryIO]:
     if problem:
         raise OSError(problem)
     target = Path(os.path.realpath(path))
-    temporary = Path(companion(path, f"-{secrets.token_hex(8)}{_SUFFIX}"))
+    temporary = Path(companion(path, f"-{os.urandom(8).hex()}{_SUFFIX}"))
     try:
         with _create(temporary, _mode(target)) as file:
             yield file

@@ -15,17 +15,25 @@ NEWEST = (0, 68)
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Kernel], Kernel]:
     """Return the decorator that Numba's `njit` returns for these options."""
-    decorate = numba.njit(cache=cache, **options)
+    has_own_cache = cache and is_tested(numba.__version__)
+    decorate = numba.njit(cache=cache and not has_own_cache, **options)
 
     def decorated(function: Kernel) -> Kernel:
         kernel: Any = decorate(function)
-        if cache and is_tested(numba.__version__) and hasattr(kernel, "_cache"):
+        if has_own_cache and hasattr(kernel, "_cache"):
             from sdpbb.kernel_cache import KernelCache  # by parts that other releases may lack
 
             kernel._cache = KernelCache(function)
+            # Numba looks for extensions among all packages before it loads a kernel, for types that
+            # none of these takes; it does so again before it compiles one.
+            kernel._compilation_chain_init_hook = _nothing
         return kernel  # type: ignore[no-any-return]
 
     return decorated
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 def is_tested(version: str) -> bool:

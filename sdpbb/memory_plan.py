@@ -24,7 +24,8 @@ class MemoryPlan:
     """Bounding and workers of a run that fit the memory.
 
     parameters : as asked for, but with a bounding and a number of workers that fit
-    needed, available : MiB that bounding a node as asked for would take, and that there are
+    needed, available : MiB that bounding a node as asked for would take, and that there are, LITTLE
+        at least where so little is needed
     is_without_bound : whether no bound fits
     """
 
@@ -44,15 +45,17 @@ def memory_plan(
 
     is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
     """
+    asked = bounding_method(parameters.bounding, parameters)
+    needed = _needed_mebibytes(asked, contraction)
+    if needed <= LITTLE:  # it takes small runs longer to find out what there is
+        return MemoryPlan(parameters, needed, LITTLE)
     available = free_mebibytes()
     if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
-    asked = bounding_method(parameters.bounding, parameters)
     candidates = [parameters]
     lighter = None if is_resumed else asked.lighter(contraction)
     if lighter is not None:
         candidates.append(replace(parameters, bounding=cast(Bounding, lighter)))
-    needed = _needed_mebibytes(asked, contraction)
     for candidate in candidates:
         bounding = bounding_method(candidate.bounding, candidate)
         taken = _needed_mebibytes(bounding, contraction)

@@ -21,7 +21,6 @@ from threadpoolctl import threadpool_limits
 
 from heuristics.multi_start import IncumbentSearch
 from sdpbb import conclusion
-from sdpbb.archive import check_header
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.certificates.recorder import ProofRecorder
@@ -206,6 +205,8 @@ def resume(
     ParameterError, BackendFailure, BackendUnavailable, CertificateError, Interrupted
         As for `solve`.
     """
+    from sdpbb.archive.file import check_header
+
     unknown = sorted(changes.keys() - Changes.__annotations__.keys())
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")

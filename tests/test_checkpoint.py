@@ -13,7 +13,7 @@ import pytest
 
 import sdpbb
 from sdpbb import __version__
-from sdpbb.archive import write_archive
+from sdpbb.archive.file import write_archive
 from sdpbb.archive.stored import has_own_state
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.checker import container

@@ -83,6 +83,17 @@ def test_a_kernel_is_loaded_and_computes_the_same(module, loaded_by_numba):
         kernel(-VALUES)
 
 
+def test_extensions_of_numba_are_looked_for_only_before_something_is_compiled(module, monkeypatch):
+    module().doubled(VALUES)
+    looked = []
+    monkeypatch.setattr("numba.core.entrypoints.init_all", lambda: looked.append(True))
+    kernel = module().doubled
+    kernel(VALUES)
+    assert not looked
+    kernel(VALUES.astype(np.float32))
+    assert looked
+
+
 def test_kernels_that_are_loaded_become_parts_of_others(module, loaded_by_numba):
     """Of one that is compiled, and is loaded itself by the next process."""
     module().doubled(VALUES)

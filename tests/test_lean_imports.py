@@ -41,10 +41,13 @@ except SystemExit:
         "scipy.sparse.csgraph",
         "scipy.sparse.linalg",
         "highspy",
+        "psutil",
+        "sdpbb.archive.file",
         "sdpbb.bounds.certified",
         "sdpbb.bounds.colgen.bounding",
         "sdpbb.certificates.writer",
-        "sdpbb.explanation.explain",
+        "sdpbb.explanation.conflict",
+        "sdpbb.traces.trace",
     )
     printed(script)  # compiles what is not cached
     loaded = printed(script)

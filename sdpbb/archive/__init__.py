@@ -1,5 +1,7 @@
 """Archives: nested values in one file, without pickle. Checkpoints are archives.
 
+    from sdpbb.archive.file import read_archive, write_archive
+
     write_archive(path, value)
     value = read_archive(path)
 
@@ -9,11 +11,7 @@ and enums are those that are registered by `@stored`, and are stored by their fu
 or array that is in several places of a value (itself, not its equal) is stored once, and is one
 object after reading.
 
-    stored.py      the registry of dataclasses and enums
+    stored.py      the registry of dataclasses and enums, which every process imports
     encoding.py    values as a JSON document and a list of arrays, and back
     file.py        the file: a container, as the checker has them, of document and arrays
 """
-
-from sdpbb.archive.file import check_header, read_archive, write_archive
-
-__all__ = ["check_header", "read_archive", "write_archive"]

@@ -47,10 +47,11 @@ HELP = ("-h", "--help")
 OPTION_DEBUG = "--debug"
 
 
-def application(loaded: Container[str] = COMMANDS) -> App:
+def application(loaded: Container[str] = COMMANDS, summaries: bool = True) -> App:
     """Return the application.
 
     loaded : commands to import, which takes half a second; the others have a name and a summary
+    summaries : whether they have one, which is read from their files
     """
     app = App(
         "sdpbb",
@@ -69,7 +70,7 @@ def application(loaded: Container[str] = COMMANDS) -> App:
         if name in loaded:
             app.command(import_module(f"sdpbb.cli.{name}").app)
         else:
-            app.command(App(name, help=_summary(name)))
+            app.command(App(name, help=_summary(name) if summaries else ""))
         app[name].sort_key = position
     app.command(App(OPTION_DEBUG, help="Show where an internal error happened."))
     for option in ("--help", "--version", OPTION_DEBUG):
@@ -102,7 +103,8 @@ def _call(arguments: list[str]) -> Any:
         os.environ[DEBUG] = "1"
         return _call(arguments[1:])
     name = next((word for word in arguments if not word.startswith("-")), "")
-    app = application([name])
+    lists_commands = name not in COMMANDS or arguments[0] != name
+    app = application([name], summaries=lists_commands)
     _, apps, rest = app.parse_commands(arguments)
     if not rest and apps[-1].default_command is None:  # a group without a command
         from rich.console import Console

@@ -44,7 +44,7 @@ def resume(
     that was finished is reported again.
     """
     with one_line_errors(debug):
-        from sdpbb.archive import check_header
+        from sdpbb.archive.file import check_header
 
         check_header(file)  # the quick part of the reading
         outputs.check([], checkpoint, resumed=file)

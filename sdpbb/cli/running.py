@@ -122,9 +122,12 @@ def report(
     instance : the one that is solved, for a page on it
     """
     from sdpbb.search.events import Finished, all_of
-    from sdpbb.traces.trace import Trace
 
-    trace = None if outputs.trace is None and outputs.html is None else Trace()
+    trace = None
+    if outputs.trace is not None or outputs.html is not None:
+        from sdpbb.traces.trace import Trace
+
+        trace = Trace()
     failures: list[SystemExit] = []
 
     def write(event: Event) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sdpbb.archive import read_archive, write_archive
+from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.hybrid import HybridBounding

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heuristics.multi_start import MultiStart
-from sdpbb.archive import read_archive, write_archive
+from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
     ColgenParameters,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.archive import read_archive, write_archive
+from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.bound import BoundRun, ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding, ColgenRun, known_columns
 from sdpbb.bounds.colgen.parameters import (

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sdpbb.bounds.certified  # noqa: F401 - evidence can be stored
-from sdpbb.archive import read_archive, write_archive
+from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.colgen.columns import Columns, allowed
 from sdpbb.bounds.colgen.generation import Generation, Step, StepEvent
 from sdpbb.bounds.colgen.parameters import (

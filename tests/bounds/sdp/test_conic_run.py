@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heuristics import MultiStart
 from sdpbb import SolverParameters, solve
-from sdpbb.archive import read_archive, write_archive
+from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.backends import conic
 from sdpbb.bounds.colgen.parameters import (
     CentreParameters,
