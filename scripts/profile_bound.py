@@ -28,7 +28,7 @@ from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
-from sdpbb.compilation import exercise_kernels
+from sdpbb.kernels import exercise_kernels
 from sdpbb.problem import Contraction, contract
 
 CORES = (2, 8, 16)

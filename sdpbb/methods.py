@@ -18,12 +18,13 @@ from heuristics.multi_start import MultiStart, exercise_wide_components
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
 from sdpbb.bounds.registry import bounding_method
-from sdpbb.compilation import compile_once, load_kernels
+from sdpbb.compilation import load_kernels
 from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
+from sdpbb.kernels import compile_once
 from sdpbb.problem import Contraction, Instance, SoftPairs, contract
 from sdpbb.search.evaluations import GRACE, LOOK
 

@@ -4,28 +4,30 @@ import importlib.util
 import itertools
 import pickle
 import sys
+import time
 
 import numba
 import pytest
 
-from sdpbb import compilation
+from sdpbb import compilation, kernel_records, kernels
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
-from sdpbb.compilation import RunKernels, compile_once
+from sdpbb.compilation import RunKernels
 from sdpbb.errors import BackendFailure
+from sdpbb.kernels import compile_once
 from sdpbb.time_left import RUN_CLOCK, Clock
 
 
 @pytest.fixture
 def part(monkeypatch, tmp_path):
     """The name of a part of the engine that no process has compiled, with a record of its own."""
-    monkeypatch.setattr(compilation, "_ready", set())
-    monkeypatch.setattr(compilation, "_record", lambda part: tmp_path / f"kernels.{part}.txt")
+    monkeypatch.setattr(kernel_records, "_known", set())
+    monkeypatch.setattr(kernel_records, "_file", lambda part: tmp_path / f"kernels.{part}.txt")
     return "part"
 
 
 def forget(part):
     """Have the next call be that of a new process."""
-    compilation._ready.discard(part)
+    kernel_records._known.discard(part)
 
 
 def compile_one():
@@ -35,7 +37,7 @@ def compile_one():
 def test_without_a_compiler_nothing_is_compiled(monkeypatch, part):
     # With NUMBA_DISABLE_JIT=1 kernels are plain functions.
     plain = getattr(dual_sweeps, "py_func", dual_sweeps)
-    monkeypatch.setattr(compilation, "dual_sweeps", plain)
+    monkeypatch.setattr(kernels, "dual_sweeps", plain)
     compile_once(part, lambda: pytest.fail("called"), lambda: pytest.fail("told"))
 
 
@@ -57,7 +59,7 @@ def test_what_is_cached_is_called_by_the_first_process_only(part):
 def test_a_record_ends_with_any_of_its_files(part, monkeypatch, tmp_path):
     calls, file = [], tmp_path / "kernel.nbc"
     monkeypatch.setattr(
-        compilation, "_cached_files", lambda part: [str(file)] if file.exists() else []
+        kernel_records, "_cached_files", lambda part: [str(file)] if file.exists() else []
     )
     for content in (b"", pickle.dumps("longer"), None):
         if content is None:
@@ -90,7 +92,7 @@ NAME = "heuristics.kernel_of_a_test"
 
 @pytest.mark.parametrize("change", ["renamed", "cut short"])
 def test_a_cache_that_cannot_be_read_is_compiled_anew(part, monkeypatch, tmp_path, change):
-    monkeypatch.setattr(compilation, "KERNELS", (str(tmp_path),))
+    monkeypatch.setattr(kernel_records, "KERNELS", (str(tmp_path),))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     file = tmp_path / "kernel_of_a_test.py"
 
@@ -122,19 +124,28 @@ def test_a_cache_that_cannot_be_read_is_compiled_anew(part, monkeypatch, tmp_pat
 
 @pytest.fixture
 def exercised(part, monkeypatch) -> list[str]:
-    """The parts that this process compiles. There is no other process to be had."""
+    """The parts that this process compiles."""
     calls = []
-
-    def no_process(*_):
-        raise BackendFailure("no worker can be started")
 
     def exercise(part):
         calls.append(part)
         compile_one()
 
-    monkeypatch.setattr(compilation, "LocalProcesses", no_process)
-    monkeypatch.setattr(compilation, "_exercise", exercise)
+    monkeypatch.setattr(kernels, "_exercise", exercise)
     return calls
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch) -> list[float]:
+    """When processes were asked for; none is to be had."""
+    found = []
+
+    def no_process(*_):
+        found.append(time.perf_counter())
+        raise BackendFailure("no worker can be started")
+
+    monkeypatch.setattr(compilation, "LocalProcesses", no_process)
+    return found
 
 
 def test_what_the_other_process_did_not_compile_is_compiled_here(exercised):
@@ -145,13 +156,34 @@ def test_what_the_other_process_did_not_compile_is_compiled_here(exercised):
 
 
 def test_a_run_waits_for_the_kernels_that_it_begins_with(exercised):
-    with RunKernels("hybrid", lambda: None) as kernels:
+    with RunKernels("hybrid", lambda: None) as run:
         assert exercised == ["sdp", "heuristics"]
-        assert not kernels.is_compiling
-        kernels.finish()
+        run.finish()
         assert {*exercised} == {"sdp", "heuristics", "heuristics-rare", "sdp-rare", "colgen"}
-        kernels.finish()
+        run.finish()
         assert len(exercised) == 5
+
+
+def test_a_short_run_starts_no_process_for_what_it_does_not_need(exercised, asked, monkeypatch):
+    monkeypatch.setattr(compilation, "LATE", 1e6)
+    with RunKernels("hybrid", lambda: None) as run:
+        before = len(asked)
+        assert run.is_compiling
+    assert not run.is_compiling
+    assert len(asked) == before
+
+
+@pytest.mark.parametrize("late", [0.0, 1e6])
+def test_a_run_that_lasts_or_waits_for_kernels_starts_a_process(
+    exercised, asked, monkeypatch, late
+):
+    monkeypatch.setattr(compilation, "LATE", late)
+    with RunKernels("hybrid", lambda: None) as run:
+        if late:
+            run.finish()
+        while run.is_compiling:
+            time.sleep(0.01)
+    assert len(asked) == 2  # one before the run
 
 
 def test_the_clock_of_runs_stands_still_while_a_run_compiles(exercised, monkeypatch):

@@ -120,8 +120,8 @@ def serve(path: str) -> None:
     """Import, say that all is ready, and answer."""
     import sdpbb.solver  # noqa: F401
     from sdpbb.cli.app import main  # noqa: F401
-    from sdpbb.compilation import exercise_kernels
     from sdpbb.executors import processes
+    from sdpbb.kernels import exercise_kernels
 
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot  # noqa: F401
