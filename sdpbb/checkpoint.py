@@ -11,6 +11,7 @@ from importlib import import_module
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.certificates.recorder import Proof
+from sdpbb.decomposition.bounds import SubsetBounds
 from sdpbb.errors import ArchiveError
 from sdpbb.files import FilePath, remove_leftovers, shown_path
 from sdpbb.parameters import SolverParameters
@@ -36,6 +37,7 @@ class SavedRun:
     infeasibility : the proof that there is no clustering, if that was known before the search
     search : None before it has begun
     proof : of all that the search has proven, if the run is certified
+    subsets : of a root that is bounded by the sum of their bounds, and what is proven of them
     """
 
     instance: Instance
@@ -44,6 +46,7 @@ class SavedRun:
     infeasibility: Infeasibility | None = None
     search: Search | None = None
     proof: Proof | None = None
+    subsets: SubsetBounds | None = None
 
     def __post_init__(self) -> None:
         expected = {
@@ -53,6 +56,7 @@ class SavedRun:
             "infeasibility": Infeasibility | None,
             "search": Search | None,
             "proof": Proof | None,
+            "subsets": SubsetBounds | None,
         }
         for name, kind in expected.items():
             if not isinstance(getattr(self, name), kind):
@@ -99,7 +103,7 @@ class CheckpointWriter(Watch):
 
     Attributes
     ----------
-    parameters : of what is written from now on
+    parameters, subsets : of what is written from now on
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class CheckpointWriter(Watch):
         seconds: Callable[[], float],
         observer: Observer,
         proof: Proof | None = None,
+        subsets: SubsetBounds | None = None,
     ) -> None:
         """
         Parameters
@@ -119,10 +124,12 @@ class CheckpointWriter(Watch):
         seconds : of the run, now
         observer : told of failures
         proof : of a run that is certified, which changes while the search goes on
+        subsets : of a run that goes on, which may change, too
         """
         self._path = path
         self._instance = instance
         self.parameters = parameters
+        self.subsets = subsets
         self._seconds = seconds
         self._observer = observer
         self._proof = proof
@@ -153,7 +160,15 @@ class CheckpointWriter(Watch):
         if self._path is None:
             return
         started, seconds = time.perf_counter(), self._seconds()
-        run = SavedRun(self._instance, self.parameters, seconds, infeasibility, search, self._proof)
+        run = SavedRun(
+            self._instance,
+            self.parameters,
+            seconds,
+            infeasibility,
+            search,
+            self._proof,
+            self.subsets,
+        )
         try:
             write_checkpoint(self._path, run)
         except (OSError, MemoryError) as error:

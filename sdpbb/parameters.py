@@ -12,6 +12,7 @@ from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.declaration import Parameters, parameter, wrong
+from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.search.parameters import SearchParameters
 
 LEAST_CERTIFIED_GAP = 1e-9
@@ -88,7 +89,8 @@ class SolverParameters(Parameters):
     bounding: Bounding = parameter(
         "hybrid",
         "Where lower bounds come from: the semidefinite relaxation; column generation, for many "
-        "small clusters; or both, each where it is the better one.",
+        "small clusters; both, each where it is the better one, which begins with the bounds of "
+        "subsets where there are many blocks; or always so.",
     )
     certify: bool = parameter(
         False,
@@ -103,6 +105,9 @@ class SolverParameters(Parameters):
     hybrid: HybridParameters = parameter(
         HybridParameters, "Combination of the semidefinite bound and column generation."
     )
+    decomposition: DecompositionParameters = parameter(
+        DecompositionParameters, "Sum of the bounds of subsets, for many blocks."
+    )
     search: SearchParameters = parameter(SearchParameters, "The search besides bounding.")
     heuristics: HeuristicSchedule = parameter(
         HeuristicSchedule, "Efforts of the search for upper bounds."
@@ -114,6 +119,8 @@ class SolverParameters(Parameters):
             raise wrong("dask", self.dask, expected)
         if self.certify and self.gap < LEAST_CERTIFIED_GAP:
             raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
+        if self.certify and self.bounding == "decomposition":
+            raise wrong("bounding", self.bounding, "another one, as subsets have no certificate")
 
     def for_certificates(self) -> SolverParameters:
         """Return the parameters for a run that is certified.

@@ -50,8 +50,8 @@ def check_compatibility(
     ]
     if instance.has_constraints_beyond_pairs and repr(parameters.bounding) not in fit:
         raise ParameterError(
-            f"bounding = {parameters.bounding!r}: expected {' or '.join(fit)}, as there are "
-            "constraints on clusters that are more than cannot-links"
+            f"bounding = {parameters.bounding!r}: expected {', '.join(fit[:-1])} or {fit[-1]}, as "
+            "there are constraints on clusters that are more than cannot-links"
         )
     custom = [c for c in instance.cluster_constraints if not is_built_in(c)]
     if custom and checkpoint is not None:

@@ -18,6 +18,7 @@ from sdpbb.search.events import (
     Progress,
     Resumed,
     Started,
+    SubsetsChosen,
     WorkerLost,
 )
 from sdpbb.values import counted, json_text, percent_up, rounded_down
@@ -76,6 +77,8 @@ class ProgressTable:
                 self._write(memory_shortage(event))
             case Progress():
                 self._progress(event)
+            case SubsetsChosen():
+                self._write(subsets_line(event))
             case WorkerLost(node):
                 self._write(
                     f"node {node}: two workers crashed; node given up with the bound it has"
@@ -123,6 +126,14 @@ def checkpoint_failure(failed: CheckpointFailed) -> str:
     there = "is not there" if written is None else f"holds the run as it was after {written:.1f} s"
     then = "" if failed.finished else "; it is tried again"
     return f"checkpoint {name} not written ({failed.reason}): it {there}{then}"
+
+
+def subsets_line(chosen: SubsetsChosen) -> str:
+    """Return one row of the table: the subsets that are bounded from here on."""
+    text = f"  {counted(chosen.n_subsets, 'subset')} of up to {counted(chosen.n_blocks, 'block')}"
+    if chosen.n_dropped:
+        text += f", {counted(chosen.n_dropped, 'cannot-link')} across"
+    return f"{text:<{len(HEADING) - 9}}{chosen.seconds:8.1f}s"
 
 
 def progress_line(progress: Progress) -> str:

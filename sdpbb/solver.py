@@ -7,10 +7,11 @@ a limit is reached. A `CheckpointWriter` saves its state; `sdpbb.conclusion` mak
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -71,6 +72,7 @@ from sdpbb.time_left import RUN_CLOCK
 
 if TYPE_CHECKING:
     from sdpbb.certificates.writer import CertificateOrder
+    from sdpbb.decomposition.bounds import SubsetBounds
 
 # Seconds between two measurements of the memory.
 MEMORY_SECONDS = 0.25
@@ -308,6 +310,7 @@ class _Run:
                     lambda: limits.seconds,
                     observer,
                     recorder.proof if parameters.certify else None,
+                    None if saved is None else saved.subsets,
                 )
                 result = self._run_search(limits, cluster, kernels, recorder, writer)
             observer(Finished(result))
@@ -345,8 +348,16 @@ class _Run:
             limit = limits.urgent() or Termination.TIME_LIMIT
             return conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
         assert isinstance(contraction, Contraction)
+        worker_pool = _worker_pool(parameters, cluster, kernels)
         has_search = self.saved is not None and self.saved.search is not None
         plan = memory_plan(parameters, contraction, is_resumed=has_search)
+        if self._begins_with_subsets(plan, n_blocks):
+            reached = self._bound_subsets(search, contraction, plan, limits, worker_pool, writer)
+            if reached is not None or not search.tree.n_open:
+                worker_pool().shutdown()
+                return conclusion.of_search(
+                    search, reached, instance, parameters, limits.seconds, n_blocks
+                )
         if plan.parameters != parameters or plan.is_without_bound:
             observer(_memory_short(plan, n_blocks))
             parameters = writer.parameters = plan.parameters
@@ -358,18 +369,15 @@ class _Run:
 
             rules, fits = cluster_rules(instance), not plan.is_without_bound
             bounding = CertifiedBounding(bounding, instance.points, rules, fits)
-        context = EvaluationContext(
-            instance=instance,
-            bounding=bounding,
-            heuristic=IncumbentSearch(parameters.heuristics),
-            parameters=parameters.search,
-            tolerances=search.tree.tolerances,
-            seed=parameters.seed,
-            is_without_bound=plan.is_without_bound,
-            keeps_evidence=parameters.certify,
-        )
+        context = self._context(search, bounding, plan.is_without_bound)
         workforce = _workforce(
-            parameters, cluster, kernels, self.parameters.workers, n_blocks, long_steps
+            parameters,
+            cluster,
+            kernels,
+            worker_pool,
+            self.parameters.workers,
+            n_blocks,
+            long_steps,
         )
         reporter = Reporter(observer, limits)
         evaluations = Evaluations(context, limits, workforce, reporter)
@@ -381,6 +389,76 @@ class _Run:
             writer.write(search)
             raise
         return conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
+
+    def _context(
+        self, search: Search, bounding: BoundingMethod[Any], is_without_bound: bool = False
+    ) -> EvaluationContext:
+        parameters = self.parameters
+        return EvaluationContext(
+            instance=self.instance,
+            bounding=bounding,
+            heuristic=IncumbentSearch(parameters.heuristics),
+            parameters=parameters.search,
+            tolerances=search.tree.tolerances,
+            seed=parameters.seed,
+            is_without_bound=is_without_bound,
+            keeps_evidence=parameters.certify,
+        )
+
+    def _begins_with_subsets(self, plan: MemoryPlan, n_blocks: int) -> bool:
+        """Return whether the root's first bound is the sum of the bounds of subsets.
+
+        It is if that is asked for, and by itself where the hybrid bound of all blocks takes long or
+        does not fit the memory.
+        """
+        parameters, saved = self.parameters, self.saved
+        if saved is not None and saved.search is not None and saved.subsets is None:
+            return False
+        large = n_blocks >= parameters.decomposition.least_blocks or plan.is_without_bound
+        by_itself = parameters.bounding == "hybrid" and large and not parameters.certify
+        return by_itself or parameters.bounding == "decomposition"
+
+    def _bound_subsets(
+        self,
+        search: Search,
+        contraction: Contraction,
+        plan: MemoryPlan,
+        limits: Limits,
+        worker_pool: Callable[[], TaskPool],
+        writer: CheckpointWriter,
+    ) -> Termination | None:
+        """Raise the bound of the root by subsets; return the limit that was reached.
+
+        None if the search has ended, or the root is to be bounded as a whole.
+        """
+        from sdpbb.decomposition.run import Decomposition  # seldom needed
+
+        parameters = self.parameters
+        bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
+        reporter = Reporter(self.observer, limits)
+
+        def keep(subsets: SubsetBounds) -> None:
+            writer.subsets = subsets
+
+        return Decomposition(
+            search=search,
+            contraction=contraction,
+            context=self._context(search, bounding),
+            bounding=bounding,
+            parameters=parameters.decomposition,
+            limits=limits,
+            local_pool=TaskPool(SerialExecutor()),
+            worker_pool=worker_pool,
+            n_workers=parameters.workers,
+            has_help=parameters.workers > 1 or parameters.dask is not None,
+            free_mebibytes=plan.available,
+            fits_as_a_whole=not plan.is_without_bound,
+            reporter=reporter,
+            watch=Watches(reporter, writer),
+            observer=self.observer,
+            keep=keep,
+            state=None if self.saved is None else self.saved.subsets,
+        ).run()
 
     def _initial_search(
         self, contraction: Contraction | Infeasibility, limits: Limits
@@ -432,10 +510,27 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
         cluster.kill()
 
 
+def _worker_pool(
+    parameters: SolverParameters, cluster: DaskCluster | None, kernels: RunKernels
+) -> Callable[[], TaskPool]:
+    """Return a function that makes the pool of other processes, when it is called first."""
+    prepare = WarmUp(parameters.bounding)
+
+    @functools.cache
+    def make() -> TaskPool:
+        if cluster is not None:
+            return TaskPool(cluster)
+        kernels.finish()  # all workers load them
+        return TaskPool(LocalProcesses(parameters.workers, prepare))
+
+    return make
+
+
 def _workforce(
     parameters: SolverParameters,
     cluster: DaskCluster | None,
     kernels: RunKernels,
+    worker_pool: Callable[[], TaskPool],
     cores: int,
     n_blocks: int,
     has_long_steps: bool,
@@ -444,20 +539,11 @@ def _workforce(
 
     cores : that were asked for; memory may hold fewer processes
     """
-    local_pool = TaskPool(SerialExecutor())
-    prepare = WarmUp(parameters.bounding)
-
-    def make_worker_pool() -> TaskPool:
-        if cluster is not None:
-            return TaskPool(cluster)
-        kernels.finish()  # all workers load them
-        return TaskPool(LocalProcesses(parameters.workers, prepare))
-
     several = cluster is not None or parameters.workers > 1
     root_uses_cores = cores > 1 and n_blocks >= LARGE
     return Workforce(
-        local_pool,
-        make_worker_pool,
+        TaskPool(SerialExecutor()),
+        worker_pool,
         several,
         has_long_steps,
         cores,

@@ -118,8 +118,8 @@ def test_constraints_on_clusters_need_column_generation(run, data, tmp_path):
     assert run("solve", data, "--constraints", constraints, "--bounding", "sdp") == (
         ExitCode.USAGE,
         "",
-        "error: --bounding 'sdp': expected 'colgen' or 'hybrid', as there are constraints on "
-        "clusters that are more than cannot-links\n",
+        "error: --bounding 'sdp': expected 'colgen', 'hybrid' or 'decomposition', as there are "
+        "constraints on clusters that are more than cannot-links\n",
     )
 
 
@@ -290,7 +290,9 @@ WRONG_COMMAND_LINES = {
     ("solve", "x", "-k", "1\n\x1b[31m"): r"-k '1\n\x1b[31m': expected an integer",
     ("solve", "x", "-k", "1" * 5000): f"-k '{'1' * 5000}': expected an integer",
     ("solve", "x", "--gap", "wide"): "--gap 'wide': expected a number",
-    ("solve", "x", "--bounding", "b"): "--bounding 'b': expected one of 'sdp', 'colgen', 'hybrid'",
+    ("solve", "x", "--bounding", "b"): (
+        "--bounding 'b': expected one of 'sdp', 'colgen', 'hybrid', 'decomposition'"
+    ),
     ("solve",): f"DATA: is missing{SEE}",
     ("plot", "profile"): "RESULTS: is missing; see 'sdpbb plot profile --help'",
     ("batch", "x"): "--out: is missing; see 'sdpbb batch --help'",

@@ -112,7 +112,7 @@ def test_seeds():
         ({"n_jobs": "all"}, "n_jobs = 'all': expected an integer but 0, or None"),
         ({"gap": 1.5}, "gap = 1.5: expected a number in [0, 1)"),
         ({"time_limit": -1}, "time_limit = -1: expected seconds > 0"),
-        ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid"),
+        ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid, decomposition"),
     ],
 )
 def test_wrong_parameters(parameters, message):

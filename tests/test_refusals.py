@@ -66,7 +66,7 @@ def check(instance: Instance, checkpoint=None, **parameters) -> None:
 @pytest.mark.parametrize("constraint", [*BUILT_IN[:1], *BUILT_IN[2:], Few()])
 def test_semidefinite_bounds_alone_do_not_do(constraint):
     instance = instance_with(constraint)
-    with pytest.raises(ParameterError, match=r"^bounding = 'sdp': expected 'colgen' or 'hybrid', "):
+    with pytest.raises(ParameterError, match=r"^bounding = 'sdp': expected 'colgen', 'hybrid' or "):
         sdpbb.solve(instance, sdpbb.SolverParameters(bounding="sdp"))
     for bounding in ("colgen", "hybrid"):
         check(instance, bounding=bounding)

@@ -31,7 +31,7 @@ class MethodEntry:
     keeps_cluster_constraints: bool = True
 
 
-Bounding = Literal["sdp", "colgen", "hybrid"]
+Bounding = Literal["sdp", "colgen", "hybrid", "decomposition"]
 """The names of the methods."""
 
 BOUNDING_METHODS: Mapping[str, MethodEntry] = {
@@ -54,6 +54,13 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         "sdpbb.bounds.hybrid",
         "HybridBounding",
         "both, each where it is the better one",
+        parameters=("sdp", "colgen", "hybrid"),
+        kernels=("sdp", "sdp-rare", "colgen"),
+    ),
+    "decomposition": MethodEntry(
+        "sdpbb.bounds.hybrid",
+        "HybridBounding",
+        "first the sum of the bounds of subsets, then both",
         parameters=("sdp", "colgen", "hybrid"),
         kernels=("sdp", "sdp-rare", "colgen"),
     ),

@@ -10,7 +10,7 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -39,6 +39,15 @@ class ClusterConstraint(ABC):
         instance : the `Instance`
         members : (s,) the row numbers of the points in increasing order, s >= 1
         """
+
+    def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
+        """Return a constraint on clusters of some of the points that follows from this one.
+
+        It allows what this one allows of these points, or more; None for all sets.
+
+        row : (n,) the row numbers of the points among these, -1 for others
+        """
+        return None
 
 
 def is_allowed(constraint: ClusterConstraint, instance: Any, members: NDArray[np.intp]) -> bool:
@@ -77,6 +86,9 @@ class BuiltInConstraint(ClusterConstraint):
         With the budget, if there is one, they are equivalent to `allows`.
         """
         return np.empty((0, 2), np.intp)
+
+    def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
+        return self  # for those that name no rows
 
 
 @stored
@@ -136,6 +148,10 @@ class _OnPoints(BuiltInConstraint):
 
     def rows(self) -> Iterable[int]:
         return self.points
+
+    def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint:
+        points = row[list(self.points)]
+        return replace(self, points=tuple(points[points >= 0].tolist()))
 
 
 @stored
@@ -213,6 +229,11 @@ class SoftCannotLinks(BuiltInConstraint):
     def budget(self, n: int) -> PointBudget:
         return PointBudget(np.zeros(n), self._array(), self.limit)
 
+    def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint:
+        pairs = row[self._array()]
+        inside = pairs[(pairs >= 0).all(axis=1)]
+        return replace(self, pairs=tuple(map(tuple, inside.tolist())))
+
     def _array(self) -> NDArray[np.intp]:
         return np.array(self.pairs, np.intp).reshape(-1, 2)
 
@@ -233,6 +254,10 @@ class AllOf(ClusterConstraint):
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return all(is_allowed(each, instance, members) for each in self.constraints)
 
+    def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint:
+        each = [constraint.restricted(row) for constraint in self.constraints]
+        return AllOf(tuple(constraint for constraint in each if constraint is not None))
+
 
 @stored
 @dataclass(frozen=True)
@@ -251,6 +276,10 @@ class AnyOf(ClusterConstraint):
 
     def allows(self, instance: Any, members: NDArray[np.intp]) -> bool:
         return any(is_allowed(each, instance, members) for each in self.constraints)
+
+    def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
+        each = [constraint.restricted(row) for constraint in self.constraints]
+        return None if None in each else AnyOf(tuple(filter(None, each)))
 
 
 # Constraints that checkpoints can hold and certificates can state.

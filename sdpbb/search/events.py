@@ -82,6 +82,21 @@ class Progress:
     source: str = ""
 
 
+@dataclass(frozen=True)
+class SubsetsChosen:
+    """Subsets are bounded next, whose sum bounds the root.
+
+    n_subsets : of a level that are to be bounded
+    n_blocks : of the largest of them
+    n_dropped : cannot-links between blocks that are across subsets
+    """
+
+    seconds: float
+    n_subsets: int
+    n_blocks: int
+    n_dropped: int
+
+
 class NodeEnd(Enum):
     """The end of a node."""
 
@@ -171,6 +186,7 @@ Event = (
     | Compiling
     | MemoryShort
     | Progress
+    | SubsetsChosen
     | NodeEvent
     | WorkerLost
     | CheckpointFailed

@@ -15,7 +15,8 @@ from sdpbb.search.tree import Tree
 class SearchStatistics:
     """Counters of a search, and figures of its root, which are set when that is left.
 
-    n_fixed counts the pairs fixed, n_lost the nodes given up because they ended two workers.
+    n_fixed counts the pairs fixed, n_lost the nodes given up because they ended two workers,
+    n_subsets those of a decomposition whose bounding has ended.
     root_lower_bound is None if the root holds no clustering, root_gap if none was known by then.
     """
 
@@ -26,6 +27,7 @@ class SearchStatistics:
     root_lower_bound: float | None = None
     root_gap: float | None = None
     root_seconds: float | None = None
+    n_subsets: int = 0
 
 
 @stored

@@ -38,7 +38,7 @@ def stated(job, **values):
         ({"node_limit": 0}, "node_limit = 0: expected an integer >= 1, or None"),
         ({"memory_limit": -1.0}, "memory_limit = -1.0: expected MiB > 0"),
         ({"seed": -1}, "seed = -1: expected an integer >= 0"),
-        ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid"),
+        ({"bounding": "lp"}, "bounding = 'lp': expected one of sdp, colgen, hybrid, decomposition"),
         ({"sdp_solver": "lp"}, "sdp.solver = 'lp': expected one of admm, clarabel, scs"),
         ({"sdp.root.iterations": 0}, "sdp.root.iterations = 0: expected an integer >= 1"),
         ({"sdp.rot": 0}, "sdp.rot: unknown parameter; did you mean root?"),

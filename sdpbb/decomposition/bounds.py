@@ -1,0 +1,103 @@
+"""State of a decomposition: what is proven of each subset, and the level that is being bounded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.decomposition.subsets import SubsetTree, subsets_at
+
+
+@stored
+@dataclass(eq=False)
+class SubsetBounds:
+    """Proven bounds of subsets. The bound of the whole is the best sum that a partition has.
+
+    tree : of the subsets, by whose numbers the arrays go; those have 2**(depth + 1) entries
+    level : of the subsets that are bounded now
+    floor : proven of the whole by other subsets before
+    proven : bound of each subset by itself, 0 before it has one
+    seconds : that each subset has taken
+    is_done : whether the subset is done with
+    """
+
+    tree: SubsetTree
+    level: int
+    floor: float = 0.0
+    proven: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    seconds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    is_done: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+    def __post_init__(self) -> None:
+        if not len(self.proven):
+            n = 2 << self.tree.depth
+            self.proven, self.seconds = np.zeros(n), np.zeros(n)
+            self.is_done = np.zeros(n, dtype=bool)
+
+    def of_each(self) -> NDArray[np.float64]:
+        """Return the bound of each subset: its own, or the sum of its halves'; about."""
+        bounds = self.proven.copy()
+        for level in reversed(range(self.tree.depth)):
+            at = slice(1 << level, 2 << level)
+            halves = bounds[2 << level : 4 << level]
+            bounds[at] = np.maximum(bounds[at], halves[::2] + halves[1::2])
+        return bounds
+
+    def total(self) -> float:
+        """Return the bound of the whole, rounded down."""
+        of_each, terms, subsets = self.of_each(), [], [1]
+        while subsets:
+            subset = subsets.pop()
+            if self.proven[subset] >= of_each[subset]:
+                terms.append(float(self.proven[subset]))
+            else:
+                subsets += [2 * subset, 2 * subset + 1]
+        # The sum is rounded once, to the nearest.
+        return max(self.floor, math.nextafter(math.fsum(terms), -math.inf), 0.0)
+
+    def todo(self, level: int) -> list[int]:
+        """Return the subsets of a level that are not done with."""
+        return [subset for subset in subsets_at(level) if not self.is_done[subset]]
+
+    def mean_seconds(self, level: int) -> float:
+        """Return the mean time that the subsets of a level have taken which are done; else NaN."""
+        at = slice(1 << level, 2 << level)
+        done = self.seconds[at][self.is_done[at]]
+        return float(done.mean()) if len(done) else math.nan
+
+
+def restricted_costs(
+    sizes: NDArray[np.float64],
+    means: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+    labels: NDArray[np.intp],
+    tree: SubsetTree,
+) -> NDArray[np.float64]:
+    """Return the costs of the restrictions of a clustering to the subsets of a tree, about.
+
+    sizes, means, scatter : of the blocks, as a `Contraction` has them
+    labels : (m,) of the blocks
+    """
+    n_leaves = len(tree.bounds) - 1
+    leaf = np.empty(len(labels), dtype=np.intp)
+    leaf[tree.order] = np.repeat(np.arange(n_leaves), np.diff(tree.bounds))
+    k = int(labels.max()) + 1
+    at = leaf * k + labels
+    shape = (n_leaves, k)
+    weight = np.bincount(at, sizes, n_leaves * k).reshape(shape)
+    columns = [np.bincount(at, sizes * column, n_leaves * k) for column in means.T]
+    sums = np.array(columns).T.reshape(n_leaves, k, means.shape[1])
+    squares = np.bincount(leaf, scatter + sizes * (means**2).sum(axis=1), n_leaves)
+    costs = np.full(2 * n_leaves, np.nan)
+    while True:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centred = np.where(weight > 0, (sums**2).sum(axis=2) / weight, 0.0)
+        costs[len(squares) : 2 * len(squares)] = squares - centred.sum(axis=1)
+        if len(squares) == 1:
+            return costs
+        weight, sums = weight[::2] + weight[1::2], sums[::2] + sums[1::2]
+        squares = squares[::2] + squares[1::2]

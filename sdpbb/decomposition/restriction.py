@@ -1,0 +1,90 @@
+"""Instance of a subset: its points, with the constraints among them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Contraction, Instance
+from sdpbb.problem.cluster_constraints import ClusterConstraint
+
+
+class Restriction:
+    """Restriction of an instance to subsets of the blocks of its contraction.
+
+    Whatever clustering keeps the constraints of the instance, its restriction to a subset keeps
+    those of the subset's instance, but that it may have fewer than k clusters.
+    """
+
+    def __init__(self, instance: Instance, contraction: Contraction) -> None:
+        self._instance = instance
+        self._contraction = contraction
+        m = contraction.n_blocks
+        # The points of block b are points[begins[b] : begins[b + 1]].
+        self._points = np.argsort(contraction.block_of, kind="stable")
+        self._begins = np.concatenate([[0], np.cumsum(np.bincount(contraction.block_of))])
+        self._links, self._first_link = _adjacency(m, contraction.cannot_link)
+        self._place = np.full(m, -1, dtype=np.intp)
+
+    def rows(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the points of some blocks, in increasing order."""
+        return np.sort(np.concatenate([self._points_of(block) for block in blocks]))
+
+    def _points_of(self, block: int) -> NDArray[np.intp]:
+        return self._points[self._begins[block] : self._begins[block + 1]]
+
+    def instance(self, blocks: NDArray[np.intp], rows: NDArray[np.intp]) -> Instance:
+        """Return the instance of a subset: the constraints that hold among its points.
+
+        blocks, rows : its blocks and their points, k or more
+        """
+        given = self._instance
+        block_of = self._contraction.block_of[rows]
+        first = np.unique(block_of, return_index=True)[1]  # of each block, as they are sorted
+        place = np.searchsorted(blocks, block_of)
+        must_link = np.column_stack([first[place], np.arange(len(rows))])
+        return Instance(
+            given.points[rows],
+            given.k,
+            must_link=must_link[must_link[:, 0] != must_link[:, 1]],
+            cannot_link=first[self._inside(blocks)],
+            cluster_constraints=self._constraints(rows),
+        )
+
+    def _inside(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the cannot-links (q, 2) among some blocks, by their places."""
+        self._place[blocks] = np.arange(len(blocks))
+        pairs = [
+            (place, other)
+            for place, block in enumerate(blocks)
+            for other in self._place[
+                self._links[self._first_link[block] : self._first_link[block + 1]]
+            ]
+            if other >= 0
+        ]
+        self._place[blocks] = -1
+        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
+
+    def n_dropped(self, subset_of: NDArray[np.intp]) -> int:
+        """Return how many cannot-links are across subsets.
+
+        subset_of : (m,) the subset of each block
+        """
+        i, j = self._contraction.cannot_link.T
+        return int((subset_of[i] != subset_of[j]).sum())
+
+    def _constraints(self, rows: NDArray[np.intp]) -> tuple[ClusterConstraint, ...]:
+        constraints = self._instance.cluster_constraints
+        if not constraints:
+            return ()
+        row = np.full(self._instance.n_points, -1, dtype=np.intp)
+        row[rows] = np.arange(len(rows))
+        each = (constraint.restricted(row) for constraint in constraints)
+        return tuple(constraint for constraint in each if constraint is not None)
+
+
+def _adjacency(m: int, pairs: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the second blocks of pairs, sorted by the first, and where those of each begin."""
+    order = np.argsort(pairs[:, 0], kind="stable")
+    counts = np.bincount(pairs[:, 0], minlength=m)
+    return pairs[order, 1], np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)

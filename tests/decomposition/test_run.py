@@ -1,0 +1,206 @@
+"""Runs that begin with subsets: limits, interrupts, checkpoints, workers and reports."""
+
+import os
+import signal
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.registry import BOUNDING_METHODS
+from sdpbb.checkpoint import read_checkpoint
+from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.errors import ParameterError
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.report import ProgressTable
+from sdpbb.result import SolutionStatus, Termination
+from sdpbb.search.events import MemoryShort, Progress, SubsetsChosen
+from sdpbb.solver import resume, solve
+
+SUBSETS = DecompositionParameters(smallest=30)
+PARAMETERS = SolverParameters(bounding="decomposition", decomposition=SUBSETS, gap=1e-3)
+
+
+def clouds(n: int, spread: float = 1.0, seed: int = 0) -> Instance:
+    rng = np.random.default_rng(seed)
+    centres = 6.0 * rng.normal(size=(3, 2))
+    labels = np.arange(n) % 3
+    return Instance(centres[labels] + spread * rng.normal(size=(n, 2)), 3, name="clouds")
+
+
+CLOUDS = clouds(240)
+
+
+def events_of(instance, parameters, **arguments):
+    events = []
+    result = solve(instance, parameters, events.append, **arguments)
+    return result, events
+
+
+def test_subsets_come_first_small_ones_before_large_ones_and_the_bound_only_rises():
+    result, events = events_of(CLOUDS, PARAMETERS)
+    chosen = [event for event in events if isinstance(event, SubsetsChosen)]
+    assert [event.n_subsets for event in chosen] == sorted(
+        (event.n_subsets for event in chosen), reverse=True
+    )
+    assert chosen[0].n_subsets == 8
+    assert chosen[0].n_blocks <= 32
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.statistics.n_subsets >= 8
+    lower = [event.lower for event in events if isinstance(event, Progress)]
+    assert lower == sorted(lower)
+    assert lower[-1] == result.lower_bound
+
+
+def test_the_same_twice():
+    first, second = solve(CLOUDS, PARAMETERS), solve(CLOUDS, PARAMETERS)
+    assert first.lower_bound == second.lower_bound
+    assert first.statistics.n_subsets == second.statistics.n_subsets
+
+
+def test_small_instances_are_bounded_as_a_whole():
+    result, events = events_of(clouds(40), PARAMETERS)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert not any(isinstance(event, SubsetsChosen) for event in events)
+
+
+def test_many_blocks_begin_with_subsets_by_themselves():
+    few = replace(PARAMETERS, bounding="hybrid")
+    assert not any(isinstance(event, SubsetsChosen) for event in events_of(CLOUDS, few)[1])
+    many = replace(few, decomposition=replace(SUBSETS, least_blocks=240))
+    assert any(isinstance(event, SubsetsChosen) for event in events_of(CLOUDS, many)[1])
+
+
+def test_a_time_limit_leaves_a_bound():
+    instance = clouds(1500, spread=4.0)
+    result, events = events_of(instance, replace(PARAMETERS, gap=1e-6, time_limit=2.0))
+    assert (result.status, result.termination) == (
+        SolutionStatus.FEASIBLE,
+        Termination.TIME_LIMIT,
+    )
+    assert 0.0 < result.lower_bound < result.objective
+    assert any(isinstance(event, SubsetsChosen) for event in events)
+
+
+def test_an_interrupt_leaves_a_bound():
+    stop = threading.Event()
+    chosen = []
+
+    def observer(event):
+        chosen.extend([event] if isinstance(event, SubsetsChosen) else [])
+        if isinstance(event, Progress) and chosen and event.lower > 0.0:
+            stop.set()
+
+    result = solve(clouds(1500, 4.0), replace(PARAMETERS, gap=1e-6), observer, stop)
+    assert result.termination is Termination.INTERRUPTED
+    assert 0.0 < result.lower_bound < result.objective
+
+
+def test_a_run_goes_on_from_a_checkpoint(tmp_path):
+    path = tmp_path / "run"
+    stop, seen = threading.Event(), []
+
+    def observer(event):
+        if isinstance(event, Progress) and event.lower > 0.0:
+            seen.append(event.lower)
+            if len(seen) == 3:
+                stop.set()
+
+    first = solve(CLOUDS, PARAMETERS, observer, stop, checkpoint=path)
+    assert first.termination is Termination.INTERRUPTED
+    saved = read_checkpoint(path).subsets
+    assert saved is not None
+    assert saved.is_done.sum() > 0
+    events = []
+    result = resume(path, events.append)
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.statistics.n_subsets >= first.statistics.n_subsets
+    assert min(event.lower for event in events if isinstance(event, Progress)) >= first.lower_bound
+    # What was proven is not proven again.
+    again = next(event for event in events if isinstance(event, SubsetsChosen))
+    assert again.n_subsets < 8 or again.n_blocks > 32
+
+
+def test_subsets_bound_what_does_not_fit_the_memory(monkeypatch):
+    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 160.0)
+    monkeypatch.setattr(
+        HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
+    )
+    parameters = replace(PARAMETERS, bounding="hybrid", gap=0.0)
+    result, events = events_of(clouds(240, spread=4.0), parameters)
+    chosen = [event.n_blocks for event in events if isinstance(event, SubsetsChosen)]
+    assert chosen
+    assert max(chosen) <= 80
+    assert not any(isinstance(event, MemoryShort) for event in events)
+    assert (result.status, result.termination) == (
+        SolutionStatus.FEASIBLE,
+        Termination.MEMORY_LIMIT,
+    )
+    assert 0.5 * result.objective < result.lower_bound < result.objective
+
+
+def test_no_certificate_yet(tmp_path):
+    with pytest.raises(ParameterError, match="bounding = 'decomposition': expected another one"):
+        solve(CLOUDS, PARAMETERS, certificate=tmp_path / "proof")
+
+
+def test_report(capsys):
+    solve(CLOUDS, PARAMETERS, ProgressTable())
+    out = capsys.readouterr().out
+    assert "  8 subsets of up to 30 blocks" in out
+
+
+def test_gap_of_labels():
+    labels = np.arange(240) % 3
+    report = sdpbb.optimality_gap(CLOUDS, labels, parameters=PARAMETERS)
+    assert report.gap <= 1e-3 or report.result.status is SolutionStatus.OPTIMAL
+
+
+class Mortal(HybridBounding):
+    """Ends its process once, or always, at the first subset, but not the process it was made in."""
+
+    def __init__(self, *parameters):
+        super().__init__(*parameters)
+        self.home = os.getpid()
+
+    def start(self, contraction, warm_start, known=None):
+        marker = os.environ["MORTAL"]
+        once = marker != "always"
+        if os.getpid() != self.home and contraction.means[0, 0] > 0.0:
+            if not once:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if not os.path.exists(marker):
+                open(marker, "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().start(contraction, warm_start, known)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name != "posix", reason="workers are killed by signals")
+@pytest.mark.parametrize("how", ["once", "always"])
+def test_a_worker_that_dies_costs_its_subset_at_most(how, tmp_path, monkeypatch):
+    entry = replace(BOUNDING_METHODS["decomposition"], module=__name__, class_name="Mortal")
+    monkeypatch.setitem(BOUNDING_METHODS, "decomposition", entry)
+    monkeypatch.setenv("MORTAL", "always" if how == "always" else str(tmp_path / "died"))
+    result = solve(CLOUDS, replace(PARAMETERS, workers=2, time_limit=60.0))
+    assert 0.0 <= result.lower_bound <= result.objective
+    if how == "once":
+        assert result.status is SolutionStatus.OPTIMAL
+        assert result.statistics.n_lost == 0
+    else:
+        assert result.statistics.n_lost > 0
+
+
+@pytest.mark.long
+def test_workers_come_to_the_same_and_limits_are_kept():
+    here, there = solve(CLOUDS, PARAMETERS), solve(CLOUDS, replace(PARAMETERS, workers=2))
+    assert there.status is SolutionStatus.OPTIMAL
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
+    limited = replace(PARAMETERS, workers=2, gap=0.0, time_limit=6.0)
+    result = solve(clouds(3000, 4.0), limited)
+    assert result.termination is Termination.TIME_LIMIT
+    assert result.statistics.wall_seconds < 8.0
