@@ -124,7 +124,7 @@ def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
     r = 1 / np.sqrt(rng.integers(1, 4, size=m))
     middle = int(rng.integers(0, m + 1))  # in two pieces
     pieces = [
-        violated_triangles(Z, r, 1e-9, m, arms, *piece) for piece in ((0, middle), (middle, m))
+        triangles_of_arms(Z, r, 1e-9, m, arms, *piece) for piece in ((0, middle), (middle, m))
     ]
     found = {tuple(row) for ijh, _ in pieces for row in ijh.tolist()}
     everything, _ = all_triangles(Z, r, 1e-9, m)

@@ -61,18 +61,14 @@ class TriangleCuts(SampledCuts):
     ) -> CutSet:
         from sdpbb.bounds.sdp.cuts import star_kernels
 
-        m, r, tolerance, per_arm = (
-            relaxation.m,
-            relaxation.inverse_roots,
-            self.tolerance,
-            self.per_arm,
-        )
+        m, r = relaxation.m, relaxation.inverse_roots
+        limits = self.tolerance, self.per_arm
 
         def step(first: int, last: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
             if is_exact:
                 order = np.argsort(-Z[first:last], axis=1)
-                return star_kernels.violated_triangles(Z, order, r, tolerance, per_arm, first, last)
-            return star_kernels.triangles_of_arms(Z, r, tolerance, per_arm, self.arms, first, last)
+                return star_kernels.violated_triangles(Z, order, r, *limits, first, last)
+            return star_kernels.triangles_of_arms(Z, r, *limits, self.arms, first, last)
 
         found = in_pieces(step, ranges_of_centres(m))
         ijh, distance = map(np.concatenate, zip(*found, strict=True))
