@@ -1,9 +1,10 @@
 """Profile the semidefinite bound of a root: what takes the time, and what the machine would need.
 
-Give data and constraints as for `sdpbb solve`. For each part of an iteration: its milliseconds on
-one core and its share, the operations and the bytes that it moves, the time that they take at the
-rates of matrix products and of copies measured on this core, and how many times as long the part
-takes. Last, the speed-up that the shares allow on 2, 8 and 16 cores (Amdahl's law).
+Give data and constraints as for `sdpbb solve`. For each part of an iteration: its milliseconds of
+processor time on one core and its share, the operations and the bytes that it moves, the time that
+they take at the rates of matrix products and of copies measured on this core, and how many times as
+long the part takes. Then, how long a round looks for triangles and stars, by the iterations between
+two rounds. Last, the speed-up that the shares allow on 2, 8 and 16 cores (Amdahl's law).
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from sdpbb.kernels import exercise_kernels
 from sdpbb.problem import Contraction, contract
 
 CORES = (2, 8, 16)
+SEPARATION = ("triangles", "stars")
+BOUNDS = ("eigenvalues of bounds", "matrices of bounds")
 # Operations of LAPACK for an order r, in r^3: all eigenpairs of a small matrix, eigenvalues alone.
 PAIRS, VALUES = 9.0, 4.0 / 3.0
 
@@ -85,7 +88,7 @@ def _of_gram(A: Any, B: Any) -> tuple[float, float]:
     return 2.0 * A.size * B.shape[1], 0.0
 
 
-def _of_square(A: Any, u: Any, out: Any) -> tuple[float, float]:
+def _of_square(A: Any, out: Any) -> tuple[float, float]:
     return A.size * len(A), out.nbytes / 2.0  # the upper triangle
 
 
@@ -136,10 +139,10 @@ def main() -> int:
         found = parts()
         run = SdpBounding().start(contraction, None)
         watch(found)
-        begun = time.perf_counter()
+        begun = time.process_time()
         while run.n_iterations < arguments.iterations:
             progress = run.advance(float("inf"))
-        seconds = time.perf_counter() - begun
+        seconds = time.process_time() - begun
     m = contraction.n_blocks
     print(
         f"{m} blocks, k = {contraction.k}, {run.n_iterations} iterations: {seconds:.2f} s, ", end=""
@@ -148,9 +151,13 @@ def main() -> int:
     print(f"one core: products {rates[0] / 1e9:.1f} Gflop/s, copies {rates[1] / 1e9:.1f} GB/s\n")
     found_rows = [row(part, m, run.n_iterations, seconds, rates) for part in found if part.seconds]
     show(found_rows)
+    looking = sum(part.seconds for part in found if part.name in SEPARATION)
+    bounding = sum(part.seconds for part in found if part.name in BOUNDS)
+    times = looking / (seconds - looking - bounding)
+    print(f"\ntriangles and stars: {times:.2f} times the iterations between two rounds")
     serial = 1.0 - sum(part.seconds for part in found if part.is_shared) / seconds
     speedups = [f"{1.0 / (serial + (1.0 - serial) / n):.2f} on {n}" for n in CORES]
-    print(f"\nserial {100 * serial:.1f} %: at most {', '.join(speedups)} cores")
+    print(f"serial {100 * serial:.1f} %: at most {', '.join(speedups)} cores")
     if arguments.csv:
         for each in found_rows:
             rows.append(arguments.csv, list(each), each)
@@ -173,9 +180,9 @@ def copy_rate() -> float:
 def _least_seconds(step: Callable[[], object]) -> float:
     times = []
     for _ in range(7):
-        begun = time.perf_counter()
+        begun = time.process_time()
         step()
-        times.append(time.perf_counter() - begun)
+        times.append(time.process_time() - begun)
     return min(times)
 
 
@@ -190,9 +197,9 @@ def watch(found: list[Part]) -> None:
             *arguments: Any, part: Part = part, original: Any = original, **options: Any
         ) -> Any:
             inner.append(0.0)
-            begun = time.perf_counter()
+            begun = time.process_time()
             value = original(*arguments, **options)
-            passed = time.perf_counter() - begun
+            passed = time.process_time() - begun
             part.seconds += passed - inner.pop()
             if inner:
                 inner[-1] += passed

@@ -21,6 +21,8 @@ from sdpbb.time_left import TimeLeft, no_limit
 
 # An iteration and a bound are taken to last this many times as long as the longest before.
 LATE = 1.5
+# Roots of so many blocks, whose iterations take long, are bounded after so many of them as well.
+SLOW, FIRST_BOUND = 1000, 5
 
 
 @stored
@@ -74,7 +76,7 @@ class AdmmRun(RelaxationRun):
         while True:
             self._iterate()
             is_late = self._is_late(time_left())
-            if is_late or self.n_iterations % self.parameters.bound_period == 0:
+            if is_late or self._is_bound_due():
                 break
             self._separate_if_due()
         bound = self._evaluate(cutoff, is_due=not is_late)
@@ -87,6 +89,11 @@ class AdmmRun(RelaxationRun):
             n_iterations=self.n_iterations,
             is_cut=is_late,
         )
+
+    def _is_bound_due(self) -> bool:
+        is_slow = self.relaxation.m >= SLOW and not self.state.is_child
+        is_first = is_slow and self.n_iterations == FIRST_BOUND
+        return is_first or self.n_iterations % self.parameters.bound_period == 0
 
     def _iterate(self) -> None:
         begun = time.perf_counter()

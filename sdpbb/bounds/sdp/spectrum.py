@@ -118,15 +118,12 @@ def _gram(A: Reals, B: Reals) -> Reals:
     return sum(parts[1:], start=parts[0])
 
 
-def _square(A: Reals, u: Reals, out: Reals) -> None:
-    """Write A A' + u u' to out, at least its upper triangle."""
-
-    def write(i: int, j: int) -> None:
-        rows = out[i:j, i:]
-        np.matmul(A[i:j], A[i:].T, out=rows)
-        rows += u[i:j, None] * u[i:]
-
-    in_pieces(write, row_pieces(len(A), (A.shape[1] + 4.0) * len(A) ** 2))
+def _square(A: Reals, out: Reals) -> None:
+    """Write A A' to out, at least its upper triangle."""
+    in_pieces(
+        lambda i, j: np.matmul(A[i:j], A[i:].T, out=out[i:j, i:]),
+        row_pieces(len(A), (A.shape[1] + 4.0) * len(A) ** 2),
+    )
 
 
 class SpectralProjector:
@@ -164,7 +161,12 @@ class SpectralProjector:
             pairs = self._exactly(M)
         weights, vectors = pairs
         self.state.rank = len(weights)
-        _square(vectors * np.sqrt(weights), self.u, out)
+        columns = vectors * np.sqrt(weights)
+        if len(M) < LARGE:
+            _square(columns, out)
+            out += np.outer(self.u, self.u)
+        else:  # a pass less
+            _square(np.column_stack([columns, self.u]), out)
 
     def below(self, M: NDArray[np.float64]) -> float:
         """Return a number so far below that its eigenvectors have no weight in the projection.

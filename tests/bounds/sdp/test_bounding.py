@@ -189,3 +189,18 @@ def test_a_node_stands_still_at_a_bound_that_was_taken(monkeypatch):
     while not (progress := run.advance(1e6)).stalled:
         assert run.n_iterations < 1000
     assert run.state.history[-1] == (run.n_iterations, progress.bound.value)
+
+
+def test_large_roots_have_a_bound_early(monkeypatch, instance):
+    monkeypatch.setattr("sdpbb.bounds.sdp.admm_run.SLOW", 10)
+    contraction = contract(instance)
+    optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost
+    root = SdpBounding().start(contraction, None)
+    first = root.advance(optimum)
+    assert root.n_iterations == 5
+    assert 0.5 * optimum < first.bound.value <= optimum
+    assert root.advance(optimum).bound >= first.bound
+    assert root.n_iterations == 20
+    child = SdpBounding().start(contraction, root.warm_start())
+    child.advance(optimum)
+    assert child.n_iterations == 20

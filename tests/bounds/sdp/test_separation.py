@@ -138,14 +138,15 @@ def test_triangles_of_some_arms_are_among_those_of_all(seed, arms):
 
 
 def test_where_some_arms_hold_no_cut_all_are_looked_at():
-    # The first arm of each centre makes none; the second arms of 0 and 1 make one each.
+    # The first arm of centre 0 makes none, its second one makes the only one.
     Z = np.eye(4)
     Z[0, 1:] = Z[1:, 0] = (0.9, 0.8, 0.7)
     Z[1, 2] = Z[2, 1] = 0.7
     Z[1, 3] = Z[3, 1] = 0.6
+    Z[2, 3] = Z[3, 2] = 0.3
     relaxation = Relaxation.of(contract(Instance([[0.0], [1.0], [3.0], [7.0]], 2)))
     few = TriangleCuts(arms=1, exact_order=0).separate(Z, relaxation)
-    assert len(few)
+    assert few.members.blocks.tolist() == [0, 2, 3]
     assert few.keys.tolist() == TriangleCuts().separate(Z, relaxation).keys.tolist()
 
 

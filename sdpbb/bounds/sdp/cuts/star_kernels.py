@@ -10,6 +10,8 @@ from sdpbb.jit import njit
 
 # Entries of a row that are looked at together.
 CHUNK = 64
+# Multiples of it are spread evenly modulo 1.
+GOLDEN = 0.6180339887498949
 
 
 @njit(cache=True, nogil=True)
@@ -97,8 +99,9 @@ def triangles_of_arms(
 ) -> tuple[NDArray[np.int32], Reals]:
     """Separate triangle cuts as `violated_triangles`, of so many arms of each centre.
 
-    They are spread evenly over those with Z_ij > Z_ii / 2. As the h of an arm are all looked at,
-    in the order of the blocks, rows need no sorting, and loops compile to vector instructions.
+    They are spread evenly over those with Z_ij > Z_ii / 2, from different ones on for each centre.
+    As the h of an arm are all looked at, in the order of the blocks, rows need no sorting, and
+    loops compile to vector instructions.
     """
     m = Z.shape[0]
     capacity = _number_of_arms(Z, tolerance, arms, first, last) * (per_arm + 1)
@@ -117,8 +120,9 @@ def triangles_of_arms(
             if j != i and 2.0 * Zi[j] > (1.0 + tolerance) * Zii:
                 arm[n_arms] = j
                 n_arms += 1
+        shift = int(n_arms * (GOLDEN * i % 1.0))
         for number in range(min(arms, n_arms)):
-            j = arm[number if n_arms <= arms else number * n_arms // arms]
+            j = arm[number if n_arms <= arms else (number * n_arms + shift) // arms]
             Zj, Zij = Z[j], Zi[j]
             rij = r[i] * r[j]
             found = 0
