@@ -4,9 +4,11 @@ Each instance has 30 points in two dimensions, drawn around three centres, and 2
 random pairs that agree with the centres. Five are malformed, each in another way, two are
 infeasible, and one, of 300 points without clusters, is too hard for its time limit. The command is
 run from outside, so that its seconds are those that a user waits for; the kernels are compiled
-before, unless --cold is given.
+before, by a small batch, unless --cold is given. Beside the wall-clock seconds are the CPU seconds,
+which say what they would be on a machine that does nothing else.
 
-The exit status is 1 if the counts are not those that have to come out.
+Give folders of checkouts to compare, or none for this one. With --out, rows are appended to a CSV
+file. The exit status is 1 if the counts are not those that have to come out.
 """
 
 from __future__ import annotations
@@ -15,14 +17,18 @@ import argparse
 import csv
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import rows
+from benchmark_startup import ROOT, described
 
 from sdpbb.problem.formats import Constraints, write_constraints, write_points
 
@@ -30,6 +36,8 @@ N_POINTS, N_CONSTRAINTS, K = 30, 20, 3
 N_MALFORMED, N_INFEASIBLE, N_HARD = 5, 2, 1
 HARD_POINTS, HARD_SECONDS = 300, 1
 FIELDS = ("name", "data", "constraints", "gap", "time_limit")
+N_WARM = 20
+OUT_FIELDS = ("checkout", "instances", "workers", "wall", "cpu")
 BUDGET = 600.0
 """Seconds in which 1,000 instances ought to be done by two workers."""
 
@@ -130,42 +138,65 @@ def expected_counts(n_instances: int) -> dict[str, int]:
 def main() -> int:
     """Make, run, report."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("checkouts", nargs="*", type=Path, default=[ROOT])
     parser.add_argument("--instances", type=int, default=1000, metavar="N")
     parser.add_argument("--workers", type=int, default=2, metavar="N")
     parser.add_argument("--cold", action="store_true", help="compile the kernels within the time")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="a new folder to keep all files")
+    parser.add_argument("--out", type=Path, metavar="CSV", help="a file for a row of each run")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if arguments.keep is not None:
             folder = arguments.keep
             folder.mkdir()
-        return _measure(folder, arguments.instances, arguments.workers, arguments.cold)
+        small, batch = folder / "small", folder / "batch"
+        status = 0
+        for path, n_instances in ((small, N_WARM), (batch, arguments.instances)):
+            path.mkdir()
+            make_batch(path, n_instances)
+        for checkout in arguments.checkouts:
+            kernels = None
+            if arguments.cold:
+                kernels = folder / f"kernels-{described(checkout)}"
+            else:
+                run_batch(small, checkout, arguments.workers)
+            report, wall, cpu = run_batch(batch, checkout, arguments.workers, kernels)
+            counts, expected = report["counts"], expected_counts(arguments.instances)
+            sizes = (arguments.instances, arguments.workers)
+            row = (described(checkout), *map(str, sizes), f"{wall:.1f}", f"{cpu:.1f}")
+            print(*row, f"({arguments.instances / wall:.1f} instances per second)", flush=True)
+            if arguments.out is not None:
+                rows.append(arguments.out, OUT_FIELDS, dict(zip(OUT_FIELDS, row, strict=True)))
+            if counts != expected:
+                print(f"{counts}; expected {expected}", file=sys.stderr)
+                status = 1
+        print(f"on {os.cpu_count()} cores; 1,000 instances by two workers may take {BUDGET:g} s")
+        return status
 
 
-def _measure(folder: Path, n_instances: int, workers: int, cold: bool) -> int:
-    manifest = make_batch(folder, n_instances)
-    environment = dict(os.environ)
-    if cold:
-        environment["NUMBA_CACHE_DIR"] = str(folder / "kernels")
-    else:
-        subprocess.run(
-            [sys.executable, "-c", "from sdpbb.compilation import load_kernels as f; f('hybrid')"],
-            check=True,
-        )
-    command = [sys.executable, "-m", "sdpbb", "batch", str(manifest)]
-    command += ["--out", str(folder / "out"), "--workers", str(workers), "--json", "-", "--quiet"]
+def run_batch(
+    folder: Path, checkout: Path, workers: int, kernels: Path | None = None
+) -> tuple[dict[str, Any], float, float]:
+    """Run the batch in a folder; return its report, and wall-clock and CPU seconds.
+
+    kernels : folder of the cache of kernels, where it is not that of the checkout
+    """
+    environment = os.environ | {"PYTHONPATH": str(checkout.resolve())}
+    if kernels is not None:
+        environment["NUMBA_CACHE_DIR"] = str(kernels)
+    out = tempfile.mkdtemp(prefix=f"{described(checkout)}-", dir=folder)
+    command = [sys.executable, "-m", "sdpbb", "batch", str(folder.resolve() / "manifest.csv")]
+    command += ["--out", out, "--workers", str(workers), "--json", "-", "--quiet"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, env=environment)
-    seconds = time.perf_counter() - begun
-    counts = json.loads(run.stdout)["counts"]
-    print((folder / "out" / "summary.txt").read_text())
-    print(f"{n_instances} instances, {workers} workers, {os.cpu_count()} cores: {seconds:.1f} s,")
-    print(f"exit status {run.returncode}; 1,000 instances by two workers may take {BUDGET:g} s")
-    if counts != expected_counts(n_instances):
-        print(f"expected {expected_counts(n_instances)}", file=sys.stderr)
-        return 1
-    return 0
+    run = subprocess.run(
+        command, stdout=subprocess.PIPE, text=True, check=False, env=environment, cwd=checkout
+    )
+    wall = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return json.loads(run.stdout), wall, cpu
 
 
 if __name__ == "__main__":
