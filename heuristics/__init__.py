@@ -20,6 +20,7 @@ from heuristics.registry import METHODS, register
 
 if TYPE_CHECKING:
     from heuristics.assignment import Assignment
+    from heuristics.descent import HeuristicSolution
     from heuristics.local_search import LocalSearch
     from heuristics.measures import (
         adjusted_rand_index,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         silhouette,
     )
     from heuristics.method import Heuristic
-    from heuristics.multi_start import HeuristicSolution, MultiStart
+    from heuristics.multi_start import MultiStart
     from heuristics.parameters import HeuristicSchedule, MultiStartParameters
     from heuristics.result import HeuristicResult, HeuristicStatus
 
@@ -51,7 +52,7 @@ _HOME = {
     "Heuristic": "heuristics.method",
     "HeuristicResult": "heuristics.result",
     "HeuristicSchedule": "heuristics.parameters",
-    "HeuristicSolution": "heuristics.multi_start",
+    "HeuristicSolution": "heuristics.descent",
     "HeuristicStatus": "heuristics.result",
     "LocalSearch": "heuristics.local_search",
     "MultiStart": "heuristics.multi_start",

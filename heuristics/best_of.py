@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.descent import Descent
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
-from heuristics.multi_start import Descent, MultiStart
+from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
 from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.descent import Descent
 from heuristics.kmeans import KMeansClustering, best_of_starts
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
-from heuristics.multi_start import Descent
 from heuristics.parameters import MultiStartParameters
 from heuristics.result import Stop
 from heuristics.starts import from_affinity, kmeans_plus_plus, truncated_means

@@ -10,10 +10,18 @@ sum d, net, out of a and into b changes the sum of squares by
 
     ||s_a||^2 / N_a + ||s_b||^2 / N_b - ||s_a - d||^2 / (N_a - w) - ||s_b + d||^2 / (N_b + w).
 
-Chains are looked at through the coordinates, so that nothing is held besides the data: a sweep
-takes as long as an assignment step. Swaps need the inner products of all pairs of blocks, and are
-made where there are SWAP_BLOCKS blocks or fewer; in large clusters they come to little more than
-the two moves by themselves.
+Chains are looked at through the coordinates, so that nothing is held besides the data. Swaps need
+the inner products of all pairs of blocks, and are made where there are SWAP_BLOCKS blocks or fewer;
+in large clusters they come to little more than the two moves by themselves.
+
+With more blocks, those without cannot-links are moved one by one (J. A. Hartigan, M. A. Wong,
+A k-means clustering algorithm, Applied Statistics 28 (1979)): out of a and into b, block i of size
+w changes the sum of squares by
+
+    N_b w / (N_b + w) || c_i - m_b ||^2 - N_a w / (N_a - w) || c_i - m_a ||^2,
+
+for all b as fast as a row of an assignment step. Most sweeps are over those few blocks that a move
+improves, or nearly so; the last one is over all.
 """
 
 from __future__ import annotations
@@ -24,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.starts import cluster_sums
-from sdpbb.arrays import NONE, ZERO, Integers, Reals
+from sdpbb.arrays import NONE, ZERO, Booleans, Integers, Reals
 from sdpbb.jit import njit
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK, TimeLeft, no_limit
@@ -34,6 +42,9 @@ from sdpbb.time_left import WORK, TimeLeft, no_limit
 MINIMUM_IMPROVEMENT = 1e-13
 # Up to here, the inner products of all pairs take 32 MB and a sweep over the pairs milliseconds.
 SWAP_BLOCKS = 2_000
+# A move nearly improves where it costs less than this times what it saves: while means change but
+# little, no other will improve.
+NEARLY = 1.02
 
 
 class _Graph(NamedTuple):
@@ -53,16 +64,23 @@ class _Sums(NamedTuple):
 
 
 class LocalSearch:
-    """Descent over Kempe chains and swaps in one contraction, prepared for many clusterings."""
+    """Descent over Kempe chains and swaps in one contraction, prepared for many clusterings.
 
-    def __init__(self, contraction: Contraction) -> None:
+    swap_blocks : with more blocks than this there are no swaps, and blocks without cannot-links are
+        moved one by one
+    """
+
+    def __init__(self, contraction: Contraction, swap_blocks: int = SWAP_BLOCKS) -> None:
         self._k = contraction.k
         self._sizes = contraction.sizes
         self._means = np.ascontiguousarray(contraction.means)
         self._rows = np.ascontiguousarray(contraction.sizes[:, None] * contraction.means)
-        few = contraction.n_blocks <= SWAP_BLOCKS
+        few = contraction.n_blocks <= swap_blocks
         self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
         self._graph = _adjacency_lists(contraction)
+        # Blocks of which whole chains are looked at, and the others.
+        linked = np.full(contraction.n_blocks, few) | (np.diff(self._graph.starts) > 0)
+        self._chained, self._alone = np.flatnonzero(linked), np.flatnonzero(~linked)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
 
     def __call__(
@@ -71,7 +89,7 @@ class LocalSearch:
         """Return labels (m,) that are a local optimum.
 
         No exchange of a Kempe chain improves them, and no swap of two blocks where there are
-        SWAP_BLOCKS of them or fewer.
+        swap_blocks of them or fewer.
 
         For each block the best chain through it is exchanged if it improves, until none does; then
         every swap that improves is made, and any sends the search back to the chains. No cluster
@@ -84,8 +102,6 @@ class LocalSearch:
         """
         improved = np.array(labels, dtype=np.int64)
         while True:
-            # Sums are taken anew in every sweep, so that rounding does not pile up in their
-            # updates.
             exchanged, is_over = self._exchange_chains(improved, time_left)
             if is_over:
                 return improved
@@ -97,11 +113,17 @@ class LocalSearch:
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""
+        any_moved = False
+        if self._gram is None:
+            any_moved, is_over = self._move_alone(labels, time_left)
+            if is_over:
+                return any_moved, True
         sums = _sums_of(labels, self._k, self._sizes, self._means)
-        any_exchanged, block = False, 0
-        while block < len(labels):
-            block, exchanged = _exchange_chains(
-                block,
+        any_exchanged, position = any_moved, 0
+        while position < len(self._chained):
+            position, exchanged = _exchange_chains(
+                self._chained,
+                position,
                 WORK,
                 labels,
                 self._sizes,
@@ -117,6 +139,36 @@ class LocalSearch:
             if time_left() <= 0.0:
                 return any_exchanged, True
         return any_exchanged, False
+
+    def _move_alone(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
+        """Move blocks without cannot-links, in a sweep over all, and in others until none is moved.
+
+        The others are over those that a move nearly improves. Return whether any was moved, and the
+        time is over.
+        """
+        sums = _sums_of(labels, self._k, self._sizes, self._means)
+        columns = np.ascontiguousarray((sums.sums / sums.weight[:, None]).T)
+        blocks, any_moved, n_moved = self._alone, False, 1
+        while n_moved and len(blocks):
+            n_moved = 0
+            nearly = np.zeros(len(blocks), np.bool_)
+            for first in range(0, len(blocks), max(1, WORK // columns.size)):
+                n_moved += _move_blocks(
+                    blocks[first : first + max(1, WORK // columns.size)],
+                    labels,
+                    self._sizes,
+                    self._means,
+                    columns,
+                    sums.n_blocks,
+                    sums.weight,
+                    self._threshold,
+                    nearly[first:],
+                )
+                if time_left() <= 0.0:
+                    return any_moved or n_moved > 0, True
+            any_moved |= n_moved > 0
+            blocks = blocks[nearly] if blocks is self._alone else blocks
+        return any_moved, False
 
     def _swap_blocks(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the pairs; return whether any were swapped, and the time is over."""
@@ -210,7 +262,61 @@ def _relabel(
 
 
 @njit(cache=True, nogil=True)
+def _move_blocks(
+    blocks: Integers,
+    labels: Integers,
+    sizes: Reals,
+    means: Reals,
+    columns: Reals,
+    count: Integers,
+    weight: Reals,
+    threshold: float,
+    nearly: Booleans,
+) -> int:
+    """Move each of the blocks to the cluster where it saves most; return how many were moved.
+
+    Parameters
+    ----------
+    columns : (r, k) the coordinates of the means of the clusters, kept up
+    nearly : set to whether a move improves, or nearly so, for each of the blocks
+    """
+    r, k = columns.shape
+    distances = np.empty(k)
+    n_moved = 0
+    for number in range(len(blocks)):
+        i = blocks[number]
+        a, w = labels[i], sizes[i]
+        if count[a] == 1:
+            continue
+        distances[:] = 0.0
+        for t in range(r):
+            for c in range(k):
+                distances[c] += (means[i, t] - columns[t, c]) ** 2
+        saved = distances[a] * weight[a] / (weight[a] - w)
+        distances[a] = np.inf
+        b = 0
+        for c in range(k):
+            distances[c] *= weight[c] / (weight[c] + w)
+            if distances[c] < distances[b]:
+                b = c
+        nearly[number] = distances[b] <= NEARLY * saved
+        if w * (saved - distances[b]) <= threshold:
+            continue
+        for t in range(r):
+            columns[t, a] -= (means[i, t] - columns[t, a]) * (w / (weight[a] - w))
+            columns[t, b] += (means[i, t] - columns[t, b]) * (w / (weight[b] + w))
+        weight[a] -= w
+        weight[b] += w
+        count[a] -= 1
+        count[b] += 1
+        labels[i] = b
+        n_moved += 1
+    return n_moved
+
+
+@njit(cache=True, nogil=True)
 def _exchange_chains(
+    blocks: Integers,
     first: int,
     work: int,
     labels: Integers,
@@ -224,9 +330,9 @@ def _exchange_chains(
     square: Reals,
     threshold: float,
 ) -> tuple[int, bool]:
-    """Go on with a sweep over the blocks from the first on, until about `work` steps are taken.
+    """Go on with a sweep over blocks from number `first` on, until about `work` steps are taken.
 
-    Return the block to go on from, and whether any chain was exchanged.
+    Return the number to go on from, and whether any chain was exchanged.
     """
     m, r = rows.shape
     k = len(count)
@@ -235,9 +341,10 @@ def _exchange_chains(
     net = np.empty(r)
     stamped = ZERO
     any_exchanged = False
-    for i in range(first, m):
+    for number in range(first, len(blocks)):
         if work <= 0:
-            return i, any_exchanged
+            return number, any_exchanged
+        i = blocks[number]
         a = labels[i]
         best, target = -threshold, NONE
         for b in range(k):
@@ -262,7 +369,7 @@ def _exchange_chains(
             destination = target if labels[j] == a else a
             _relabel(j, destination, labels, sizes, rows, count, weight, sums, square)
         any_exchanged = True
-    return m, any_exchanged
+    return len(blocks), any_exchanged
 
 
 @njit(cache=True, nogil=True)

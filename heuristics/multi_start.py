@@ -2,6 +2,9 @@
 
 Works on the blocks of a contraction, so that the nodes of a tree can use it; `best_of` is the same
 for instances.
+
+Where there are many blocks, initial centres and centres put elsewhere are looked for in a coreset,
+a few thousand weighted blocks, and a descent over all blocks begins from the best of these.
 """
 
 from __future__ import annotations
@@ -15,42 +18,25 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
 from heuristics.assignment.cannot_links import WideComponent
+from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from heuristics.starts import (
-    KMeansLabels,
-    alternate_kmeans,
     cluster_means,
+    coreset,
     from_affinity,
     from_pivots,
+    is_large,
     kmeans_plus_plus,
     smoothed_means,
     truncated_means,
 )
-from sdpbb.errors import ParameterError
-from sdpbb.feasibility import find_feasible
-from sdpbb.problem import Contraction, Infeasibility
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, no_limit, with_stop
+from sdpbb.problem import Contraction
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
-
-@dataclass(frozen=True, eq=False)
-class HeuristicSolution:
-    """Clustering of the blocks that keeps the constraints.
-
-    Attributes
-    ----------
-    labels : (m,) exactly the clusters 0..k-1
-    cost : its sum of squares, `Contraction.cost(labels)`
-    source : where it began: "k-means++", "sdp" or "given"; "colouring" where the time was over
-        before it could begin
-    """
-
-    labels: NDArray[np.intp]
-    cost: float
-    source: str
-
-
-OnImproved = Callable[[HeuristicSolution], None]
+IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=20, local_search=False)
+# Relocations in coresets end when so many, one after the other, have saved less than that.
+MOST_FAILURES = 3
 
 
 class _Best:
@@ -62,8 +48,13 @@ class _Best:
         self.solution = solution
         self._found = found
 
+    @property
+    def cost(self) -> float:
+        """Cost of the solution; inf without one."""
+        return np.inf if self.solution is None else self.solution.cost
+
     def offer(self, solution: HeuristicSolution) -> None:
-        if self.solution is None or solution.cost < self.solution.cost:
+        if solution.cost < self.cost:
             self.solution = solution
             if self._found is not None:
                 self._found(solution)
@@ -111,7 +102,7 @@ class MultiStart:
         time_left = with_stop(descent.time_left, stop)
         try:
             for centres in self._initial_centres(contraction, rng, affinity, time_left):
-                descent.from_centres(centres, source, stop, best.offer)
+                descent.from_centres(centres, source, stop, best.offer, best.cost)
                 check_time(time_left)
             self._relocate(contraction, best, rng, descent, stop)
         except OutOfTime:
@@ -168,12 +159,37 @@ class MultiStart:
         descent: Descent,
         stop: Callable[[], bool] | None,
     ) -> None:
+        if is_large(contraction):
+            self._relocate_in_coresets(contraction, best, rng, descent, stop)
+            return
         time_left = with_stop(descent.time_left, stop)
         for _ in range(self.parameters.n_relocations):
             check_time(time_left)
             assert best.solution is not None
             centres = _relocate_centre(contraction, best.solution, rng)
-            descent.from_centres(centres, best.solution.source, stop, best.offer)
+            descent.from_centres(centres, best.solution.source, stop, best.offer, best.cost)
+
+    def _relocate_in_coresets(
+        self,
+        contraction: Contraction,
+        best: _Best,
+        rng: np.random.Generator,
+        descent: Descent,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        time_left = with_stop(descent.time_left, stop)
+        n_failures = 0
+        for _ in range(self.parameters.n_relocations):
+            check_time(time_left)
+            assert best.solution is not None
+            before, known = best.cost, cluster_means(contraction, best.solution.labels)
+            centres = _centres_from_coreset(contraction, rng, time_left, known)
+            if centres is not None:
+                descent.from_centres(centres, best.solution.source, stop, best.offer, before)
+            has_failed = best.cost >= (1.0 - LEAST_DECREASE) * before
+            n_failures = n_failures + 1 if has_failed else 0
+            if n_failures == MOST_FAILURES:
+                return
 
     def _initial_centres(
         self,
@@ -184,7 +200,12 @@ class MultiStart:
     ) -> Iterator[NDArray[np.float64]]:
         if affinity is None:
             for _ in range(self.parameters.n_starts):
-                yield kmeans_plus_plus(contraction, rng, time_left)
+                centres = None
+                if is_large(contraction):
+                    centres = _centres_from_coreset(contraction, rng, time_left)
+                if centres is None:
+                    centres = kmeans_plus_plus(contraction, rng, time_left)
+                yield centres
             return
         yield from_affinity(
             contraction, truncated_means(contraction, affinity, time_left), rng, time_left
@@ -251,135 +272,37 @@ class PreparedSearch:
         )
 
 
-class Descent:
-    """k-means and local search in turn, until neither improves; prepared for one contraction.
+def _centres_from_coreset(
+    contraction: Contraction,
+    rng: np.random.Generator,
+    time_left: TimeLeft,
+    known: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64] | None:
+    """Return the best centres (k, r) of a search in a coreset.
 
-    Attributes
-    ----------
-    n_iterations : assignment steps so far, over all descents
+    They are None where it has too few blocks, and where nothing is better than known centres.
+
+    known : some of which are put elsewhere; k-means++ centres if None
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
     """
-
-    def __init__(
-        self,
-        contraction: Contraction,
-        parameters: MultiStartParameters,
-        known: NDArray[np.intp] | None = None,
-        time_left: TimeLeft = no_limit,
-    ) -> None:
-        """
-        Parameters
-        ----------
-        known : labels (m,), exactly the clusters 0..k-1, that keep the cannot-links; looked for
-            where they are needed if None
-        time_left : how long there is for all descents together, asked between pieces of bounded
-            work. Where nothing is left a descent ends with what it has
-        """
-        self._contraction = contraction
-        self._parameters = parameters
-        self._known = known
-        self.time_left = time_left
-        self._assign: Assignment | None = None
-        self._search: LocalSearch | None = None
-        self.n_iterations = 0
-
-    def known(self) -> HeuristicSolution:
-        """Return the clustering that was known before.
-
-        Raises
-        ------
-        ParameterError
-            If no clustering keeps the cannot-links.
-        """
-        if self._known is None:
-            feasible = find_feasible(self._contraction)
-            if isinstance(feasible, Infeasibility):
-                raise ParameterError(f"no clustering keeps the cannot-links: {feasible}")
-            self._known = feasible
-        assert self._known is not None  # no time limit was given
-        return HeuristicSolution(self._known, self._contraction.cost(self._known), "colouring")
-
-    def from_centres(
-        self,
-        centres: NDArray[np.float64],
-        source: str,
-        stop: Callable[[], bool] | None = None,
-        found: OnImproved | None = None,
-    ) -> HeuristicSolution:
-        """Return the clustering that a descent from centres (k, r) ends with.
-
-        `found` is called with each on the way, this one included.
-
-        Raises
-        ------
-        OutOfTime
-            If no time is left before there is one.
-        """
-        labels = self._assign_to(centres, with_stop(self.time_left, stop))
-        if found is not None:
-            found(HeuristicSolution(labels, self._contraction.cost(labels), source))
-        return self.from_labels(labels, source, stop, found)
-
-    def from_labels(
-        self,
-        labels: NDArray[np.intp],
-        source: str,
-        stop: Callable[[], bool] | None = None,
-        found: OnImproved | None = None,
-    ) -> HeuristicSolution:
-        """Return the clustering that a descent from labels (m,) ends with.
-
-        The labels are exactly the clusters 0..k-1; `stop` and `found` as for `from_centres`.
-        """
-        time_left = with_stop(self.time_left, stop)
-        best = HeuristicSolution(labels, np.inf, source)
-        while True:
-            reached = self.kmeans(
-                cluster_means(self._contraction, best.labels), best.labels, stop
-            ).labels
-            if self._parameters.local_search:
-                reached = self._search_locally(reached, time_left)
-            cost = self._contraction.cost(reached)
-            if cost >= best.cost:
-                return best
-            best = HeuristicSolution(reached, cost, source)
-            if found is not None:
-                found(best)
-            if time_left() <= 0.0:
-                return best
-
-    def kmeans(
-        self,
-        centres: NDArray[np.float64],
-        labels: NDArray[np.intp] | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> KMeansLabels:
-        """Run k-means with exact assignments from centres (k, r).
-
-        Labels and the time limit as for `alternate_kmeans`.
-        """
-        time_left = with_stop(self.time_left, stop)
-
-        def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
-            return self._assign_to(at, time_left)
-
-        steps = self._parameters.max_iterations
-        return alternate_kmeans(self._contraction, assign, centres, steps, labels, time_left)
-
-    def _assign_to(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
-        check_time(time_left)
-        if self._assign is None:
-            limit = self._parameters.assignment_time_limit
-            self._assign = Assignment(self._contraction, time_limit=limit, known=self._known)
-        labels = self._assign(centres, time_left)
-        self.n_iterations += 1
-        return labels
-
-    def _search_locally(self, labels: NDArray[np.intp], time_left: TimeLeft) -> NDArray[np.intp]:
-        if time_left() <= 0.0:
-            return labels
-        if self._search is None:
-            self._search = LocalSearch(self._contraction)
-        return self._search(labels, time_left)
+    few = coreset(contraction, rng)
+    if few.n_blocks < contraction.k:
+        return None
+    search = MultiStart(IN_CORESET)
+    descent = Descent(few, IN_CORESET, None, time_left, is_hasty=True)
+    if known is None:
+        found = search.run(few, rng, descent=descent)
+    else:
+        start = descent.from_centres(known, "given")
+        found = search.relocate(few, start, rng, descent)
+        if found is start:
+            return None
+    check_time(time_left)
+    return cluster_means(few, found.labels)
 
 
 def _relocate_centre(
@@ -405,13 +328,14 @@ def exercise(contraction: Contraction) -> None:
     MultiStart().run(contraction, np.random.default_rng(0), affinity)
 
 
-def exercise_wide_components(contraction: Contraction) -> None:
-    """Call the kernels for components too wide for dynamic programming.
+def exercise_rare(contraction: Contraction) -> None:
+    """Call the kernels for many blocks, and for components too wide for dynamic programming.
 
     These are components of cannot-links.
 
     contraction : with cannot-links
     """
-    Assignment(contraction, 0)(contraction.means[: contraction.k])
+    labels = Assignment(contraction, 0)(contraction.means[: contraction.k])
+    LocalSearch(contraction, swap_blocks=0)(labels)
     cannot_links = contraction.cannot_link
     WideComponent(np.unique(cannot_links), cannot_links).exercise_search()

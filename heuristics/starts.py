@@ -23,6 +23,10 @@ LLOYD_ITERATIONS = 100
 NEGLIGIBLE = 1e-3
 # Up to so many blocks LAPACK takes 0.2 s for the leading eigenvectors of an affinity.
 DENSE = 1_000
+# From here on, descents from k-means++ centres of all blocks take seconds.
+LARGE_BLOCKS = 10_000
+# Draws of a coreset: so many, and so many for each cluster.
+DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
 # Seeding is greedy where one distance from each row to each seed takes no more steps than this,
 # about a second; elsewhere the first row drawn is taken.
 FEW_STEPS = 1_000_000_000
@@ -39,6 +43,44 @@ def kmeans_plus_plus(
         If no time is left on the way. The same holds for the others that are told the time.
     """
     return _seed(contraction.means, contraction.sizes, contraction.k, rng, time_left)
+
+
+def is_large(contraction: Contraction) -> bool:
+    """Return whether there are many blocks, far more than those of a coreset."""
+    return contraction.n_blocks >= max(LARGE_BLOCKS, 2 * _n_draws(contraction.k))
+
+
+def _n_draws(k: int) -> int:
+    return DRAWS + DRAWS_PER_CLUSTER * k
+
+
+def coreset(contraction: Contraction, rng: np.random.Generator) -> Contraction:
+    """Return a few blocks, without their cannot-links, on which centres cost about the same.
+
+    D times a block is drawn, with probabilities q_i: half by its points and half by its part of the
+    total sum of squares, so that small groups far out are not missed. Each time it counts as
+    e_i / (D q_i) points, so that the expected cost of any centres is that on all blocks, less their
+    scatter.
+
+    Source: O. Bachem, M. Lucic, A. Krause, Scalable k-means clustering via lightweight coresets,
+    KDD (2018).
+    """
+    sizes, n_draws = contraction.sizes, _n_draws(contraction.k)
+    spread = sizes * (contraction.means**2).sum(axis=1)
+    likely = sizes / sizes.sum()
+    if spread.any():
+        likely = (likely + spread / spread.sum()) / 2.0
+    drawn = rng.choice(len(sizes), n_draws, p=likely / likely.sum())
+    blocks, times = np.unique(drawn, return_counts=True)
+    weights = times * sizes[blocks] / (n_draws * likely[blocks])
+    return Contraction(
+        contraction.k,
+        np.arange(len(blocks)),
+        weights,
+        contraction.means[blocks],
+        np.zeros(len(blocks)),
+        np.empty((0, 2), np.intp),
+    )
 
 
 def from_affinity(
@@ -140,6 +182,7 @@ def alternate_kmeans(
     max_iterations: int,
     labels: NDArray[np.intp] | None = None,
     time_left: TimeLeft = no_limit,
+    is_enough: Callable[[NDArray[np.intp]], bool] | None = None,
 ) -> KMeansLabels:
     """Alternate assignments and means until a clustering comes back.
 
@@ -152,6 +195,7 @@ def alternate_kmeans(
     max_iterations : assignment steps, >= 1
     labels : those that the centres are the means of, if there are any; the result where no time is
         left for others
+    is_enough : asked with the labels of each step, if given: true for the last ones
 
     Raises
     ------
@@ -172,7 +216,8 @@ def alternate_kmeans(
         clustering = digest(by_first_occurrence(labels))
         has_converged = clustering in met
         met.add(clustering)
-        if has_converged or time_left() <= 0.0:
+        is_last = has_converged or (is_enough is not None and is_enough(labels))
+        if is_last or time_left() <= 0.0:
             break
         centres = cluster_means(contraction, labels)
     assert labels is not None  # max_iterations >= 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.method import Heuristic, Soft
-from heuristics.multi_start import MultiStart, exercise_wide_components
+from heuristics.multi_start import MultiStart, exercise_rare
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
 from sdpbb.bounds.registry import bounding_method
@@ -171,7 +171,7 @@ def _exercise(prepared: Heuristic) -> None:
     prepared.run(instance)
     contraction = contract(instance)
     assert isinstance(contraction, Contraction)
-    exercise_wide_components(contraction)
+    exercise_rare(contraction)
     if prepared.soft is Soft.WEIGHED:
         soft = SoftPairs(pairs, np.ones(len(pairs)))
         prepared.run(Instance(points, 3, soft_cannot_link=soft))

@@ -29,6 +29,7 @@ from heuristics.assignment.integer_programme import KeptProgramme
 from heuristics.assignment.parameters import TABLE_BUDGET
 from heuristics.assignment.potts import Potts, adjacency_lists
 from heuristics.assignment.tables import Tables, lay_out
+from heuristics.starts import nearest_labels
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility
@@ -54,9 +55,12 @@ class Assignment:
         cannot-links but need not be the cheapest
     known : labels (m,) that keep the cannot-links, to begin the search of a component from; looked
         for if None
+    time_left : asked on the way of the preparation
 
     Raises
     ------
+    OutOfTime
+        If no time is left on that way.
     ParameterError
         If a component is searched and has no labels that keep the cannot-links.
     """
@@ -67,6 +71,7 @@ class Assignment:
         table_budget: float = TABLE_BUDGET,
         time_limit: float = np.inf,
         known: NDArray[np.intp] | None = None,
+        time_left: TimeLeft = no_limit,
     ) -> None:
         self._sizes = contraction.sizes
         self._means = np.ascontiguousarray(contraction.means)
@@ -78,8 +83,9 @@ class Assignment:
             (part, min(self._k, 1 + int(degree[part.blocks].max())))
             for part in components(len(self._linked), pairs)
         )
-        narrow, wide = separate_narrow(parts, pairs, table_budget, BUDGETS * table_budget)
-        self._groups = _groups(narrow, pairs, BUDGETS_AT_ONCE * table_budget)
+        budget = BUDGETS * table_budget
+        narrow, wide = separate_narrow(parts, pairs, table_budget, budget, time_left)
+        self._groups = _groups(narrow, pairs, BUDGETS_AT_ONCE * table_budget, time_left)
         self._wide = [WideComponent(part.blocks, pairs[part.pairs]) for part in wide]
         self._time_limit = time_limit
         if self._wide:
@@ -108,16 +114,11 @@ class Assignment:
         """
         # || c_i ||^2 is the same for all labels of i, and left out.
         norms = (centres**2).sum(axis=1)
-        labels = np.empty(len(self._means), np.int64)
-        # Products of matrices take a tenth of the time of compiled loops, and their minima as well.
-        each = max(centres.size // 10, 4 * self._k)
-        for first, last in chunks(len(labels), each, time_left):
-            distances = norms - 2.0 * (self._means[first:last] @ centres.T)
-            labels[first:last] = distances.argmin(axis=1)
+        labels = nearest_labels(self._means, centres, time_left)
         linked = self._linked
         if len(linked):
             costs = np.empty((len(linked), self._k))
-            for first, last in chunks(len(linked), each, time_left):
+            for first, last in chunks(len(linked), centres.size, time_left):
                 rows = linked[first:last]
                 distances = norms - 2.0 * (self._means[rows] @ centres.T)
                 costs[first:last] = self._sizes[rows, None] * distances
@@ -195,7 +196,9 @@ class _Group(NamedTuple):
         return True
 
 
-def _groups(narrow: list[Narrow], pairs: NDArray[np.int64], budget: float) -> list[_Group]:
+def _groups(
+    narrow: list[Narrow], pairs: NDArray[np.int64], budget: float, time_left: TimeLeft
+) -> list[_Group]:
     """Return groups of components with the same number of labels, up to so many entries each."""
     weights = np.full(len(pairs), np.inf)
     groups: list[list[Narrow]] = []
@@ -206,7 +209,11 @@ def _groups(narrow: list[Narrow], pairs: NDArray[np.int64], budget: float) -> li
             entries = 0
         groups[-1].append(part)
         entries += part.entries
-    return [_Group(x[0].q, lay_out(x, pairs, x[0].q), weights) for x in groups]
+    laid_out = []
+    for group in groups:
+        check_time(time_left)
+        laid_out.append(_Group(group[0].q, lay_out(group, pairs, group[0].q), weights))
+    return laid_out
 
 
 class WideComponent:

@@ -80,6 +80,48 @@ def test_sums_are_kept_up_with(seed):
         assert kept_up == pytest.approx(expected, abs=1e-9)
 
 
+@given(seeds, st.floats(0, 0.3), st.integers(1, 4))
+@examples(60)
+def test_moves_one_by_one_end_in_a_local_optimum(seed, density, k):
+    case = feasible_case(seed, density=density, k=k)
+    if case is None:
+        return
+    contraction, labels = case
+    given_labels = labels.copy()
+    found = LocalSearch(contraction, swap_blocks=0)(labels)
+    assert np.array_equal(labels, given_labels)
+    assert np.array_equal(np.unique(found), np.arange(k))
+    check_moves(contraction, found, contraction.cost(labels))
+
+
+def test_moves_one_by_one_of_many_blocks_come_to_the_same_in_pieces(monkeypatch):
+    rng = np.random.default_rng(3)
+    contraction = contraction_of(random_graph(rng, 300, 0.001), 6, rng)
+    labels = find_feasible(contraction)
+    whole = LocalSearch(contraction, swap_blocks=0)(labels)
+    check_moves(contraction, whole, contraction.cost(labels))
+    monkeypatch.setattr(local_search, "WORK", 500)
+    assert np.array_equal(LocalSearch(contraction, swap_blocks=0)(labels), whole)
+    for n_looks in (1, 5, 25):
+        left = Countdown(n_looks)
+        found = LocalSearch(contraction, swap_blocks=0)(labels, left)
+        assert left.n_looks == n_looks + 1
+        assert contraction.keeps(found)
+        assert contraction.cost(whole) < contraction.cost(found) < contraction.cost(labels)
+
+
+def check_moves(contraction, found, before):
+    """Check that no single block improves a clustering which is no worse than one before."""
+    cost, m, k = contraction.cost(found), contraction.n_blocks, contraction.k
+    assert contraction.keeps(found)
+    assert cost <= before + 1e-12
+    for i in range(m):
+        for target in range(k):
+            moved = np.where(np.arange(m) == i, target, found)
+            if contraction.keeps(moved) and len(np.unique(moved)) == k:
+                assert contraction.cost(moved) >= cost - 1e-9
+
+
 @given(seeds, st.floats(0, 0.3), st.integers(2, 4))
 @examples(60)
 def test_local_optimum_of_feasible_exchanges(seed, density, k):
@@ -141,16 +183,3 @@ def test_pieces_of_a_sweep_come_to_the_same(monkeypatch):
     whole = LocalSearch(contraction)(labels)
     monkeypatch.setattr(local_search, "WORK", 50)
     assert np.array_equal(LocalSearch(contraction)(labels), whole)
-
-
-def test_without_swaps_no_chain_improves(monkeypatch):
-    monkeypatch.setattr(local_search, "SWAP_BLOCKS", 0)
-    rng = np.random.default_rng(2)
-    contraction = contraction_of(random_graph(rng, 40, 0.02), 4, rng)
-    found = LocalSearch(contraction)(find_feasible(contraction))
-    cost = contraction.cost(found)
-    for i in range(40):
-        for target in range(4):
-            moved = np.where(np.arange(40) == i, target, found)
-            if proper(contraction.adjacency, moved) and len(np.unique(moved)) == 4:
-                assert contraction.cost(moved) >= cost - 1e-9

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 
 import heuristics
-from heuristics import MultiStart, MultiStartParameters
-from heuristics.multi_start import Descent
+from heuristics import MultiStart, MultiStartParameters, starts
+from heuristics.descent import Descent
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, Partition, contract
@@ -114,6 +115,65 @@ def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignment
     assert descent.n_iterations == n_assignments
     check(contraction, found)
     assert found.cost >= best.cost
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Take 40 blocks for many, and 20 for those of a coreset."""
+    monkeypatch.setattr(starts, "LARGE_BLOCKS", 40)
+    monkeypatch.setattr(starts, "DRAWS", 20)
+    monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_solutions_over_many_blocks_are_clusterings(seed, many):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(90, 3)) * 10.0 ** rng.integers(-3, 3)
+    points[:30] = points[30:60]
+    pairs = rng.permutation(90).reshape(-1, 2)
+    instance = Instance(points, 4, pairs[:10], pairs[10 : 10 + 3 * (seed % 5)])
+    contraction = contract(instance)
+    assert starts.is_large(contraction)
+    known = find_feasible(contraction)
+    told = []
+    descent = Descent(contraction, FEW, known)
+    search = MultiStart(FEW)
+    solution = search.run(contraction, rng, descent=descent, found=told.append)
+    check(contraction, solution)
+    assert solution is told[-1]
+    for each in told:
+        check(contraction, each)
+    lifted = Partition(contraction.lift(solution.labels))
+    assert lifted.is_feasible(instance)
+    assert lifted.sum_of_squares(points) == pytest.approx(solution.cost, rel=1e-12)
+    assert search.relocate(contraction, solution, rng, descent).cost <= solution.cost
+    assert search.improve(contraction, known).cost <= contraction.cost(known)
+
+
+def test_many_equal_points(many):
+    few = contract(Instance(np.repeat([[0.0], [1.0], [5.0]], 30, axis=0), 3))
+    assert MultiStart(FEW).run(few, np.random.default_rng(0)).cost == 0.0
+    one = contract(Instance(np.ones((60, 2)), 3))
+    solution = MultiStart(FEW).run(one, np.random.default_rng(0))
+    check(one, solution)
+    assert solution.cost == 0.0
+
+
+def test_the_same_seed_gives_the_same_solution_over_many_blocks(many):
+    contraction = contract(Instance(np.random.default_rng(7).normal(size=(200, 2)), 6))
+    first, second = (MultiStart(FEW).run(contraction, np.random.default_rng(4)) for _ in range(2))
+    assert np.array_equal(first.labels, second.labels)
+
+
+def test_as_cheap_as_many_starts_of_k_means_on_twenty_thousand_points():
+    rng = np.random.default_rng(8)
+    truth = rng.integers(12, size=20_000)
+    points = 2.0 * rng.normal(size=(12, 4))[truth] + rng.normal(size=(20_000, 4))
+    contraction = contract(Instance(points, 12))
+    found = MultiStart(FEW).run(contraction, rng)
+    check(contraction, found)
+    reference = KMeans(12, n_init=5, random_state=0).fit(points)
+    assert found.cost <= contraction.cost(reference.labels_) * (1.0 + 1e-6)
 
 
 def test_an_infeasible_contraction_is_refused():

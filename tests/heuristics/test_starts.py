@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from heuristics import starts
 from heuristics.starts import (
+    coreset,
     from_affinity,
     from_pivots,
     kmeans_plus_plus,
@@ -96,3 +98,24 @@ def test_nearest_centres_are_those_of_all_distances(shape):
 def test_starts_follow_the_seed(contraction):
     first, second = (kmeans_plus_plus(contraction, np.random.default_rng(3)) for _ in range(2))
     assert np.array_equal(first, second)
+
+
+def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monkeypatch):
+    monkeypatch.setattr(starts, "DRAWS", 60)
+    monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
+    rng = np.random.default_rng(9)
+    contraction = contraction_of(np.zeros((300, 300), dtype=bool), 2, rng, r=2)
+    contraction.means[0] = [100.0, 0.0]  # far out by itself
+    centres = rng.normal(size=(2, 2))
+
+    def cost(blocks):
+        apart = ((blocks.means[:, None] - centres) ** 2).sum(axis=2).min(axis=1)
+        return float(blocks.sizes @ apart)
+
+    drawn = [coreset(contraction, rng) for _ in range(400)]
+    assert all(60 >= few.n_blocks == len(np.unique(few.means, axis=0)) for few in drawn)
+    assert all(contraction.means[0] in few.means for few in drawn)
+    costs = [cost(few) for few in drawn]
+    error = np.std(costs) / np.sqrt(len(costs))
+    assert abs(np.mean(costs) - cost(contraction)) <= 4.0 * error
+    assert error <= 0.01 * cost(contraction)
