@@ -34,9 +34,10 @@ class DecompositionParameters(Parameters):
         ge=2,
     )
     accuracy: float = parameter(
-        0.2,
+        0.5,
         "A subset is bounded to this part of what the sum loses by it anyway: of what its own "
         "best clustering saves, for the most part.",
+        reason="Larger subsets, which lose less, are bounded next.",
         gt=0,
         le=1,
     )

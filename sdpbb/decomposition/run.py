@@ -310,7 +310,7 @@ class Decomposition:
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
         left = self.limits.time_limit - self.limits.seconds
-        level = next_level(state, left, max(1, self._pool.n_workers))
+        level = next_level(state, left)
         while level < state.level and level > 0 and not self._fits(state, level):
             level += 1
         # Where no larger subset fits, there is nothing left to do but the whole.

@@ -12,10 +12,9 @@ from sdpbb.decomposition.bounds import SubsetBounds
 # Seconds of a subset grow like this power of its number of blocks, where that is not seen yet.
 POWER = 2.5
 LEAST_POWER, MOST_POWER = 1.5, 3.5
-# Of the time left, the part that a level may take which is more than one above the last.
-SHARE = 0.6
-# Levels that a step goes up at most: subsets of four times the blocks.
-STEP = 2
+# Levels that a step goes up: subsets of four times the blocks. What lies between is not worth its
+# time, but where a subset of that size would take more than this part of the time left.
+STEP, SHARE = 2, 0.3
 
 
 def smallest_depth(n_blocks: int, smallest: int) -> int:
@@ -23,17 +22,12 @@ def smallest_depth(n_blocks: int, smallest: int) -> int:
     return max(0, round(math.log2(n_blocks / smallest)))
 
 
-def next_level(bounds: SubsetBounds, seconds_left: float, n_workers: int) -> int:
+def next_level(bounds: SubsetBounds, seconds_left: float) -> int:
     """Return the level to bound after the present one: of subsets of twice the blocks or more."""
-    level = bounds.level
-    for step in range(STEP, 1, -1):
-        above = level - step
-        if above < 0:
-            continue
-        seconds = predicted_seconds(bounds, above) * (1 << above) / min(n_workers, 1 << above)
-        if seconds <= SHARE * seconds_left:
-            return above
-    return level - 1
+    above = bounds.level - STEP
+    if above >= 0 and predicted_seconds(bounds, above) <= SHARE * seconds_left:
+        return above
+    return bounds.level - 1
 
 
 def predicted_seconds(bounds: SubsetBounds, level: int) -> float:
