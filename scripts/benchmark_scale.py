@@ -46,6 +46,7 @@ class Case:
     gap : asked for
     n_must_link, n_cannot_link : constraints drawn from the labels
     has_start : whether the run begins with the labels
+    is_published : whether the data are files that may not be there
     """
 
     make: Callable[[], Labelled]
@@ -55,6 +56,7 @@ class Case:
     n_must_link: int = 0
     n_cannot_link: int = 0
     has_start: bool = False
+    is_published: bool = False
 
 
 def published(name: str) -> Labelled:
@@ -88,8 +90,8 @@ def cases() -> dict[str, Case]:
     sets = [("abalone", 3, 10, 5e-4), ("facebook", 3, 10, 5e-4), ("electric", 3, 20, 5e-3)]
     sets += [("10000_2_10", 2, 5, 5e-4), ("10000_3_05", 3, 5, 5e-4), ("10000_4_075", 4, 5, 5e-4)]
     for name, k, minutes, gap in sets:
-        found[name] = Case(partial(published, name), k, minutes, gap, has_start=True)
-        found[f"{name}+"] = Case(partial(published, name), k, 20, 5e-3, 1000, 1000)
+        found[name] = Case(partial(published, name), k, minutes, gap, 0, 0, True, True)
+        found[f"{name}+"] = Case(partial(published, name), k, 20, 5e-3, 1000, 1000, False, True)
     found["blobs_20000"] = Case(partial(blobs, 20_000, 5, 2.0), 10, 10, 3e-3, 1000, 1000)
     found["blobs_10000_10"] = Case(partial(blobs, 10_000, 10, 2.0), 10, 10, 5e-3)
     found["blobs_100000_10"] = Case(partial(blobs, 100_000, 10, 2.0), 10, 30, 5e-3)
@@ -117,9 +119,8 @@ def main() -> int:
     if unknown := [name for name in arguments.names if name not in every]:
         parser.error(f"{', '.join(unknown)}: expected {', '.join(every)}")
     for name in arguments.names:
-        if every[name].has_start and not (PUBLISHED / f"{name}.txt").exists():
-            print(f"{name}: SKIPPED, {PUBLISHED} has no such data")
-        elif name.endswith("+") and not (PUBLISHED / f"{name[:-1]}.txt").exists():
+        file = PUBLISHED / f"{name.removesuffix('+')}.txt"
+        if every[name].is_published and not file.exists():
             print(f"{name}: SKIPPED, {PUBLISHED} has no such data")
         elif arguments.here:
             solve(name, every[name], arguments)
