@@ -30,7 +30,8 @@ from sdpbb.report import ProgressTable
 ROOT = Path(__file__).resolve().parents[1]
 PUBLISHED = ROOT.parent / "shared" / "data" / "avoc"
 COLUMNS = (
-    *("name", "points", "blocks", "k", "must_links", "cannot_links", "workers", "limit"),
+    *("name", "points", "blocks", "k", "must_links", "cannot_links"),
+    *("first", "workers", "limit"),
     *("seconds", "lower", "upper", "gap", "status", "mib"),
 )
 Labelled = tuple[NDArray[np.float64], NDArray[np.intp]]
@@ -68,6 +69,13 @@ def published(name: str) -> Labelled:
     return np.array(values[-len(labels) :], np.float64), labels
 
 
+def sampled(name: str, n: int) -> Labelled:
+    """Return random points of a published set, n of them or all."""
+    points, labels = published(name)
+    chosen = np.random.default_rng(0).permutation(len(points))[:n]
+    return points[chosen], labels[chosen]
+
+
 def blobs(n: int, d: int, std: float) -> Labelled:
     """Return ten clouds around centres in [-10, 10]^d."""
     from sklearn.datasets import make_blobs
@@ -92,6 +100,9 @@ def cases() -> dict[str, Case]:
     for name, k, minutes, gap in sets:
         found[name] = Case(partial(published, name), k, minutes, gap, 0, 0, True, True)
         found[f"{name}+"] = Case(partial(published, name), k, 20, 5e-3, 1000, 1000, False, True)
+    for n in (1000, 2000, 3000, 5000):  # where subsets begin to pay
+        found[f"blobs_{n}"] = Case(partial(blobs, n, 5, 2.0), 10, 10, 1e-4)
+        found[f"abalone_{n}"] = Case(partial(sampled, "abalone", n), 3, 10, 1e-4, 0, 0, False, True)
     found["blobs_20000"] = Case(partial(blobs, 20_000, 5, 2.0), 10, 10, 3e-3, 1000, 1000)
     found["blobs_10000_10"] = Case(partial(blobs, 10_000, 10, 2.0), 10, 10, 5e-3)
     found["blobs_100000_10"] = Case(partial(blobs, 100_000, 10, 2.0), 10, 30, 5e-3)
@@ -111,7 +122,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, help="in the place of the case's own")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--dask", help="address of a cluster, in the place of workers")
-    parser.add_argument("--bounding", default="hybrid")
+    parser.add_argument("--first", choices=["auto", "subsets", "whole"], default="auto")
     parser.add_argument("--csv", type=Path, default=ROOT / "docs" / "scale.csv")
     parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "scale.png")
     parser.add_argument("--here", action="store_true", help="run one case in this process")
@@ -119,8 +130,7 @@ def main() -> int:
     if unknown := [name for name in arguments.names if name not in every]:
         parser.error(f"{', '.join(unknown)}: expected {', '.join(every)}")
     for name in arguments.names:
-        file = PUBLISHED / f"{name.removesuffix('+')}.txt"
-        if every[name].is_published and not file.exists():
+        if every[name].is_published and not PUBLISHED.exists():
             print(f"{name}: SKIPPED, {PUBLISHED} has no such data")
         elif arguments.here:
             solve(name, every[name], arguments)
@@ -144,8 +154,10 @@ def solve(name: str, case: Case, arguments: argparse.Namespace) -> None:
         time_limit=limit,
         workers=1 if arguments.dask else arguments.workers,
         dask=arguments.dask,
-        bounding=arguments.bounding,
+        bounding="decomposition" if arguments.first == "subsets" else "hybrid",
     )
+    if arguments.first == "whole":
+        parameters = parameters.updated({"decomposition.least_blocks": 10**9})
     trace, table = sdpbb.Trace(), ProgressTable(sys.stdout, sdpbb.__version__)
 
     def observe(event: object) -> None:
@@ -159,7 +171,7 @@ def solve(name: str, case: Case, arguments: argparse.Namespace) -> None:
     print(f"{name}: gap {result.gap:.3e}, {peak[0]:.0f} MiB in all\n", flush=True)
     same = (
         *(name, len(points), result.statistics.n_blocks, case.k, len(must_link)),
-        *(len(cannot_link), arguments.workers, limit),
+        *(len(cannot_link), arguments.first, arguments.workers, limit),
     )
     steps = []
     for point in trace.points:
@@ -172,7 +184,7 @@ def solve(name: str, case: Case, arguments: argparse.Namespace) -> None:
         *(result.status.value, round(peak[0])),
     )
     steps.append(dict(zip(COLUMNS, last, strict=True)))
-    rows.replace(arguments.csv, COLUMNS, steps, ["name", "workers"])
+    rows.replace(arguments.csv, COLUMNS, steps, ["name", "first", "workers"])
 
 
 def drawn(labels: NDArray[np.intp], same: bool, count: int, seed: int) -> NDArray[np.intp]:
@@ -210,6 +222,7 @@ def draw(file: Path, picture: Path) -> None:
     known = rows.read(file)
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     ax = figure.add_subplot()
+    known = [row for row in known if row["first"] == "auto"]
     for name in dict.fromkeys(row["name"] for row in known):
         own = [row for row in known if row["name"] == name]
         seconds, gaps = ([float(row[key]) for row in own] for key in ("seconds", "gap"))
