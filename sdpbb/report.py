@@ -156,6 +156,8 @@ def summary(result: Result) -> str:
         lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
     if result.gap is not None:
         lines.append(("Gap", percent_up(result.gap)))
+    if statistics.n_subsets:
+        lines.append(("Subsets", str(statistics.n_subsets)))
     lines += [
         ("Nodes", str(statistics.n_nodes)),
         ("Time", f"{statistics.wall_seconds:.2f} s"),

@@ -449,7 +449,7 @@ class _Run:
             limits=limits,
             local_pool=TaskPool(SerialExecutor()),
             worker_pool=worker_pool,
-            n_workers=parameters.workers,
+            n_cores=parameters.workers,
             has_help=parameters.workers > 1 or parameters.dask is not None,
             free_mebibytes=plan.available,
             fits_as_a_whole=not plan.is_without_bound,

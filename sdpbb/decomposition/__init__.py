@@ -14,5 +14,5 @@ can always be split, at no cost, so that "k or fewer" and "exactly k" have the s
 - `restriction`: the instance of a subset
 - `bounding`: bound of one subset, in slices of time
 - `bounds`: what is proven of each, and in sum; `schedule`: the subsets to bound next
-- `run`: the run of all
+- `level`: the subsets of a level, bounded by processes; `run`: level by level
 """

@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.decomposition.bounding import Accuracy, SubsetBounding, bound_subset, subset_bounding
+from sdpbb.decomposition.bounding import Accuracy, SubsetBounding, subset_bounding
 from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.decomposition.dealing import subset_tree
+from sdpbb.decomposition.level import LevelBounding, Processes
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
 from sdpbb.decomposition.schedule import in_order, next_level, smallest_depth
+from sdpbb.decomposition.subsets import SubsetTree
 from sdpbb.executors.pool import TaskPool
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.result import Termination
-from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
-from sdpbb.search.evaluations import GRACE, LONGEST_SLICE, LOOK
+from sdpbb.search.evaluate import NO_CLUSTERING, EvaluationContext, evaluate
+from sdpbb.search.evaluations import GRACE, LOOK
 from sdpbb.search.events import Observer, SubsetsChosen
 from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.node import NodeResult, NodeStatus
@@ -31,8 +33,8 @@ from sdpbb.search.state import Search
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
-# Seconds of a subset before it can be given up for taking longer than others.
-PATIENCE = 5.0
+# Of the time that is left to a run, the part that heuristics may take before the first subset.
+FIRST_SHARE = 0.1
 # Seconds between two sums of the bounds.
 BETWEEN_SUMS = 0.25
 
@@ -47,7 +49,7 @@ class Decomposition:
     limits : of the run
     local_pool : of this process, which bounds small subsets if it is given no help
     worker_pool : makes the pool of other processes, when it is called first
-    n_workers : processes, or cores where subsets are fewer; 1 where a cluster does the work
+    n_cores : that processes of this machine may use together
     has_help : whether other processes bound small subsets, too
     free_mebibytes : memory for all subsets that are bounded at the same time
     fits_as_a_whole : whether the root can be bounded as a whole afterwards
@@ -62,7 +64,7 @@ class Decomposition:
     limits: Limits
     local_pool: TaskPool
     worker_pool: Callable[[], TaskPool]
-    n_workers: int
+    n_cores: int
     has_help: bool
     free_mebibytes: float
     fits_as_a_whole: bool
@@ -81,12 +83,7 @@ class Decomposition:
         self._node = self.search.tree.select()
         if self._node is None:
             return None
-        self._pool = self.local_pool
         self._restriction = Restriction(self.context.instance, self.contraction)
-        self._running: dict[int, SubsetBounding] = {}
-        self._began: dict[int, float] = {}
-        self._summed_at = -math.inf
-        self._urgent_since: float | None = None
         if self.state is None and not self._begin():
             return self._end()
         assert self.state is not None
@@ -108,26 +105,15 @@ class Decomposition:
     def _begin(self) -> bool:
         """Look for a clustering and deal the blocks out; return whether there are subsets."""
         self._look_for_clusterings()
-        reached = self.limits.urgent()
-        depth = self._depth()
-        if reached is not None or depth == 0:
+        k, n_blocks = self.contraction.k, self.contraction.n_blocks
+        smallest = max(self.parameters.smallest, self.parameters.per_cluster * k)
+        depth = smallest_depth(n_blocks, smallest)
+        if self.limits.urgent() is not None or depth == 0:
             return False
-        tree = subset_tree(
-            self.contraction, self._labels(), depth, max(1, int(LINKED * self._smallest))
-        )
+        most_linked = max(1, int(LINKED * smallest))
+        tree = subset_tree(self.contraction, self._labels(), depth, most_linked)
         self.state = SubsetBounds(tree, depth)
         return True
-
-    @property
-    def _k(self) -> int:
-        return self.contraction.k
-
-    @property
-    def _smallest(self) -> int:
-        return max(self.parameters.smallest, self.parameters.per_cluster * self._k)
-
-    def _depth(self) -> int:
-        return smallest_depth(self.contraction.n_blocks, self._smallest)
 
     def _look_for_clusterings(self) -> None:
         """Run the heuristics of the root, for a part of the time."""
@@ -140,7 +126,7 @@ class Decomposition:
 
         left = limits.time_limit - limits.seconds
         budget = Budget(
-            until_end=BEFORE_SHARE * left, cancelled=self._is_cancelled, found=take, bounds=False
+            until_end=FIRST_SHARE * left, cancelled=self._is_cancelled, found=take, bounds=False
         )
         context = replace(self.context, is_without_bound=True)
         self._apply(evaluate(self._node, tree.upper, context, budget))
@@ -170,51 +156,81 @@ class Decomposition:
     def _bound_level(self, state: SubsetBounds) -> Termination | None:
         """Bound the subsets of the present level; return the limit that was reached."""
         costs = self._costs(state)
-        todo = in_order(state, costs)[::-1]
-        self._accuracy = self._accuracy_of(state, costs)
-        most = int(state.tree.n_blocks(state.level).max())
-        is_long = most > self.bounding.most_blocks_here
-        self._pool = self.worker_pool() if is_long or self.has_help else self.local_pool
-        self.observer(
-            SubsetsChosen(
-                seconds=self.limits.seconds,
-                n_subsets=len(todo),
-                n_blocks=most,
-                n_dropped=self._restriction.n_dropped(state.tree.subset_of(state.level)),
-            )
+        accuracy, labels = self._accuracy(state, costs), self.search.tree.labels
+
+        def make(subset: int) -> SubsetBounding | None:
+            return self._subset_bounding(state.tree, subset, labels, accuracy)
+
+        processes = self._processes(int(state.tree.n_blocks(state.level).max()))
+        level = LevelBounding(
+            state,
+            in_order(state, costs),
+            make,
+            processes,
+            self.limits,
+            self.search.statistics,
+            self.parameters.seconds_factor,
         )
-        while self.is_open:
+        self.observer(self._event(state))
+        limit = self._wait_for(level, state)
+        if level.is_infeasible:
+            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
+        elif self.is_open:
+            self._raise(state)
+        return limit
+
+    def _wait_for(self, level: LevelBounding, state: SubsetBounds) -> Termination | None:
+        """Wait until the subsets of a level are bounded; return the limit that was reached."""
+        summed_at, urgent_since = self.limits.seconds, math.inf
+        while self.is_open and not level.is_infeasible:
             limit = self.limits.reached(0)
-            if limit is not None and self._urgent_since is None:
-                self._urgent_since = self.limits.seconds
-            while limit is None and todo and self._pool.n_free > 0:
-                self._start(todo.pop(), state)
-            if limit is Termination.MEMORY_LIMIT or self._is_abandoned():
-                return limit
-            if not self._running:
+            if limit is None:
+                level.start()
+            else:
+                urgent_since = min(urgent_since, self.limits.seconds)
+            is_late = self.limits.seconds >= urgent_since + GRACE
+            if not level.is_running or limit is Termination.MEMORY_LIMIT or is_late:
                 return limit
             try:
-                completions = self._pool.wait(LOOK)
+                lost = level.wait(LOOK)
             except MemoryError:  # nobody knows whose it was
                 return Termination.MEMORY_LIMIT
-            for completion in completions:
-                if completion.lost:
-                    self._lose(completion.key, state)
-                else:
-                    self._complete(completion.value, state)
-            self._sum(state, is_last=not (todo or self._running))
+            for subset in lost:
+                self.watch.lost(self.search, subset)
+            if self.limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
+                summed_at = self.limits.seconds
+                self._raise(state)
             self.watch.round_ended(self.search)
         return None
 
-    def _is_abandoned(self) -> bool:
-        since = self._urgent_since
-        return since is not None and self.limits.seconds >= since + GRACE
+    def _processes(self, most_blocks: int) -> Processes:
+        """Return the processes for subsets of so many blocks at most."""
+        is_long = most_blocks > self.bounding.most_blocks_here
+        if is_long or self.has_help:
+            return Processes(self.worker_pool(), self.n_cores)
+        return Processes(self.local_pool, self.n_cores, self._is_cancelled)
+
+    def _event(self, state: SubsetBounds) -> SubsetsChosen:
+        """Return the event that tells of the present level."""
+        return SubsetsChosen(
+            seconds=self.limits.seconds,
+            n_subsets=len(state.todo(state.level)),
+            n_blocks=int(state.tree.n_blocks(state.level).max()),
+            n_dropped=self._restriction.n_dropped(state.tree.subset_of(state.level)),
+        )
+
+    def _raise(self, state: SubsetBounds) -> None:
+        """Raise the root's bound to the sum of those of the subsets."""
+        assert self._node is not None
+        bound = ProvenBound(state.total())
+        if bound > self._node.lower:
+            self._apply(NodeResult(NodeStatus.UNFINISHED, bound, state=self._node.state))
 
     def _costs(self, state: SubsetBounds) -> NDArray[np.float64]:
         of = self.contraction
         return restricted_costs(of.sizes, of.means, of.scatter, self._labels(), state.tree)
 
-    def _accuracy_of(self, state: SubsetBounds, costs: NDArray[np.float64]) -> Accuracy:
+    def _accuracy(self, state: SubsetBounds, costs: NDArray[np.float64]) -> Accuracy:
         """Return how near the subsets of the present level are bounded.
 
         costs : of the restrictions of the best clustering to the subsets
@@ -228,84 +244,26 @@ class Decomposition:
             unmatched=max(0.0, 1.0 - parts / given) if given > 0.0 else 0.0,
         )
 
-    def _start(self, subset: int, state: SubsetBounds) -> None:
-        """Begin to bound a subset, unless it has fewer than k blocks: that has no bound."""
-        blocks = state.tree.blocks(subset)
+    def _subset_bounding(
+        self,
+        tree: SubsetTree,
+        subset: int,
+        labels: NDArray[np.intp] | None,
+        accuracy: Accuracy,
+    ) -> SubsetBounding | None:
+        """Return the bounding of a subset; None if it has fewer than k blocks.
+
+        labels : (n,) of the best clustering, if there is one
+        """
+        blocks = tree.blocks(subset)
         rows = self._restriction.rows(blocks)
-        instance = self._restriction.instance(blocks, rows) if len(rows) >= self._k else None
-        if instance is None or _has_too_few_blocks(instance):
-            state.is_done[subset] = True
-            return
-        labels = self.search.tree.labels
-        self._running[subset] = subset_bounding(
-            subset,
-            instance,
-            None if labels is None else labels[rows],
-            self.bounding,
-            self._accuracy,
-            self.context.seed,
-        )
-        self._submit(subset)
-
-    def _submit(self, subset: int) -> None:
-        bounding, seconds = self._running[subset], self.limits.seconds
-        n_tasks = min(max(1, self._pool.n_workers), max(1, len(self._running)))
-        budget = Budget(
-            slice=max(LONGEST_SLICE, 0.5 * bounding.seconds),
-            until_end=self.limits.time_limit - seconds,
-            cores=max(1, self.n_workers // n_tasks),
-        )
-        if self._pool is self.local_pool:
-            budget = replace(budget, cancelled=self._is_cancelled)
-        self._began[subset] = seconds
-        self._pool.submit(subset, bound_subset, bounding, budget)
-
-    def _complete(self, after: SubsetBounding, state: SubsetBounds) -> None:
-        """Take a slice of a subset."""
-        subset = after.subset
-        seconds = after.seconds + self.limits.seconds - self._began[subset]
-        self._running[subset] = replace(after, seconds=seconds)
-        self.search.statistics.n_iterations += after.n_iterations
-        state.proven[subset] = max(state.proven[subset], after.lower)
-        if after.lower == math.inf:
-            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
-        elif not after.goes_on or self._is_overdue(self._running[subset], state):
-            self._finish(subset, state)
-        elif self.limits.urgent() is None:
-            self._submit(subset)
-        else:
-            del self._running[subset]  # to be bounded again when the run goes on
-
-    def _lose(self, subset: int, state: SubsetBounds) -> None:
-        """Give up a subset, of which two workers have died."""
-        self.search.statistics.n_lost += 1
-        self.watch.lost(self.search, subset)
-        self._finish(subset, state)
-
-    def _finish(self, subset: int, state: SubsetBounds) -> None:
-        """Be done with a subset."""
-        bounding = self._running.pop(subset)
-        self.search.statistics.n_subsets += 1
-        state.is_done[subset] = True
-        state.seconds[subset] = bounding.seconds
-
-    def _is_overdue(self, bounding: SubsetBounding, state: SubsetBounds) -> bool:
-        """Return whether a subset has taken so much longer than others that it is given up."""
-        mean = state.mean_seconds(state.level)
-        most = self.parameters.seconds_factor * mean
-        return mean > 0.0 and bounding.seconds >= max(PATIENCE, most)
-
-    def _sum(self, state: SubsetBounds, is_last: bool) -> None:
-        """Raise the root's bound to the sum of those of the subsets."""
-        now = self.limits.seconds
-        if not is_last and now < self._summed_at + BETWEEN_SUMS:
-            return
-        self._summed_at = now
-        assert self._node is not None
-        bound = ProvenBound(state.total())
-        if self.is_open and (bound > self._node.lower or is_last):
-            state_of_root = self._node.state
-            self._apply(NodeResult(NodeStatus.UNFINISHED, bound, state=state_of_root))
+        if len(rows) < self.contraction.k:
+            return None
+        instance = self._restriction.instance(blocks, rows)
+        if _has_too_few_blocks(instance):
+            return None
+        own = None if labels is None else labels[rows]
+        return subset_bounding(subset, instance, own, self.bounding, accuracy, self.context.seed)
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
@@ -324,7 +282,8 @@ class Decomposition:
         contraction = contract(self._restriction.instance(blocks, self._restriction.rows(blocks)))
         if isinstance(contraction, Infeasibility):
             return True
-        n_tasks = min(max(1, self._pool.n_workers), 1 << level)
+        n_workers = self.worker_pool().n_workers if self.has_help else 1
+        n_tasks = min(max(1, n_workers), 1 << level)
         return n_tasks * self.bounding.mebibytes(contraction) <= self.free_mebibytes
 
     def _end(self, limit: Termination | None = None) -> Termination | None:

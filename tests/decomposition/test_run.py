@@ -152,6 +152,7 @@ def test_report(capsys):
     solve(CLOUDS, PARAMETERS, ProgressTable())
     out = capsys.readouterr().out
     assert "  8 subsets of up to 30 blocks" in out
+    assert "\nSubsets         " in out
 
 
 def test_gap_of_labels():
