@@ -21,6 +21,7 @@ from sdpbb.errors import BackendFailure
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.problem import Contraction, Infeasibility, Instance
+from sdpbb.problem.equal_points import join_equal_points
 
 # How often the clock is looked at while other processes work.
 POLL_SECONDS = 0.1
@@ -69,6 +70,7 @@ class BestOf(Heuristic):
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
     ) -> SearchResult | Infeasibility:
+        instance = join_equal_points(instance)
         contracted = contract_and_colour(instance, clock)
         if isinstance(contracted, Infeasibility):
             return contracted

@@ -184,9 +184,10 @@ def _header(started: Started, version: str) -> str:
     name = shown_path(started.name) or "unnamed"
     n = started.n_cluster_constraints
     on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
+    equal = f", {counted(started.n_equal, 'equal point')} joined" if started.n_equal else ""
     contracted = (
         f"contracted: {counted(started.n_blocks, 'block')}, "
-        f"{counted(started.n_block_cannot_link, 'cannot-link')}\n"
+        f"{counted(started.n_block_cannot_link, 'cannot-link')}{equal}\n"
     )
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"

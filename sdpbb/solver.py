@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -41,6 +42,7 @@ from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import cluster_rules
+from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.refusals import (
     check_begun_with_certificate,
     check_certifiable,
@@ -335,8 +337,8 @@ class _Run:
         `recorder` collects the proof if bounds are to be certified.
         """
         instance, parameters, observer = self.instance, self.parameters, self.observer
-        contraction = contract(instance)
-        observer(_started_event(instance, contraction, self.resumed))
+        contraction = contract(self._joined)
+        observer(_started_event(instance, self._joined, contraction, self.resumed))
         search = self._initial_search(contraction, limits)
         n_blocks = 0 if isinstance(contraction, Infeasibility) else contraction.n_blocks
         if isinstance(search, Infeasibility):
@@ -390,12 +392,17 @@ class _Run:
             raise
         return conclusion.of_search(search, reached, instance, parameters, limits.seconds, n_blocks)
 
+    @cached_property
+    def _joined(self) -> Instance:
+        """Instance whose equal points are joined, for the search."""
+        return join_equal_points(self.instance)
+
     def _context(
         self, search: Search, bounding: BoundingMethod[Any], is_without_bound: bool = False
     ) -> EvaluationContext:
         parameters = self.parameters
         return EvaluationContext(
-            instance=self.instance,
+            instance=self._joined,
             bounding=bounding,
             heuristic=IncumbentSearch(parameters.heuristics),
             parameters=parameters.search,
@@ -564,9 +571,15 @@ def _memory_short(plan: MemoryPlan, n_blocks: int) -> MemoryShort:
 
 
 def _started_event(
-    instance: Instance, contraction: Contraction | Infeasibility, resumed: Resumed | None
+    instance: Instance,
+    joined: Instance,
+    contraction: Contraction | Infeasibility,
+    resumed: Resumed | None,
 ) -> Started:
-    """Return the event that begins a run."""
+    """Return the event that begins a run.
+
+    joined : the instance with equal points joined
+    """
     known = contraction if isinstance(contraction, Contraction) else None
     return Started(
         name=instance.name,
@@ -580,4 +593,5 @@ def _started_event(
         resumed=resumed,
         n_cluster_constraints=len(instance.cluster_constraints),
         origin=instance.origin,
+        n_equal=len(joined.must_link) - len(instance.must_link),
     )

@@ -34,15 +34,23 @@ class ArrayTable:
 class NodeTable:
     """Nodes of a document: those that the bound of a proof needs."""
 
-    def __init__(self, proof: Proof, root: Blocks, arrays: ArrayTable) -> None:
+    def __init__(
+        self, proof: Proof, root: Blocks, equal: NDArray[np.integer], arrays: ArrayTable
+    ) -> None:
+        """equal : pairs (p, 2) of points that the search has joined at the root"""
         self._proof, self._arrays = proof, arrays
         self.target = values(proof.nodes)[0]
         self.nodes: list[dict[str, Any]] = []
         # Positions in the proof, with the blocks they begin with.
         self._waiting: list[tuple[int, Blocks]] = []
+        first: list[dict[str, Any]] = []
+        if len(equal) and root.contradiction is None:
+            first = [{"equal": arrays.add(_int32(equal))}]
+            root = root.linked(equal.astype(np.int64))
         self._refer(0, root)
         for position, blocks in self._waiting:  # grows meanwhile
             self.nodes.append(self._node(proof.nodes[position], blocks))
+        self.nodes[0]["steps"][:0] = first
 
     def _refer(self, position: int, blocks: Blocks) -> int:
         self._waiting.append((position, blocks))

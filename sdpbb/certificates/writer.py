@@ -19,6 +19,7 @@ from sdpbb.errors import CertificateError
 from sdpbb.files import FilePath, replacement, shown_path
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import CheckedConstraints
+from sdpbb.problem.equal_points import equal_points
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import CertificateWritten
 from sdpbb.version import installed_version
@@ -85,7 +86,7 @@ def certificate_bytes(
     root = Blocks.of(
         n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
     )
-    table = NodeTable(proof, root, arrays)
+    table = NodeTable(proof, root, equal_points(instance), arrays)
     labels, status, cost = None, result.status.value, result.objective
     partition = about or result.partition
     if partition is not None:

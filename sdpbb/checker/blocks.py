@@ -172,6 +172,42 @@ class Blocks:
             adjacency[:, i] = adjacency[i]
         return self._merge_trees(forest)._closure()
 
+    def with_equal_linked(self, points: NDArray[np.float64], pairs: NDArray[np.int64]) -> Blocks:
+        """Return the blocks after pairs (p, 2) of equal points (n, d) are linked.
+
+        They have no cannot-links, and share their blocks with points equal to them alone. The
+        least cost of all clusterings is that of those which keep these links. For if such blocks,
+        of v and w points, are in clusters A and B of a cheapest one, both means are at them: if
+        not, that farther from its mean, d_A >= d_B say, would save by moving, as
+        N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So that in A moves to B for nothing; and
+        if it leaves A empty, two of the k blocks without cannot-links or more are in one of the
+        other k - 1 clusters, and one of these two moves to A, which never costs.
+
+        Raises
+        ------
+        Rejected
+            If the pairs are not such, or fewer than k blocks without cannot-links are left.
+        """
+        if self.rules:
+            raise Rejected("equal points; expected none where clusters keep rules")
+        place = np.unique(points + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
+        first = np.unique(self.block_of, return_index=True)[1]
+        fits = np.ones(self.m, np.bool_)
+        fits[np.nonzero(self.adjacency)[0]] = False
+        fits[self.block_of[place != place[first[self.block_of]]]] = False
+        i, j = pairs.T
+        wrong = np.flatnonzero(
+            (place[i] != place[j]) | ~fits[self.block_of[i]] | ~fits[self.block_of[j]]
+        )
+        if len(wrong):
+            raise Rejected(
+                f"points {i[wrong[0]]} and {j[wrong[0]]} are not equal, or are linked to others"
+            )
+        linked = self.linked(pairs)
+        if (~linked.adjacency.any(axis=1)).sum() < self.k:
+            raise Rejected(f"equal points leave fewer than {self.k} blocks without cannot-links")
+        return linked
+
     def is_clique(self, points: Iterable[int]) -> bool:
         """Return whether points are of different blocks, all cannot-linked to each other."""
         return _is_clique(self.adjacency, self.block_of[list(points)].tolist())

@@ -18,6 +18,7 @@ from .nodes import (
     PRICES,
     TOGETHER,
     Bound,
+    Equal,
     Fix,
     Infeasible,
     Merge,
@@ -64,9 +65,12 @@ class Reader:
         with at(f"{place}, end"):
             return ProofTreeNode(tuple(read), self._end(end))
 
-    def _step(self, value: Any) -> Merge | Bound | Fix:
+    def _step(self, value: Any) -> Merge | Equal | Bound | Fix:
         if not isinstance(value, dict):
-            raise Rejected(f"{fields.shown(value)}; expected merge, bound or fix")
+            raise Rejected(f"{fields.shown(value)}; expected merge, equal, bound or fix")
+        if "equal" in value:
+            (pairs,) = fields.entries(value, "equal")
+            return Equal(self._pairs(pairs, "equal"))
         if "merge" in value:
             (rows,) = fields.entries(value, "merge")
             return Merge(self.references.take(rows, "merge", ("<i4",), self.k + 1))

@@ -19,6 +19,13 @@ class Merge:
 
 
 @dataclass(frozen=True)
+class Equal:
+    """Links of equal points: pairs (p, 2) that may as well share a cluster."""
+
+    pairs: StoredArray
+
+
+@dataclass(frozen=True)
 class Bound:
     """Lower bound on the cost of all clusterings of the present state."""
 
@@ -80,7 +87,7 @@ class Infeasible:
 class ProofTreeNode:
     """Node of a proof tree: its steps, and its end."""
 
-    steps: tuple[Merge | Bound | Fix, ...]
+    steps: tuple[Merge | Equal | Bound | Fix, ...]
     end: Open | Split | Infeasible
 
     @property

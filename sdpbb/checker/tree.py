@@ -24,6 +24,7 @@ from .nodes import (
     PRICES,
     TOGETHER,
     Bound,
+    Equal,
     Fix,
     Infeasible,
     Merge,
@@ -142,6 +143,12 @@ class _Walk:
                     case Merge():
                         _require_rows(step.rows, blocks.m, "merges")
                         blocks = blocks.merged(self._points(step.rows))
+                    case Equal():
+                        if task.node or number:
+                            raise Rejected("equal points; expected them first, in the root")
+                        _require_rows(step.pairs, len(blocks.block_of), "equal")
+                        pairs = self._points(step.pairs)
+                        blocks = blocks.with_equal_linked(self._geometry.points, pairs)
                     case Bound():
                         self._check_bound(step, blocks)
                     case Fix():

@@ -28,7 +28,8 @@ class Resumed:
 class Started:
     """The instance has been contracted.
 
-    `resumed` is None for a run from the beginning, and `origin` says what its rows are called.
+    `resumed` is None for a run from the beginning, `origin` says what its rows are called, and
+    `n_equal` points were joined with equal ones.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Started:
     resumed: Resumed | None = None
     n_cluster_constraints: int = 0
     origin: Origin = field(default_factory=Origin, compare=False)
+    n_equal: int = 0
 
 
 @dataclass(frozen=True)

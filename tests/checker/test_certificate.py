@@ -132,7 +132,7 @@ WRONG = {
     "node": (put("nodes", 0, []), "node 0: []; expected an object with steps, end"),
     "node key": (put("nodes", 0, "x", 1), "node 0: unknown key 'x'"),
     "steps": (put("nodes", 0, "steps", None), "node 0: steps: None; expected a list"),
-    "step": (step(1), STEP0 + "1; expected merge, bound or fix"),
+    "step": (step(1), STEP0 + "1; expected merge, equal, bound or fix"),
     "other step": (step({"cut": 1}), STEP0 + "'fix' is missing"),
     "two steps": (step({"merge": 1, "bound": 1}), STEP0 + "unknown key 'bound'"),
     "merge": (step({"merge": LABELS}), STEP0 + "merge: an array of <i4 (6,)"),
