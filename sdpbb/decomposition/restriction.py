@@ -12,8 +12,8 @@ from sdpbb.problem.cluster_constraints import ClusterConstraint
 class Restriction:
     """Restriction of an instance to subsets of the blocks of its contraction.
 
-    Whatever clustering keeps the constraints of the instance, its restriction to a subset keeps
-    those of the subset's instance, but that it may have fewer than k clusters.
+    Whatever clustering of the blocks keeps the constraints of the instance, its restriction to a
+    subset keeps those of the subset's instance, but that it may have fewer than k clusters.
     """
 
     def __init__(self, instance: Instance, contraction: Contraction) -> None:

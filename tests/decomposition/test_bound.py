@@ -69,7 +69,11 @@ def test_restrictions_of_clusterings_keep_the_constraints_of_subsets(seed):
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return
-    labels = feasible_clusterings(instance)
+    labels = [
+        row
+        for row in feasible_clusterings(instance)
+        if np.array_equal(row, contraction.lift(row[contraction.representatives]))
+    ]
     restriction, tree = Restriction(instance, contraction), random_tree(rng, contraction.n_blocks)
     for subset in subsets_at(tree.depth):
         blocks = tree.blocks(subset)
