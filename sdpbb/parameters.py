@@ -119,8 +119,6 @@ class SolverParameters(Parameters):
             raise wrong("dask", self.dask, expected)
         if self.certify and self.gap < LEAST_CERTIFIED_GAP:
             raise wrong("gap", self.gap, f"{LEAST_CERTIFIED_GAP} or more for a certificate")
-        if self.certify and self.bounding == "decomposition":
-            raise wrong("bounding", self.bounding, "another one, as subsets have no certificate")
 
     def for_certificates(self) -> SolverParameters:
         """Return the parameters for a run that is certified.

@@ -320,7 +320,14 @@ class _Run:
                 from sdpbb.certificates.writer import write_certificate
 
                 observer(
-                    write_certificate(self.order, instance, parameters.gap, result, recorder.proof)
+                    write_certificate(
+                        self.order,
+                        instance,
+                        parameters.gap,
+                        result,
+                        recorder.proof,
+                        None if writer.subsets is None else writer.subsets.best_proofs(),
+                    )
                 )
         return result
 
@@ -354,7 +361,9 @@ class _Run:
         has_search = self.saved is not None and self.saved.search is not None
         plan = memory_plan(parameters, contraction, is_resumed=has_search)
         if self._begins_with_subsets(plan, n_blocks):
-            reached = self._bound_subsets(search, contraction, plan, limits, worker_pool, writer)
+            reached = self._bound_subsets(
+                search, contraction, plan, limits, worker_pool, writer, recorder
+            )
             if reached is not None or not search.tree.n_open:
                 worker_pool().shutdown()
                 return conclusion.of_search(
@@ -422,7 +431,7 @@ class _Run:
         if saved is not None and saved.search is not None and saved.subsets is None:
             return False
         large = n_blocks >= parameters.decomposition.least_blocks or plan.is_without_bound
-        by_itself = parameters.bounding == "hybrid" and large and not parameters.certify
+        by_itself = parameters.bounding == "hybrid" and large
         return by_itself or parameters.bounding == "decomposition"
 
     def _bound_subsets(
@@ -433,6 +442,7 @@ class _Run:
         limits: Limits,
         worker_pool: Callable[[], TaskPool],
         writer: CheckpointWriter,
+        recorder: ProofRecorder,
     ) -> Termination | None:
         """Raise the bound of the root by subsets; return the limit that was reached.
 
@@ -442,6 +452,14 @@ class _Run:
 
         parameters = self.parameters
         bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
+        of_root = bounding
+        if parameters.certify:
+            from sdpbb.bounds.certified import CertifiedBounding
+
+            # The scatter inside blocks, all that is asked for here, is worth no large matrix.
+            fits = contraction.n_blocks <= parameters.decomposition.largest
+            rules = cluster_rules(self.instance)
+            of_root = CertifiedBounding(bounding, self.instance.points, rules, fits)
         reporter = Reporter(self.observer, limits)
 
         def keep(subsets: SubsetBounds) -> None:
@@ -450,7 +468,7 @@ class _Run:
         return Decomposition(
             search=search,
             contraction=contraction,
-            context=self._context(search, bounding),
+            context=self._context(search, of_root),
             bounding=bounding,
             parameters=parameters.decomposition,
             limits=limits,
@@ -465,6 +483,7 @@ class _Run:
             observer=self.observer,
             keep=keep,
             state=None if self.saved is None else self.saved.subsets,
+            recorder=recorder if parameters.certify else None,
         ).run()
 
     def _initial_search(

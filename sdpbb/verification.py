@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from io import BufferedReader
+
 from threadpoolctl import threadpool_limits
 
 from sdpbb.checker.certificate import Certificate
@@ -15,10 +17,12 @@ from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
 from sdpbb.problem.instance import check_instance
 
 
-def verify_certificate(path: FilePath, instance: Instance) -> CertificateVerdict:
+def verify_certificate(path: FilePath, instance: Instance, workers: int = 1) -> CertificateVerdict:
     """Prove again, without the engine, what a certificate says of an instance.
 
     path : a file that `sdpbb.solve(certificate=...)` has written
+    workers : threads, each of which checks one subset at a time where the certificate is about
+        subsets
 
     Returns
     -------
@@ -39,17 +43,21 @@ def verify_certificate(path: FilePath, instance: Instance) -> CertificateVerdict
     if problem := unspoken(instance):
         raise CertificateError(f"{name}: {problem}")
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        # Two BLAS threads have been seen to slow small eigenvalue problems down by factors.
+        with _opened(path, name) as file, threadpool_limits(1):
+            return verdict_on(Certificate.load(file), instance, workers)
+    except OSError as error:
+        raise CertificateError(f"{name}: cannot be read ({error.strerror or error})") from None
+    except Rejected as error:
+        raise CertificateError(f"{name}: rejected: {error}") from None
+
+
+def _opened(path: FilePath, name: str) -> BufferedReader:
+    try:
+        return open(path, "rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise CertificateError(f"{name}: cannot be read ({reason})") from None
-    try:
-        # Two BLAS threads have been seen to slow small eigenvalue problems down by factors.
-        with threadpool_limits(1):
-            return verdict_on(Certificate.read(content), instance)
-    except Rejected as error:
-        raise CertificateError(f"{name}: rejected: {error}") from None
 
 
 def unspoken(instance: Instance) -> str | None:
@@ -71,11 +79,13 @@ def unspoken(instance: Instance) -> str | None:
     return None
 
 
-def verdict_on(certificate: Certificate, instance: Instance) -> CertificateVerdict:
+def verdict_on(
+    certificate: Certificate, instance: Instance, workers: int = 1
+) -> CertificateVerdict:
     """Return what a certificate proves of an instance, all of whose constraints are covered.
 
     Raises `Rejected`, as the checker does.
     """
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link
-    return verify(certificate, instance.points, instance.k, *pairs, stated.rules)
+    return verify(certificate, instance.points, instance.k, *pairs, stated.rules, workers)

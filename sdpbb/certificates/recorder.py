@@ -75,6 +75,19 @@ class Proof:
         return self.nodes[self.of_number[str(number)]]
 
 
+@stored
+@dataclass(frozen=True, eq=False)
+class SubsetProof:
+    """Proof about some of the points, with what is stated of them alone.
+
+    rows : (s,) int32, increasing
+    proof : of the instance that they are; it numbers them in their order
+    """
+
+    rows: NDArray[np.int32]
+    proof: Proof
+
+
 class ProofRecorder(Watch):
     """Watch that records the proof of a search whose bounds carry their evidence.
 
@@ -90,14 +103,18 @@ class ProofRecorder(Watch):
     def evaluated(
         self, search: Search, number: int, result: NodeResult, children: tuple[int, int] | None
     ) -> None:
+        self.record(number, result)
+        if children is not None:
+            assert result.pair is not None
+            self.record_split(number, result.pair, *children)
+
+    def record(self, number: int, result: NodeResult) -> None:
+        """Record what an evaluation has proven of a node."""
         if result.block_of is not None:
             self.record_bound(number, result.block_of, result.bound)
         self.record_fixings(number, result.fixing_evidence)
         if result.status is NodeStatus.INFEASIBLE:
             self.record_infeasible(number)
-        if children is not None:
-            assert result.pair is not None
-            self.record_split(number, result.pair, *children)
 
     def record_bound(self, number: int, blocks: NDArray[np.intp], bound: ProvenBound) -> None:
         """Record a bound of the clusterings of blocks (n,) of a node.

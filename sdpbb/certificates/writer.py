@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.certificates.document import ArrayTable, NodeTable
-from sdpbb.certificates.recorder import Proof
+from sdpbb.certificates.proof_values import values
+from sdpbb.certificates.recorder import Proof, SubsetProof
 from sdpbb.checker import container, digests
+from sdpbb.checker.arithmetic import sum_down
 from sdpbb.checker.blocks import Blocks
 from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.subsets import Subsets
 from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.files import FilePath, replacement, shown_path
@@ -44,11 +49,17 @@ class CertificateOrder:
 
 
 def write_certificate(
-    order: CertificateOrder, instance: Instance, gap: float, result: Result, proof: Proof
+    order: CertificateOrder,
+    instance: Instance,
+    gap: float,
+    result: Result,
+    proof: Proof,
+    subsets: Sequence[SubsetProof] | None = None,
 ) -> CertificateWritten:
     """Write the certificate of a run that has ended, and return the event that tells of it.
 
     gap : the relative gap asked for
+    subsets : of a run that has begun with subsets
 
     Raises
     ------
@@ -57,43 +68,56 @@ def write_certificate(
     """
     path = order.path
     try:
-        content = certificate_bytes(instance, result, proof, gap, order.about)
+        parts = document_and_arrays(instance, result, proof, gap, order.about, subsets)
         with replacement(path) as file:
-            file.write(content)
+            container.write(file, container.CERTIFICATE, *parts)
+            size = file.tell()
     except Exception as error:  # whatever it is, the result must not go with it
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         message = f"{shown_path(path)}: could not be written ({reason})"
         raise CertificateError(message, result) from error
-    return CertificateWritten(os.fspath(path), len(content))
+    return CertificateWritten(os.fspath(path), size)
 
 
-def certificate_bytes(
+def document_and_arrays(
     instance: Instance,
     result: Result,
     proof: Proof,
     tolerance: float,
     about: Partition | None = None,
-) -> bytes:
+    subsets: Sequence[SubsetProof] | None = None,
+) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """Return the certificate of a result, in the format of docs/certificates.md.
+
+    It is that of the subsets unless the tree proves more. What the tree owes to the subsets' sum is
+    a bound of all of its nodes, so nothing is lost by having one of the two.
 
     tolerance : the relative gap asked for
     instance : without constraints that the checker does not know
     about : a clustering that keeps the constraints, in the place of the best one
+    subsets : disjoint ones, each with its proof
     """
     n, d = instance.points.shape
     constraints = CheckedConstraints.of(instance)
     arrays = ArrayTable()
-    root = Blocks.of(
-        n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
-    )
-    table = NodeTable(proof, root, equal_points(instance), arrays)
+    target = values(proof.nodes)[0]
+    of_subsets = None if subsets is None else _value(subsets)
+    if subsets is not None and of_subsets is not None and of_subsets >= target:
+        target, kind = of_subsets, "subsets"
+        entries = _subsets(subsets, n, instance.k, constraints, arrays)
+    else:
+        root = Blocks.of(
+            n, instance.k, constraints.must_link, constraints.cannot_link, constraints.rules
+        )
+        table = NodeTable(proof, root, equal_points(instance), arrays)
+        kind, entries = "nodes", table.nodes
     labels, status, cost = None, result.status.value, result.objective
     partition = about or result.partition
     if partition is not None:
         labels = arrays.add(_by_first_point(partition.labels).astype(np.int32))
     if about is not None:
         cost = about.sum_of_squares(instance.points)
-        status = _status(instance.points, about.labels, table.target, tolerance)
+        status = _status(instance.points, about.labels, target, tolerance)
     document = {
         "written_by": f"sdpbb {installed_version()}",
         "n": n,
@@ -107,10 +131,39 @@ def certificate_bytes(
         "status": status,
         "labels": labels,
         "cost": cost,
-        "lower_bound": table.target if math.isfinite(table.target) else None,
-        "nodes": table.nodes,
+        "lower_bound": target if math.isfinite(target) else None,
+        kind: entries,
     }
-    return container.pack(document, arrays.stored)
+    return document, arrays.stored
+
+
+def _value(subsets: Sequence[SubsetProof]) -> float:
+    """Return the sum of what is proven of subsets, as the checker adds it up."""
+    proven = [values(subset.proof.nodes)[0] for subset in subsets]
+    return math.inf if math.inf in proven else sum_down(proven)
+
+
+def _subsets(
+    subsets: Sequence[SubsetProof],
+    n: int,
+    k: int,
+    constraints: CheckedConstraints,
+    arrays: ArrayTable,
+) -> list[dict[str, Any]]:
+    restricted = Subsets(
+        [subset.rows for subset in subsets],
+        n,
+        constraints.must_link,
+        constraints.cannot_link,
+        constraints.rules,
+    )
+    return [
+        {
+            "rows": arrays.add(subset.rows),
+            "nodes": NodeTable(subset.proof, restricted.root(number, k), subset.equal, arrays).nodes,
+        }
+        for number, subset in enumerate(subsets)
+    ]
 
 
 def _status(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import BufferedIOBase
 from typing import Any
 
 from . import fields
-from .container import Arrays, StoredArray, unpack
+from .container import CERTIFICATE, Arrays, StoredArray, read, unpack
 from .document import Reader
 from .fields import References
-from .nodes import ProofTreeNode
+from .nodes import ProofTreeNode, Subset
 from .rejection import Rejected
 from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
@@ -19,7 +20,7 @@ _MOST = 2**31
 
 @dataclass(frozen=True)
 class Certificate:
-    """Claim on an instance and its proof; nodes[0] is the root.
+    """Claim on an instance and its proof: a tree, or the trees of subsets.
 
     Attributes
     ----------
@@ -27,6 +28,8 @@ class Certificate:
     labels : (n,) int32, where status is "optimal" or "feasible"
     cost : of labels
     lower_bound : on the cost of every clustering; None where status is "infeasible"
+    nodes : of the tree, the root first; none where there are subsets
+    subsets : whose bounds add up to that of the whole; None for a tree
     """
 
     written_by: str
@@ -42,7 +45,13 @@ class Certificate:
     labels: StoredArray | None
     cost: float | None
     lower_bound: float | None
-    nodes: tuple[ProofTreeNode, ...]
+    nodes: tuple[ProofTreeNode, ...] = ()
+    subsets: tuple[Subset, ...] | None = None
+
+    @property
+    def trees(self) -> tuple[Certificate | Subset, ...]:
+        """Trees of the proof: its own, or those of the subsets."""
+        return (self,) if self.subsets is None else self.subsets
 
     @classmethod
     def read(cls, data: bytes) -> Certificate:
@@ -56,6 +65,17 @@ class Certificate:
         return cls.of(*unpack(data))
 
     @classmethod
+    def load(cls, file: BufferedIOBase) -> Certificate:
+        """Read a certificate from a file, which stays open while its arrays are taken from it.
+
+        Raises
+        ------
+        Rejected
+            If it is not a certificate.
+        """
+        return cls.of(*read(file, CERTIFICATE))
+
+    @classmethod
     def of(cls, document: dict[str, Any], arrays: Arrays) -> Certificate:
         """Read a certificate from what `container.unpack` returns.
 
@@ -64,7 +84,9 @@ class Certificate:
         Rejected
             Saying which value is none that a certificate may have there.
         """
-        names = list(cls.__dataclass_fields__)
+        proof = "subsets" if "subsets" in document else "nodes"
+        names = [name for name in cls.__dataclass_fields__ if name not in ("nodes", "subsets")]
+        names.append(proof)
         entry = dict(zip(names, fields.entries(document, *names), strict=True))
         if type(entry["written_by"]) is not str:
             raise Rejected("written_by: expected text")
@@ -84,11 +106,10 @@ class Certificate:
                 "labels": reader.labels(entry["labels"]),
                 "cost": fields.number_or_none(entry["cost"], "cost"),
                 "lower_bound": fields.number_or_none(entry["lower_bound"], "lower_bound"),
-                "nodes": reader.nodes(entry["nodes"]),
+                proof: getattr(reader, proof)(entry[proof]),
             }
         )
         certificate._check_claim()
-        certificate._check_tree()
         references.require_all_used()
         return certificate
 
@@ -102,19 +123,3 @@ class Certificate:
             if (value is not None) != expected:
                 what = "a value" if expected else "null"
                 raise Rejected(f"{name}: expected {what} where the status is {self.status!r}")
-
-    def _check_tree(self) -> None:
-        seen = [False] * len(self.nodes)
-        seen[0] = True
-        for number, node in enumerate(self.nodes):
-            for child in node.children:
-                if not number < child < len(self.nodes):
-                    raise Rejected(
-                        f"node {number}: refers to node {child}; expected a number in "
-                        f"{number + 1}..{len(self.nodes) - 1}"
-                    )
-                if seen[child]:
-                    raise Rejected(f"node {number}: refers to node {child}, as another place does")
-                seen[child] = True
-        if not all(seen):
-            raise Rejected(f"node {seen.index(False)} is not referred to")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from .certificate import Certificate
-from .reading import NOTHING, Unreadable, read_bytes, read_constraints, read_points
+from .reading import NOTHING, Unreadable, opened, read_constraints, read_points
 from .rejection import Rejected
 from .verify import verify
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     """Check a certificate and tell the verdict; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        data = read_bytes(options.certificate)
+        file = opened(options.certificate)
         points = read_points(options.points)
         stated = NOTHING
         if options.constraints is not None:
@@ -32,9 +32,11 @@ def main(arguments: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return UNREADABLE
     try:
-        certificate = Certificate.read(data)
-        k = certificate.k if options.k is None else options.k
-        verdict = verify(certificate, points, k, stated.must_link, stated.cannot_link, stated.rules)
+        with file:
+            certificate = Certificate.load(file)
+            k = certificate.k if options.k is None else options.k
+            pairs = stated.must_link, stated.cannot_link
+            verdict = verify(certificate, points, k, *pairs, stated.rules, options.workers)
     except Rejected as error:
         if options.json:
             print(json.dumps({"verified": False, "reason": str(error)}))
@@ -74,8 +76,23 @@ def _parser() -> argparse.ArgumentParser:
         help="call a clustering optimal if its proven gap is at most this, in [0, 1), and else "
         "feasible (default: as the certificate says)",
     )
+    parser.add_argument(
+        "--workers",
+        type=_workers,
+        default=1,
+        metavar="N",
+        help="threads, each of which checks one subset at a time where a certificate is about "
+        "subsets (default: 1)",
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
     return parser
+
+
+def _workers(text: str) -> int:
+    workers = int(text)
+    if workers < 1:
+        raise ValueError
+    return workers
 
 
 def _gap(text: str) -> float:

@@ -21,6 +21,7 @@ import json
 import math
 import os
 import re
+import threading
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ _MAX_DIGITS, _MAX_DIGITS_WITHIN = 15, 20
 _MAX_SIZE = 2**40
 _LONGEST_LINE = 100
 _CHUNK = 2**18
+# A file has one place that it is read from, whichever thread reads.
+_READING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -101,15 +104,20 @@ class StoredArray:
         Rejected
             If the bytes are no such array. No more memory is taken than its shape says.
         """
-        self.file.seek(self.place.start)
         if self.is_compressed:
-            content = _inflated(self.file.read(len(self.place)), self.nbytes)
+            with _READING:
+                self.file.seek(self.place.start)
+                compressed = self.file.read(len(self.place))
+            content = _inflated(compressed, self.nbytes)
             return np.frombuffer(content, self.dtype).reshape(self.shape)
         try:
             array = np.empty(self.shape, self.dtype)
         except ValueError:  # too many dimensions, or too long ones, of no entries
             raise Rejected("the shape of an array is too large; expected a smaller one") from None
-        if self.file.readinto(_bytes_of(array)) < self.nbytes:
+        with _READING:
+            self.file.seek(self.place.start)
+            length = self.file.readinto(_bytes_of(array))
+        if length < self.nbytes:
             raise _damaged()
         return array
 
@@ -150,9 +158,12 @@ def write(
     Raises
     ------
     ValueError
-        If the document holds numbers that are not finite or text that is not Unicode, or an array
-        is of a dtype that such files do not have.
+        If the document holds numbers that are not finite or text that is not Unicode, an array is
+        of a dtype that such files do not have, or all of them are longer than such files may be.
     """
+    size = sum(array.nbytes for array in arrays)
+    if kind.max_bytes is not None and size > kind.max_bytes:
+        raise ValueError(f"{size:,} bytes; a file may hold {kind.max_bytes:,}")
     dtypes = [_stored_dtype(array, kind, position) for position, array in enumerate(arrays)]
     shapes, lengths = [array.shape for array in arrays], [array.nbytes for array in arrays]
     contents: Iterable[Any] = map(_bytes_of, arrays, dtypes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from . import fields
@@ -26,6 +26,8 @@ from .nodes import (
     ProofTreeNode,
     Refuted,
     Split,
+    Subset,
+    require_tree,
 )
 from .rejection import Rejected, at
 
@@ -52,7 +54,22 @@ class Reader:
     def nodes(self, value: Any) -> tuple[ProofTreeNode, ...]:
         if not fields.items(value, "nodes"):
             raise Rejected("nodes: none; expected at least the root")
-        return tuple(self._node(entry, f"node {number}") for number, entry in enumerate(value))
+        nodes = tuple(self._node(entry, f"node {number}") for number, entry in enumerate(value))
+        require_tree(nodes)
+        return nodes
+
+    def subsets(self, value: Any) -> tuple[Subset, ...]:
+        read, left = [], self.n
+        for number, entry in enumerate(fields.items(value, "subsets")):
+            with at(f"subset {number}"):
+                rows, nodes = fields.entries(entry, "rows", "nodes")
+                stored = self.references.take(rows, "rows", ("<i4",))
+                n = stored.shape[0]
+                if not self.k <= n <= left:
+                    raise Rejected(f"rows: {n} points; expected {self.k}..{left}")
+                left -= n
+                read.append(Subset(stored, replace(self, n=n).nodes(nodes)))
+        return tuple(read)
 
     def _node(self, value: Any, place: str) -> ProofTreeNode:
         with at(place):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from .container import StoredArray
 from .evidence import Source
+from .rejection import Rejected
 
 CONFLICT, CLIQUE, COLOURING, PRICES = "conflict", "clique", "colouring", "prices"
 TOGETHER, APART = "together", "apart"
@@ -95,3 +98,44 @@ class ProofTreeNode:
         """Numbers of the nodes that it refers to."""
         found = [r.node for step in self.steps if isinstance(step, Fix) for r in step.refuted]
         return found + ([self.end.together, self.end.apart] if isinstance(self.end, Split) else [])
+
+
+class ProofTree(Protocol):
+    """Proof about n points; nodes[0] is the root."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def nodes(self) -> tuple[ProofTreeNode, ...]: ...
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Proof about some of the points, rows (s,), which it numbers in their order."""
+
+    rows: StoredArray
+    nodes: tuple[ProofTreeNode, ...]
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self.rows.shape[0]
+
+
+def require_tree(nodes: Sequence[ProofTreeNode]) -> None:
+    """Raise `Rejected` unless each node but the root is referred to once, by one before it."""
+    seen = [False] * len(nodes)
+    seen[0] = True
+    for number, node in enumerate(nodes):
+        for child in node.children:
+            if not number < child < len(nodes):
+                raise Rejected(
+                    f"node {number}: refers to node {child}; expected a number in "
+                    f"{number + 1}..{len(nodes) - 1}"
+                )
+            if seen[child]:
+                raise Rejected(f"node {number}: refers to node {child}, as another place does")
+            seen[child] = True
+    if not all(seen):
+        raise Rejected(f"node {seen.index(False)} is not referred to")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BufferedReader
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,18 @@ class Unreadable(Exception):
     """A file is not as it should be; one line says which, where and why."""
 
 
-def read_bytes(path: str) -> bytes:
-    """Return the content of a file."""
+def opened(path: str) -> BufferedReader:
+    """Open a file."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return open(path, "rb")
     except OSError as error:
         raise Unreadable(f"{path}: {error.strerror or error}") from None
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the content of a file."""
+    with opened(path) as file:
+        return file.read()
 
 
 def read_points(path: str) -> NDArray[np.float64]:

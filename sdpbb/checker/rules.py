@@ -184,6 +184,23 @@ def broken_by(rules: BlockRules, sets: Marks) -> Marks:
     return broken(rules, lambda limit: limit.spent(sets) > limit.most, len(sets))
 
 
+def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
+    """Return whether each of the clusters 0..k-1 of labels (n,) breaks the rules, (k,)."""
+    marks = np.zeros(k, np.bool_)
+    for rule in rules:
+        if isinstance(rule, Limit):
+            spent = np.bincount(labels, rule.weights.astype(np.float64), k)  # whole numbers
+            of_pairs = labels[rule.pairs]
+            inside = of_pairs[:, 0] == of_pairs[:, 1]
+            marks |= spent + np.bincount(of_pairs[inside, 0], minlength=k) > rule.most
+            continue
+        all_of_them = np.ones(k, np.bool_)
+        for part in rule.alternatives:
+            all_of_them &= broken_clusters(part, labels, k)
+        marks |= all_of_them
+    return marks
+
+
 def broken_with(rules: BlockRules, sets: Marks) -> Marks:
     """Return whether sets (s, m) and one more block break the rules together, (s, m).
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import Blocks
-from .certificate import Certificate
 from .colouring import is_colourable
 from .container import StoredArray
 from .evidence import Lagrangian, Semidefinite
@@ -28,6 +27,7 @@ from .nodes import (
     Fix,
     Infeasible,
     Merge,
+    ProofTree,
     ProofTreeNode,
     Split,
 )
@@ -72,7 +72,7 @@ class _ProofTask:
         return blocks.separated(pair) if self.link == APART else blocks
 
 
-def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> float:
+def tree_value(proof: ProofTree, root: Blocks, geometry: Geometry) -> float:
     """Check a proof tree; return a number that no clustering of the root costs less than.
 
     It is infinity if there is no clustering. All that it follows from is proven before.
@@ -82,11 +82,11 @@ def tree_value(certificate: Certificate, root: Blocks, geometry: Geometry) -> fl
     Rejected
         Naming the node and the step that does not prove what it states.
     """
-    walk = _Walk(certificate, geometry)
+    walk = _Walk(proof, geometry)
     tasks = [_ProofTask(0, _CompressedBlocks(root))]
     while tasks:
         tasks += walk.checked(tasks.pop())
-    return _values(certificate.nodes)[0]
+    return _values(proof.nodes)[0]
 
 
 def _values(nodes: tuple[ProofTreeNode, ...]) -> list[float]:
@@ -124,8 +124,8 @@ def _require_refuted(step: Fix, values: list[float]) -> None:
 class _Walk:
     """Walk over the nodes of a proof, one by one; keeps nothing of them but some contractions."""
 
-    def __init__(self, certificate: Certificate, geometry: Geometry) -> None:
-        self._certificate = certificate
+    def __init__(self, proof: ProofTree, geometry: Geometry) -> None:
+        self._proof = proof
         self._geometry = geometry
         self._contractions: list[tuple[Blocks, Contracted]] = []
 
@@ -134,7 +134,7 @@ class _Walk:
 
         Return the tasks of the nodes that it refers to.
         """
-        node, blocks = self._certificate.nodes[task.node], task.state()
+        node, blocks = self._proof.nodes[task.node], task.state()
         tasks: list[_ProofTask] = []
         for number, step in enumerate(node.steps):
             with at(f"node {task.node}, step {number}"):
@@ -224,8 +224,8 @@ class _Walk:
     def _points(self, stored: StoredArray) -> NDArray[np.int64]:
         """Return an array of numbers of points."""
         points = stored.load().astype(np.int64)
-        if points.size and not (points.min() >= 0 and points.max() < self._certificate.n):
-            raise Rejected(f"a point beyond 0..{self._certificate.n - 1}")
+        if points.size and not (points.min() >= 0 and points.max() < self._proof.n):
+            raise Rejected(f"a point beyond 0..{self._proof.n - 1}")
         return points
 
     def _contract(self, blocks: Blocks) -> Contracted:

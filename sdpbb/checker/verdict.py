@@ -37,6 +37,7 @@ class CertificateVerdict:
     n_nodes, n_leaves : of the tree, and those of them that are not split
     n_bounds, n_fixings : lower bounds checked, and pairs of points proven to be linked one way
     seconds : that the check took
+    n_subsets : whose bounds make up the lower bound; 0 for the tree of a search
     """
 
     status: str
@@ -52,6 +53,7 @@ class CertificateVerdict:
     n_bounds: int
     n_fixings: int
     seconds: float
+    n_subsets: int = 0
 
     def judged(self, tolerance: float) -> CertificateVerdict:
         """Return the verdict with a tolerance of one's own.
@@ -76,8 +78,10 @@ class CertificateVerdict:
         if self.gap is not None:
             lines.append(f"  gap          {_percent_up(Decimal(self.gap))}")
         lines.append(f"  instance     {self.n} points, {self.d} coordinates, k = {self.k}")
+        subsets = f"{_count(self.n_subsets, 'subset')}, " if self.n_subsets else ""
         lines.append(
-            f"  checked      {_count(self.n_nodes, 'node')} ({_count(self.n_leaves, 'leaf')}), "
+            f"  checked      {subsets}"
+            f"{_count(self.n_nodes, 'node')} ({_count(self.n_leaves, 'leaf')}), "
             f"{_count(self.n_bounds, 'bound')}, {_count(self.n_fixings, 'fixed pair')}, "
             f"in {self.seconds:.1f} s"
         )

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import digests
+from .arithmetic import sum_down
 from .blocks import Blocks
 from .certificate import Certificate
 from .geometry import Geometry
-from .nodes import Bound, Fix, Split
+from .nodes import Bound, Fix, Split, Subset
 from .rejection import Rejected, at
-from .rules import Limit, Rules, broken_by
+from .rules import Limit, Rules, broken_clusters
+from .subsets import Subsets
 from .tree import tree_value
 from .verdict import OPTIMAL, CertificateVerdict, gap_rounded_up, is_cost, is_optimal
 
@@ -26,6 +30,7 @@ def verify(
     must_link: ArrayLike,
     cannot_link: ArrayLike,
     rules: Rules = (),
+    workers: int = 1,
 ) -> CertificateVerdict:
     """Prove what a certificate says of an instance.
 
@@ -35,6 +40,7 @@ def verify(
     k : number of clusters
     must_link, cannot_link : (p, 2) numbers of different points, from 0; () for none
     rules : that every cluster has to keep besides
+    workers : threads, each of which checks one subset at a time
 
     Raises
     ------
@@ -54,9 +60,14 @@ def verify(
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
         geometry = Geometry.of(coordinates)
-        root = Blocks.of(len(coordinates), k, together, apart, rules)
-        cost = _checked_cost(certificate, geometry, root)
-        value = tree_value(certificate, root, geometry)
+        cost = _checked_cost(certificate, geometry, together, apart, rules)
+        if certificate.subsets is None:
+            root = Blocks.of(len(coordinates), k, together, apart, rules)
+            value = tree_value(certificate, root, geometry)
+        else:
+            value = _sum_over_subsets(
+                certificate.subsets, geometry, k, together, apart, rules, workers
+            )
     _check_claim(certificate, value, cost)
     return _verdict(certificate, cost, time.monotonic() - started)
 
@@ -108,36 +119,77 @@ def _check_instance(
             )
 
 
-def _checked_cost(certificate: Certificate, geometry: Geometry, root: Blocks) -> float | None:
-    """Return the cost of the labels, rounded up, after checking that they cluster the root."""
+def _sum_over_subsets(
+    subsets: Sequence[Subset],
+    geometry: Geometry,
+    k: int,
+    must_link: NDArray[np.int64],
+    cannot_link: NDArray[np.int64],
+    rules: Rules,
+    workers: int,
+) -> float:
+    """Return the sum of what is proven of disjoint subsets, rounded down.
+
+    It is infinity if one of them has no clustering.
+    """
+    points = geometry.points
+    rows = [subset.rows.load() for subset in subsets]
+    restricted = Subsets(rows, len(points), must_link, cannot_link, rules)
+
+    def value(number: int) -> float:
+        with at(f"subset {number}"), np.errstate(all="ignore"):
+            root = restricted.root(number, k)
+            return tree_value(subsets[number], root, Geometry(points[restricted.rows[number]]))
+
+    numbers = range(len(subsets))
+    if workers == 1:
+        values = list(map(value, numbers))
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                values = list(pool.map(value, numbers))
+            except Rejected:
+                pool.shutdown(cancel_futures=True)
+                raise
+    return math.inf if math.inf in values else sum_down(values)
+
+
+def _checked_cost(
+    certificate: Certificate,
+    geometry: Geometry,
+    must_link: NDArray[np.int64],
+    cannot_link: NDArray[np.int64],
+    rules: Rules,
+) -> float | None:
+    """Return the cost of the labels, rounded up, after checking that they keep the constraints."""
     if certificate.labels is None or certificate.cost is None:
         return None
     with at("labels"):
         labels = certificate.labels.load().astype(np.int64)
-        _check_labels(labels, root)
+        _check_labels(labels, certificate.k, must_link, cannot_link, rules)
     cost = geometry.cost_at_most(labels)
     if not is_cost(certificate.cost, cost):
         raise Rejected(f"cost: states {certificate.cost!r}, the labels cost {cost!r}")
     return cost
 
 
-def _check_labels(labels: NDArray[np.int64], root: Blocks) -> None:
+def _check_labels(
+    labels: NDArray[np.int64],
+    k: int,
+    must_link: NDArray[np.int64],
+    cannot_link: NDArray[np.int64],
+    rules: Rules,
+) -> None:
     seen = np.maximum.accumulate(labels)
     if labels[0] != 0 or labels.min() < 0 or (np.diff(seen) > 1).any():
         raise Rejected("expected clusters 0, 1, ... in the order of their first points")
-    if seen[-1] != root.k - 1:
-        raise Rejected(f"{seen[-1] + 1} clusters; expected {root.k}")
-    # The root's blocks and cannot-links, those that k = 2 implies among them, are in force in
-    # every clustering that keeps the constraints.
-    label_of = np.zeros(root.m, np.int64)
-    label_of[root.block_of] = labels
-    if (label_of[root.block_of] != labels).any():
+    if seen[-1] != k - 1:
+        raise Rejected(f"{seen[-1] + 1} clusters; expected {k}")
+    if (labels[must_link[:, 0]] != labels[must_link[:, 1]]).any():
         raise Rejected("two points are apart that must link")
-    rows, columns = np.nonzero(root.adjacency)
-    if (label_of[rows] == label_of[columns]).any():
+    if (labels[cannot_link[:, 0]] == labels[cannot_link[:, 1]]).any():
         raise Rejected("two points share a cluster that cannot link")
-    clusters = label_of == np.arange(root.k)[:, None]
-    broken = np.flatnonzero(broken_by(root.block_rules, clusters))
+    broken = np.flatnonzero(broken_clusters(rules, labels, k))
     if len(broken):
         raise Rejected(f"cluster {broken[0]} does not keep the constraints on clusters")
 
@@ -161,7 +213,8 @@ def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Ce
     lower, gap = certificate.lower_bound, None
     if cost is not None and lower is not None:
         gap = gap_rounded_up(lower, cost)
-    steps = [step for node in certificate.nodes for step in node.steps]
+    nodes = [node for tree in certificate.trees for node in tree.nodes]
+    steps = [step for node in nodes for step in node.steps]
     return CertificateVerdict(
         status=certificate.status,
         n=certificate.n,
@@ -171,11 +224,12 @@ def _verdict(certificate: Certificate, cost: float | None, seconds: float) -> Ce
         cost=cost,
         lower_bound=lower,
         gap=gap,
-        n_nodes=len(certificate.nodes),
-        n_leaves=sum(not isinstance(node.end, Split) for node in certificate.nodes),
+        n_nodes=len(nodes),
+        n_leaves=sum(not isinstance(node.end, Split) for node in nodes),
         n_bounds=sum(isinstance(step, Bound) for step in steps),
         n_fixings=sum(_n_fixed(step) for step in steps if isinstance(step, Fix)),
         seconds=seconds,
+        n_subsets=0 if certificate.subsets is None else len(certificate.subsets),
     )
 
 

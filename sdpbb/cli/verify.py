@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sdpbb.cli import options
@@ -57,6 +58,15 @@ Gap = Annotated[
 ]
 
 
+Workers = Annotated[
+    int,
+    options.option(
+        metavar="N",
+        help="Threads, each of which checks one subset at a time, of a certificate about subsets.",
+    ),
+]
+
+
 @options.grouped
 class VerifyInputs(InstanceOptions):
     """Options on the files of the instance; the certificate states k, too."""
@@ -85,6 +95,7 @@ def verify(
     inputs: VerifyInputs = VerifyInputs(),
     labels: Labels = None,
     gap: Gap = None,
+    workers: Workers = 1,
     outputs: JsonOutput = JsonOutput(),
     quiet: options.Quiet = False,
     debug: options.Debug = False,
@@ -97,12 +108,14 @@ def verify(
         outputs.check([file, data, inputs.constraints, labels])
         if gap is not None and not 0.0 <= gap < 1.0:
             raise ParameterError(f"gap = {gap}: expected a number in [0, 1)")
+        if workers < 1:
+            raise ParameterError(f"workers = {workers}: expected 1 or more")
 
         from sdpbb.checker.rejection import Rejected
 
-        content = _content(file)
         try:
-            verdict = _verdict(content, data, inputs, labels)
+            with _opened(file) as content:
+                verdict = _verdict(content, data, inputs, labels, workers)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
             say(f"{shown_path(file)}: rejected: {error}")
@@ -115,25 +128,24 @@ def verify(
     return _exit_code(verdict)
 
 
-def _content(path: str) -> bytes:
+def _opened(path: str) -> BufferedReader:
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return open(path, "rb")
     except OSError as error:
         raise InstanceError(f"{shown_path(path)}: {error.strerror or error}") from None
 
 
 def _verdict(
-    content: bytes, data: str, inputs: InstanceOptions, labels: str | None
+    file: BufferedReader, data: str, inputs: InstanceOptions, labels: str | None, workers: int
 ) -> CertificateVerdict:
     from sdpbb.checker.certificate import Certificate
     from sdpbb.problem.formats import read_labels
     from sdpbb.verification import verdict_on
 
-    certificate = Certificate.read(content)
+    certificate = Certificate.load(file)
     instance = _instance(data, inputs, certificate)
     expected = None if labels is None else read_labels(labels, instance.n_points)
-    verdict = verdict_on(certificate, instance)
+    verdict = verdict_on(certificate, instance, workers)
     if labels is not None and expected is not None:
         _check_labels(shown_path(labels), expected, certificate)
     return verdict

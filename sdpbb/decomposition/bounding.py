@@ -12,7 +12,9 @@ from heuristics.multi_start import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
+from sdpbb.certificates.recorder import Proof, ProofRecorder, SubsetProof
 from sdpbb.problem import Instance, Partition
+from sdpbb.problem.cluster_rules import cluster_rules
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeResult, NodeStatus
@@ -57,6 +59,7 @@ class SubsetBounding:
     seconds : that it has taken
     n_iterations : in its last slice
     goes_on : whether another slice is to follow
+    proof : of what is proven of it, if the run is certified
     """
 
     subset: int
@@ -69,11 +72,16 @@ class SubsetBounding:
     seconds: float = 0.0
     n_iterations: int = 0
     goes_on: bool = True
+    proof: SubsetProof | None = None
 
     @property
     def lower(self) -> float:
         """Bound proven for the subset; inf if no clustering keeps its constraints."""
-        return self.node.lower.value
+        if self.proof is None:
+            return self.node.lower.value
+        from sdpbb.certificates.proof_values import values  # of certified runs
+
+        return values(self.proof.proof.nodes)[0]
 
 
 def subset_bounding(
@@ -83,12 +91,20 @@ def subset_bounding(
     bounding: BoundingMethod[Any],
     accuracy: Accuracy,
     seed: int,
+    rows: NDArray[np.intp] | None = None,
 ) -> SubsetBounding:
     """Return the bounding of a subset, before its first slice.
 
     instance : of the subset
     labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
+    rows : (n,) of its points among all, if its bound is to be certified
     """
+    proof = None
+    if rows is not None:
+        from sdpbb.bounds.certified import CertifiedBounding
+
+        bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
+        proof = SubsetProof(rows.astype(np.int32), Proof())
     context = EvaluationContext(
         instance=instance,
         bounding=bounding,
@@ -96,15 +112,16 @@ def subset_bounding(
         parameters=SEARCH,
         tolerances=Tolerances(accuracy.least),
         seed=seed,
+        keeps_evidence=rows is not None,
     )
     if labels is None:
-        return SubsetBounding(subset, context, Node(), accuracy, np.inf, np.inf)
+        return SubsetBounding(subset, context, Node(), accuracy, np.inf, np.inf, proof=proof)
     numbered = np.unique(labels, return_inverse=True)[1]
     # What keeps the constraints but has fewer clusters costs no less than the optimum.
     cost = Partition(numbered).sum_of_squares(instance.points)
     has_all = int(numbered.max()) + 1 == instance.k
     node = Node(feasible=numbered if has_all else None)
-    return SubsetBounding(subset, context, node, accuracy, cost, cost)
+    return SubsetBounding(subset, context, node, accuracy, cost, cost, proof=proof)
 
 
 def bound_subset(bounding: SubsetBounding, budget: Budget) -> SubsetBounding:
@@ -139,10 +156,17 @@ def _after(bounding: SubsetBounding, result: NodeResult) -> SubsetBounding:
     upper = result.cost if better else bounding.upper
     closed = bounding.context.tolerances.closes(node.lower, upper)
     unfinished = result.status in (NodeStatus.UNFINISHED, NodeStatus.FIXED)
+    proof = bounding.proof
+    if proof is not None:
+        known = proof.proof.nodes[0]
+        recorder = ProofRecorder(Proof([replace(known, steps=list(known.steps))]))
+        recorder.record(0, result)
+        proof = replace(proof, proof=recorder.proof)
     return replace(
         bounding,
         node=node,
         upper=upper,
         labels=result.labels if better else bounding.labels,
         goes_on=unfinished and not closed,
+        proof=proof,
     )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
+from sdpbb.certificates.recorder import SubsetProof
 from sdpbb.decomposition.subsets import SubsetTree, subsets_at
 
 
@@ -23,6 +24,8 @@ class SubsetBounds:
     proven : bound of each subset by itself, 0 before it has one
     seconds : that each subset has taken
     is_done : whether the subset is done with
+    proofs : of subsets by their numbers, as text, those that the best sum needs; None if the run is
+        not certified
     """
 
     tree: SubsetTree
@@ -31,6 +34,7 @@ class SubsetBounds:
     proven: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     is_done: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+    proofs: dict[str, SubsetProof] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.proven):
@@ -49,15 +53,48 @@ class SubsetBounds:
 
     def total(self) -> float:
         """Return the bound of the whole, rounded down."""
-        of_each, terms, subsets = self.of_each(), [], [1]
+        terms = self.proven[self.best_partition()].tolist()
+        # The sum is rounded once, to the nearest.
+        return max(self.floor, math.nextafter(math.fsum(terms), -math.inf), 0.0)
+
+    def best_partition(self) -> list[int]:
+        """Return the subsets whose own bounds have the best sum."""
+        of_each, found, subsets = self.of_each(), [], [1]
         while subsets:
             subset = subsets.pop()
             if self.proven[subset] >= of_each[subset]:
-                terms.append(float(self.proven[subset]))
+                found.append(subset)
             else:
                 subsets += [2 * subset, 2 * subset + 1]
-        # The sum is rounded once, to the nearest.
-        return max(self.floor, math.nextafter(math.fsum(terms), -math.inf), 0.0)
+        return found
+
+    def raise_to(self, subset: int, bound: float, proof: SubsetProof | None = None) -> None:
+        """Take a bound of a subset if it is better, and the proof of it in a certified run."""
+        if bound <= self.proven[subset]:
+            return
+        self.proven[subset] = bound
+        if self.proofs is None:
+            return
+        assert proof is not None
+        if bound < self.of_each()[subset]:
+            return  # that of its halves is better
+        self.proofs[str(subset)] = proof
+        below = [2 * subset, 2 * subset + 1]
+        while below and below[0] < len(self.proven):
+            for half in below:
+                self.proofs.pop(str(half), None)
+            below = [half for other in below for half in (2 * other, 2 * other + 1)]
+
+    def best_proofs(self) -> list[SubsetProof] | None:
+        """Return the proofs of the best sum, or of a subset that has no clustering.
+
+        None if the run is not certified.
+        """
+        if self.proofs is None:
+            return None
+        empty = np.flatnonzero(np.isinf(self.proven)).tolist()
+        subsets = empty[:1] or [s for s in self.best_partition() if self.proven[s] > 0.0]
+        return [self.proofs[str(subset)] for subset in subsets]
 
     def todo(self, level: int) -> list[int]:
         """Return the subsets of a level that are not done with."""

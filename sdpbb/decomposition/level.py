@@ -132,7 +132,7 @@ class LevelBounding:
         bounding = replace(bounding, seconds=bounding.seconds + taken)
         del self._running[subset]
         self._statistics.n_iterations += bounding.n_iterations
-        self._bounds.proven[subset] = max(self._bounds.proven[subset], bounding.lower)
+        self._bounds.raise_to(subset, bounding.lower, bounding.proof)
         if bounding.lower == math.inf:
             self.is_infeasible = True
         elif not bounding.goes_on or self._is_overdue(bounding):

@@ -25,6 +25,11 @@ class Restriction:
         self._begins = np.concatenate([[0], np.cumsum(np.bincount(contraction.block_of))])
         self._links, self._first_link = _adjacency(m, contraction.cannot_link)
         self._place = np.full(m, -1, dtype=np.intp)
+        n = instance.n_points
+        self._stated = [
+            _adjacency(n, pairs) for pairs in (instance.must_link, instance.cannot_link)
+        ]
+        self._row = np.full(n, -1, dtype=np.intp)
 
     def rows(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the points of some blocks, in increasing order."""
@@ -50,6 +55,35 @@ class Restriction:
             cannot_link=first[self._inside(blocks)],
             cluster_constraints=self._constraints(rows),
         )
+
+    def stated(self, rows: NDArray[np.intp]) -> Instance:
+        """Return the instance of points, k or more, with what is stated of them alone.
+
+        It is what a checker sees, who knows nothing of what follows from the constraints of others.
+        """
+        self._row[rows] = np.arange(len(rows))
+        must_link, cannot_link = (self._stated_inside(rows, *pairs) for pairs in self._stated)
+        self._row[rows] = -1
+        return Instance(
+            self._instance.points[rows],
+            self._instance.k,
+            must_link=must_link,
+            cannot_link=cannot_link,
+            cluster_constraints=self._constraints(rows),
+        )
+
+    def _stated_inside(
+        self, rows: NDArray[np.intp], second: NDArray[np.intp], begins: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Return the pairs (q, 2) inside of rows, by their places.
+
+        second, begins : of all pairs, as `_adjacency` has them
+        """
+        counts = begins[rows + 1] - begins[rows]
+        i = np.repeat(np.arange(len(rows)), counts)
+        at = np.arange(len(i)) + np.repeat(begins[rows] - np.cumsum(counts) + counts, counts)
+        j = self._row[second[at]]
+        return np.column_stack([i[j >= 0], j[j >= 0]])
 
     def _inside(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the cannot-links (q, 2) among some blocks, by their places."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
+from sdpbb.certificates.recorder import ProofRecorder, SubsetProof
 from sdpbb.decomposition.bounding import Accuracy, SubsetBounding, subset_bounding
 from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.decomposition.dealing import subset_tree
@@ -20,6 +21,7 @@ from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
 from sdpbb.decomposition.schedule import in_order, next_level, smallest_depth
 from sdpbb.decomposition.subsets import SubsetTree
+from sdpbb.errors import ParameterError
 from sdpbb.executors.pool import TaskPool
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.result import Termination
@@ -37,6 +39,9 @@ LINKED = 0.25
 FIRST_SHARE = 0.1
 # Seconds between two sums of the bounds.
 BETWEEN_SUMS = 0.25
+# MiB that the evidence of a certificate may take, of the 8192 that the checker allows, and its part
+# of the memory: a file is compressed in memory.
+LARGEST_FILE, EVIDENCE = 7000.0, 0.4
 
 
 @dataclass(eq=False)
@@ -54,6 +59,7 @@ class Decomposition:
     free_mebibytes : memory for all subsets that are bounded at the same time
     fits_as_a_whole : whether the root can be bounded as a whole afterwards
     state : to go on from, or None
+    recorder : of the proof, if the run is certified
     """
 
     search: Search
@@ -73,6 +79,7 @@ class Decomposition:
     observer: Observer
     keep: Callable[[SubsetBounds], None]
     state: SubsetBounds | None = None
+    recorder: ProofRecorder | None = None
 
     def run(self) -> Termination | None:
         """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
@@ -104,16 +111,28 @@ class Decomposition:
 
     def _begin(self) -> bool:
         """Look for a clustering and deal the blocks out; return whether there are subsets."""
-        self._look_for_clusterings()
         k, n_blocks = self.contraction.k, self.contraction.n_blocks
         smallest = max(self.parameters.smallest, self.parameters.per_cluster * k)
         depth = smallest_depth(n_blocks, smallest)
+        if depth > 0 and not self._has_room_for_evidence(smallest):
+            size = _evidence_mebibytes(n_blocks, smallest)
+            raise ParameterError(
+                f"certificate = ...: expected none, as the evidence of subsets takes {size:,.1f} "
+                "MiB, which neither a file nor the memory holds"
+            )
+        self._look_for_clusterings()
         if self.limits.urgent() is not None or depth == 0:
             return False
         most_linked = max(1, int(LINKED * smallest))
         tree = subset_tree(self.contraction, self._labels(), depth, most_linked)
-        self.state = SubsetBounds(tree, depth)
+        proofs: dict[str, SubsetProof] | None = None if self.recorder is None else {}
+        self.state = SubsetBounds(tree, depth, proofs=proofs)
         return True
+
+    def _has_room_for_evidence(self, most: float) -> bool:
+        """Return whether the evidence of all subsets of so many blocks fits memory and file."""
+        size = _evidence_mebibytes(self.contraction.n_blocks, most)
+        return self.recorder is None or size <= min(LARGEST_FILE, EVIDENCE * self.free_mebibytes)
 
     def _look_for_clusterings(self) -> None:
         """Run the heuristics of the root, for a part of the time."""
@@ -129,7 +148,10 @@ class Decomposition:
             until_end=FIRST_SHARE * left, cancelled=self._is_cancelled, found=take, bounds=False
         )
         context = replace(self.context, is_without_bound=True)
-        self._apply(evaluate(self._node, tree.upper, context, budget))
+        result = evaluate(self._node, tree.upper, context, budget)
+        if self.recorder is not None:
+            self.recorder.record(0, result)
+        self._apply(result)
 
     def _is_cancelled(self) -> bool:
         """Report progress now and then; return whether a task in this process is to end."""
@@ -259,11 +281,20 @@ class Decomposition:
         rows = self._restriction.rows(blocks)
         if len(rows) < self.contraction.k:
             return None
-        instance = self._restriction.instance(blocks, rows)
+        instance = self._instance(blocks, rows)
         if _has_too_few_blocks(instance):
             return None
         own = None if labels is None else labels[rows]
-        return subset_bounding(subset, instance, own, self.bounding, accuracy, self.context.seed)
+        certified = None if self.recorder is None else rows
+        return subset_bounding(
+            subset, instance, own, self.bounding, accuracy, self.context.seed, certified
+        )
+
+    def _instance(self, blocks: NDArray[np.intp], rows: NDArray[np.intp]) -> Instance:
+        """Return the instance of a subset."""
+        if self.recorder is None:
+            return self._restriction.instance(blocks, rows)
+        return self._restriction.stated(rows)
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
@@ -276,10 +307,11 @@ class Decomposition:
 
     def _fits(self, state: SubsetBounds, level: int) -> bool:
         """Return whether the subsets of a level are neither too large nor take too much memory."""
-        if state.tree.n_blocks(level).max() > self.parameters.largest:
+        most = int(state.tree.n_blocks(level).max())
+        if most > self.parameters.largest or not self._has_room_for_evidence(most):
             return False
         blocks = state.tree.blocks(1 << level)
-        contraction = contract(self._restriction.instance(blocks, self._restriction.rows(blocks)))
+        contraction = contract(self._instance(blocks, self._restriction.rows(blocks)))
         if isinstance(contraction, Infeasibility):
             return True
         n_workers = self.worker_pool().n_workers if self.has_help else 1
@@ -297,6 +329,14 @@ class Decomposition:
         if limit is not None or not self.is_open:
             self.watch.ended(self.search)
         return limit if self.is_open else None
+
+
+def _evidence_mebibytes(n_blocks: int, most: float) -> float:
+    """Return the size of the evidence of all subsets of so many blocks, in MiB, about.
+
+    It is a triangle of single-precision numbers for each.
+    """
+    return 2.0 * n_blocks * most / 2**20
 
 
 def _has_too_few_blocks(instance: Instance) -> bool:

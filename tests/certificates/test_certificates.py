@@ -256,7 +256,7 @@ def test_a_disk_that_is_full_costs_nobody_the_result(tmp_path, monkeypatch):
 
 
 def test_whatever_goes_wrong_costs_nobody_the_result(tmp_path, monkeypatch):
-    monkeypatch.setattr("sdpbb.certificates.writer.certificate_bytes", None)
+    monkeypatch.setattr("sdpbb.certificates.writer.document_and_arrays", None)
     with pytest.raises(sdpbb.CertificateError, match="not callable") as error:
         sdpbb.solve(branching_instance(), certificate=tmp_path / "proof")
     assert error.value.result.status.value == "optimal"

@@ -13,7 +13,6 @@ from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.report import ProgressTable
@@ -141,11 +140,6 @@ def test_subsets_bound_what_does_not_fit_the_memory(monkeypatch):
         Termination.MEMORY_LIMIT,
     )
     assert 0.5 * result.objective < result.lower_bound < result.objective
-
-
-def test_no_certificate_yet(tmp_path):
-    with pytest.raises(ParameterError, match="bounding = 'decomposition': expected another one"):
-        solve(CLOUDS, PARAMETERS, certificate=tmp_path / "proof")
 
 
 def test_report(capsys):

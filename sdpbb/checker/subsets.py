@@ -1,0 +1,114 @@
+"""Subsets of an instance, whose lower bounds add up to one of the whole.
+
+Let S_1, ..., S_T be disjoint sets of points. Restricted to S_t, a clustering of the whole has k
+clusters or fewer, keeps the links with both ends in S_t, and its clusters keep the rules, as these
+allow each part of what they allow. Around its own mean the part of a cluster in S_t has no larger
+sum of squares than around the mean of the cluster, so that with OPT(S) for the least cost of such
+clusterings of S
+
+    OPT >= OPT(S_1) + ... + OPT(S_T).
+
+Points of no subset add nothing. If there is no clustering of S_t, there is none of the whole.
+
+Proofs are about exactly k clusters. Where the must-links inside of S_t leave k blocks or more, a
+clustering of S_t into fewer than k clusters has one with two blocks or more, which can be divided
+into two: this costs nothing, and breaks no link and no rule. So the bound for exactly k clusters is
+one of OPT(S_t), too. A subset of fewer blocks is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .blocks import Blocks
+from .rejection import Rejected, at
+from .rules import Either, Limit, Rule, Rules
+
+Pairs = NDArray[np.int64]
+
+
+class Subsets:
+    """Disjoint subsets of n points, with the constraints inside of each.
+
+    Attributes
+    ----------
+    rows : the points of each subset, (s,) increasing
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[NDArray[np.integer]],
+        n: int,
+        must_link: Pairs,
+        cannot_link: Pairs,
+        rules: Rules,
+    ) -> None:
+        """
+        Parameters
+        ----------
+        must_link, cannot_link, rules : of the whole
+
+        Raises
+        ------
+        Rejected
+            If the rows are not increasing numbers of points, or a point is in two subsets.
+        """
+        self.rows = [_checked(each, n, number) for number, each in enumerate(rows)]
+        self._subset_of = np.full(n, -1, np.int32)
+        self._place = np.empty(n, np.int64)
+        for number, each in enumerate(self.rows):
+            if (self._subset_of[each] >= 0).any():
+                point = int(each[self._subset_of[each] >= 0][0])
+                raise Rejected(
+                    f"subset {number}: point {point} is in subset {self._subset_of[point]}, too"
+                )
+            self._subset_of[each] = number
+            self._place[each] = np.arange(len(each))
+        self._must_link, self._cannot_link = self._inside(must_link), self._inside(cannot_link)
+        self._rules = [self._rule_inside(rule) for rule in rules]
+
+    def root(self, number: int, k: int) -> Blocks:
+        """Return the blocks of a subset, of which every proof about it begins.
+
+        Raises
+        ------
+        Rejected
+            If it has fewer than k.
+        """
+        n, none = len(self.rows[number]), np.empty((0, 2), np.int64)
+        stated = Blocks.of(n, k, self._must_link(number), none)
+        if stated.m < k:
+            raise Rejected(f"{stated.m} blocks; expected k = {k} or more")
+        rules = tuple(rule(number) for rule in self._rules)
+        return Blocks(k, stated.block_of, stated.adjacency, rules).separated(
+            self._cannot_link(number)
+        )
+
+    def _inside(self, pairs: Pairs) -> Callable[[int], Pairs]:
+        """Return a function from a subset to the pairs (q, 2) of its points, by their places."""
+        subset = self._subset_of[pairs[:, 0]]
+        inside = np.flatnonzero((subset >= 0) & (subset == self._subset_of[pairs[:, 1]]))
+        inside = inside[np.argsort(subset[inside], kind="stable")]
+        begins = np.searchsorted(subset[inside], np.arange(len(self.rows) + 1))
+        places = self._place[pairs[inside]]
+        return lambda number: places[begins[number] : begins[number + 1]]
+
+    def _rule_inside(self, rule: Rule) -> Callable[[int], Rule]:
+        """Return a function from a subset to a rule on clusters of its points."""
+        if isinstance(rule, Limit):
+            limit, inside = rule, self._inside(rule.pairs)
+            return lambda number: Limit(
+                limit.weights[self.rows[number]], inside(number), limit.most
+            )
+        parts = [[self._rule_inside(each) for each in part] for part in rule.alternatives]
+        return lambda number: Either(tuple(tuple(each(number) for each in part) for part in parts))
+
+
+def _checked(rows: NDArray[np.integer], n: int, number: int) -> NDArray[np.int64]:
+    with at(f"subset {number}"):
+        if not len(rows) or rows[0] < 0 or rows[-1] >= n or (rows[1:] <= rows[:-1]).any():
+            raise Rejected(f"rows: expected increasing numbers of points in 0..{n - 1}")
+    return rows.astype(np.int64)

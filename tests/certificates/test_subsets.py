@@ -1,0 +1,196 @@
+"""Certificates of runs that begin with subsets."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.checker import container
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.digests import of_rules
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.subsets import Subsets
+from sdpbb.checkpoint import read_checkpoint
+from sdpbb.decomposition import run as decomposition_run
+from sdpbb.decomposition.restriction import Restriction
+from sdpbb.errors import CertificateError, ParameterError
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
+from sdpbb.search.events import Progress
+from sdpbb.solver import resume, solve
+from sdpbb.verification import verdict_on, verify_certificate
+from tests.checker.corrupted import resealed
+from tests.decomposition.test_bound import PARAMETERS as TINY
+from tests.decomposition.test_bound import random_any
+from tests.decomposition.test_run import CLOUDS, PARAMETERS, clouds
+from tests.enumeration import optimum
+from tests.examples import examples
+
+WHEEL = [*((i, (i + 1) % 5) for i in range(5)), *((5, i) for i in range(5))]
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory):
+    """A run of two clouds of subsets, its result, and its file."""
+    path = tmp_path_factory.mktemp("subsets") / "proof"
+    return solve(CLOUDS, PARAMETERS, certificate=path), path
+
+
+def random_certifiable(rng: np.random.Generator) -> Instance:
+    """With or without constraints on clusters, none of them of a class of one's own."""
+    while True:
+        instance = random_any(rng)
+        if not foreign_constraints(instance.cluster_constraints):
+            return instance
+
+
+@examples(60)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_what_subsets_prove_is_true(tmp_path_factory, seed):
+    path = tmp_path_factory.getbasetemp() / "any"
+    instance = random_certifiable(np.random.default_rng(seed))
+    result, truth = solve(instance, TINY, certificate=path), optimum(instance)
+    verdict = verify_certificate(path, instance)
+    assert verdict.status == result.status.value
+    if truth is None:
+        assert verdict.status == "infeasible"
+        return
+    assert verdict.cost == pytest.approx(truth, rel=2e-6, abs=1e-9)
+    assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-12
+    assert verdict.lower_bound >= result.lower_bound * (1 - 1e-12)
+
+
+def test_the_certificate_of_a_run_that_begins_with_subsets(certified):
+    result, path = certified
+    verdict = verify_certificate(path, CLOUDS)
+    assert verdict.status == result.status.value == "optimal"
+    assert verdict.lower_bound == result.lower_bound
+    assert 2 <= verdict.n_subsets <= 8
+    assert f"checked      {verdict.n_subsets} subsets, " in str(verdict)
+    several = verify_certificate(path, CLOUDS, workers=3)
+    assert replace(several, seconds=verdict.seconds) == verdict
+
+
+def test_it_is_of_one_instance_only(certified):
+    _, path = certified
+    with pytest.raises(CertificateError, match="is about other points"):
+        verify_certificate(path, clouds(240, seed=1))
+    other = replace(CLOUDS, cannot_link=[(0, 1)])
+    with pytest.raises(CertificateError, match="is about other cannot-links"):
+        verify_certificate(path, other)
+
+
+def test_evidence_of_one_subset_proves_nothing_of_another(certified):
+    _, path = certified
+
+    def exchange(document):
+        first, second = document["subsets"][:2]
+        first["rows"], second["rows"] = second["rows"], first["rows"]
+
+    def raise_a_bound(document):
+        step = document["subsets"][0]["nodes"][0]["steps"][-1]
+        step["bound"] *= 1.0 + 1e-6
+
+    for change in (exchange, raise_a_bound):
+        data = resealed(path.read_bytes(), change)
+        with pytest.raises(Rejected, match="subset 0"):
+            verdict_on(Certificate.read(data), CLOUDS)
+
+
+def test_links_and_rules_of_subsets(tmp_path):
+    rng = np.random.default_rng(3)
+    labels = np.arange(240) % 3
+    pairs = rng.permutation(240).reshape(-1, 2)[:60]
+    same = labels[pairs[:, 0]] == labels[pairs[:, 1]]
+    instance = replace(
+        CLOUDS,
+        must_link=pairs[same],
+        cannot_link=pairs[~same],
+        cluster_constraints=[sdpbb.MaximumSize(100), sdpbb.MaximumDiameter(40.0)],
+    )
+    path = tmp_path / "proof"
+    result = solve(instance, replace(PARAMETERS, gap=0.1), certificate=path)
+    verdict = verify_certificate(path, instance)
+    assert verdict.status == result.status.value == "optimal"
+    assert verdict.n_subsets > 1
+
+
+def test_a_subset_without_a_clustering(tmp_path):
+    points = np.random.default_rng(0).normal(size=(60, 2))
+    instance = Instance(points, 3, cannot_link=WHEEL)
+    path = tmp_path / "proof"
+    solve(instance, TINY, certificate=path)
+    assert verify_certificate(path, instance).status == "infeasible"
+
+
+def test_a_run_that_goes_on_from_a_checkpoint(tmp_path, certified):
+    path = tmp_path / "run"
+    stop, seen = threading.Event(), []
+
+    def observer(event):
+        if isinstance(event, Progress) and event.lower > 0.0:
+            seen.append(event.lower)
+            if len(seen) == 3:
+                stop.set()
+
+    first = solve(
+        CLOUDS, PARAMETERS, observer, stop, checkpoint=path, certificate=tmp_path / "first"
+    )
+    verdict = verify_certificate(tmp_path / "first", CLOUDS)
+    assert verdict.status == "feasible"
+    assert verdict.lower_bound == first.lower_bound > 0.0
+    saved = read_checkpoint(path).subsets
+    assert saved is not None
+    assert len(saved.best_proofs()) == verdict.n_subsets
+    resume(path, certificate=tmp_path / "proof")
+    assert verify_certificate(tmp_path / "proof", CLOUDS).status == "optimal"
+    # A run that has ended is certified again.
+    resume(path, certificate=tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "proof").read_bytes()
+
+
+def test_only_proofs_of_the_best_sum_are_kept(certified):
+    document, arrays = container.unpack(certified[1].read_bytes())
+    rows = [arrays[subset["rows"]] for subset in document["subsets"]]
+    together = np.concatenate(rows)
+    assert len(np.unique(together)) == len(together) <= 240
+
+
+def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        instance = random_certifiable(rng)
+        contraction = contract(instance)
+        rows = np.flatnonzero(rng.random(instance.n_points) < 0.7)
+        if not isinstance(contraction, Contraction) or len(rows) < instance.k:
+            continue
+        part = Restriction(instance, contraction).stated(rows)
+        whole, own = CheckedConstraints.of(instance), CheckedConstraints.of(part)
+        subsets = Subsets([rows], instance.n_points, *vars(whole).values())
+        assert np.array_equal(subsets._must_link(0), own.must_link)
+        assert np.array_equal(subsets._cannot_link(0), own.cannot_link)
+        rules = tuple(rule(0) for rule in subsets._rules)
+        assert of_rules(rules) == of_rules(own.rules)
+
+
+def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(decomposition_run, "LARGEST_FILE", 1e-3)
+    with pytest.raises(ParameterError, match="the evidence of subsets takes"):
+        solve(CLOUDS, PARAMETERS, certificate=tmp_path / "proof")
+
+
+def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
+    many = replace(PARAMETERS.decomposition, least_blocks=240)
+    hybrid = replace(PARAMETERS, bounding="hybrid", decomposition=many)
+    solve(CLOUDS, hybrid, certificate=tmp_path / "proof")
+    assert verify_certificate(tmp_path / "proof", CLOUDS).n_subsets > 0
+
+
+@pytest.mark.long
+def test_subsets_that_other_processes_bound(tmp_path):
+    solve(CLOUDS, replace(PARAMETERS, workers=2), certificate=tmp_path / "proof")
+    assert verify_certificate(tmp_path / "proof", CLOUDS).status == "optimal"

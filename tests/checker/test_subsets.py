@@ -1,0 +1,325 @@
+"""Certificates whose bound is the sum of those of subsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.checker import digests
+from sdpbb.checker.arithmetic import sum_down
+from sdpbb.checker.certificate import Certificate
+from sdpbb.checker.container import pack
+from sdpbb.checker.geometry import Geometry
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.rules import Either, Limit, Rules, broken_by, broken_clusters, over_blocks
+from sdpbb.checker.subsets import Subsets
+from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.checker.verify import verify
+from sdpbb.problem import Instance
+from tests.checker.building import Builder, Built, random_instance
+from tests.checker.corrupted import mutations
+from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
+from tests.examples import examples
+
+SEEDS = st.integers(0, 2**32 - 1)
+GROUPS = [[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.5], [0.0, 0.5], [0.0, 1.5], [9.0, 1.0]]
+NO_PAIRS = np.empty((0, 2), np.int64)
+
+
+def part(instance: Instance, rows: np.ndarray) -> Instance:
+    """The points of rows, and the links among them."""
+
+    def inside(pairs: np.ndarray) -> np.ndarray:
+        return np.searchsorted(rows, pairs[np.isin(pairs, rows).all(axis=1)])
+
+    links = inside(instance.must_link), inside(instance.cannot_link)
+    return Instance(instance.points[rows], instance.k, *links)
+
+
+def n_blocks(instance: Instance) -> int:
+    from sdpbb.problem.graph import connected_components
+
+    return int(connected_components(instance.n_points, instance.must_link).max()) + 1
+
+
+def built(instance: Instance, subsets: list[np.ndarray], tolerance: float = 0.5) -> Built:
+    """A certificate of an instance of few points: each subset is split to the end."""
+    arrays: list[np.ndarray] = []
+    entries, values = [], []
+    for rows in subsets:
+        builder = Builder(part(instance, rows), arrays=arrays)
+        arrays.append(rows.astype(np.int32))
+        at = len(arrays) - 1
+        values.append(max(0.0, builder.root()))
+        entries.append({"rows": at, "nodes": builder.nodes})
+    value = np.inf if np.inf in values else sum_down(values)
+    labels = feasible_clusterings(instance)
+    cost = None
+    status = "infeasible" if value == np.inf else "unknown"
+    if len(labels):
+        best = labels[sums_of_squares(instance.points, labels).argmin()].astype(np.int32)
+        cost, status = Geometry.of(instance.points).cost_at_most(best), "feasible"
+        arrays.append(best)
+    document = {
+        "written_by": "a test",
+        "n": instance.n_points,
+        "d": instance.n_features,
+        "k": instance.k,
+        "points": digests.of_points(instance.points),
+        "must_link": digests.of_pairs(instance.must_link),
+        "cannot_link": digests.of_pairs(instance.cannot_link),
+        "rules": digests.of_rules(()),
+        "tolerance": tolerance,
+        "status": status,
+        "labels": None if cost is None else len(arrays) - 1,
+        "cost": cost,
+        "lower_bound": None if value == np.inf else value,
+        "subsets": entries,
+    }
+    return Built(instance, document, arrays)
+
+
+def random_subsets(rng: np.random.Generator, instance: Instance) -> list[np.ndarray]:
+    """Disjoint ones of k blocks or more."""
+    of = rng.integers(0, 3, instance.n_points)
+    subsets = [np.flatnonzero(of == number) for number in range(2)]  # points of 2 are in none
+    return [
+        rows
+        for rows in subsets
+        if len(rows) >= instance.k and n_blocks(part(instance, rows)) >= instance.k
+    ]
+
+
+@examples(60)
+@given(SEEDS, st.integers(1, 3))
+def test_what_is_verified_is_true(seed, k):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n=8, k=k, pairs=4)
+    subsets = random_subsets(rng, instance)
+    verdict = built(instance, subsets).verified()
+    truth = optimum(instance)
+    assert verdict.n_subsets == len(subsets)
+    if verdict.status == "infeasible":
+        assert truth is None
+    elif truth is not None:
+        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28
+        parts = [optimum(part(instance, rows)) for rows in subsets]
+        assert verdict.lower_bound == pytest.approx(sum(parts), rel=1e-9, abs=1e-20)
+
+
+def test_a_subset_that_has_no_clustering_proves_that_there_is_none():
+    links = [(0, 1), (1, 2), (0, 2)]
+    instance = Instance(np.arange(7.0)[:, None], 2, cannot_link=links)
+    certificate = built(instance, [np.arange(3), np.arange(3, 6)])
+    assert certificate.verified().status == "infeasible"
+
+
+def test_no_subsets_prove_nothing():
+    verdict = built(Instance(GROUPS, 2), []).verified()
+    assert (verdict.status, verdict.lower_bound, verdict.n_subsets) == ("feasible", 0.0, 0)
+
+
+def test_threads_come_to_the_same():
+    certificate = built(Instance(GROUPS, 2), [np.array([0, 1, 2]), np.array([3, 4, 5, 6])])
+    instance, read = certificate.instance, Certificate.read(certificate.data)
+    verdicts = [verify(read, instance.points, 2, (), (), (), n) for n in (1, 3)]
+    assert verdicts[0].lower_bound == verdicts[1].lower_bound > 0.0
+    certificate.document["subsets"][1]["nodes"][-1]["steps"][-1]["bound"] *= 1.5
+    with pytest.raises(Rejected, match="subset 1: node"):
+        verify(Certificate.read(certificate.data), instance.points, 2, (), (), (), 3)
+
+
+def first(certificate: Built) -> np.ndarray:
+    return certificate.arrays[certificate.document["subsets"][0]["rows"]]
+
+
+def swap_rows(certificate: Built) -> None:
+    one, two = (s["rows"] for s in certificate.document["subsets"])
+    arrays = certificate.arrays
+    arrays[one], arrays[two] = arrays[two], arrays[one]
+
+
+def exchange_a_point(certificate: Built) -> None:
+    one, two = (certificate.arrays[s["rows"]] for s in certificate.document["subsets"])
+    one[2], two[0] = two[0], one[2]
+
+
+def repeat_a_row(certificate: Built) -> None:
+    first(certificate)[1] = first(certificate)[0]
+
+
+def share_a_point(certificate: Built) -> None:
+    first(certificate)[2] = 3
+
+
+def exceed_the_points(certificate: Built) -> None:
+    first(certificate)[2] = 7
+
+
+def leave_fewer_points_than_clusters(certificate: Built) -> None:
+    at = certificate.document["subsets"][0]["rows"]
+    certificate.arrays[at] = first(certificate)[:1]
+
+
+def claim_more(certificate: Built) -> None:
+    certificate.document["lower_bound"] *= 1.0 + 1e-12
+
+
+def raise_a_bound(certificate: Built) -> None:
+    for node in certificate.document["subsets"][0]["nodes"]:
+        for step in node["steps"]:
+            step["bound"] *= 1.0 + 1e-6
+
+
+def drop_a_subset(certificate: Built) -> None:
+    del certificate.document["subsets"][1]
+
+
+def take_a_subset_twice(certificate: Built) -> None:
+    certificate.document["subsets"].append(certificate.document["subsets"][0])
+
+
+def have_a_tree_besides(certificate: Built) -> None:
+    certificate.document["nodes"] = certificate.document["subsets"][0]["nodes"]
+
+
+def refer_beyond_the_tree(certificate: Built) -> None:
+    certificate.document["subsets"][0]["nodes"].append({"steps": [], "end": {"open": True}})
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (swap_rows, r"subset 0: node \d"),
+        (exchange_a_point, "subset 0: node"),
+        (repeat_a_row, "subset 0: rows: expected increasing"),
+        (share_a_point, "subset 1: point 3 is in subset 0, too"),
+        (exceed_the_points, "subset 0: rows: expected increasing"),
+        (leave_fewer_points_than_clusters, r"subset 0: rows: 1 points; expected 2\.\.7"),
+        (claim_more, "lower_bound: states"),
+        (raise_a_bound, "subset 0: node .*states a bound"),
+        (drop_a_subset, r"arrays\[\d+\] is not referred to"),
+        (take_a_subset_twice, "subset 2: rows: 3 points; expected 2..1"),
+        (have_a_tree_besides, "unknown key 'nodes'"),
+        (refer_beyond_the_tree, "subset 0: node 5 is not referred to"),
+    ],
+)
+def test_mutations_are_refused(change: Callable[[Built], None], why):
+    rows = [np.array([0, 1, 2]), np.array([3, 4, 6])]
+    certificate = built(Instance(GROUPS, 2), rows)
+    assert certificate.verified().lower_bound > 0.0
+    change(certificate)
+    with pytest.raises(Rejected, match=why):
+        certificate.verified()
+
+
+def test_a_subset_of_fewer_blocks_than_clusters_is_refused():
+    """Three points that must link are no two clusters: this would prove that there are none."""
+    instance = Instance(GROUPS, 2, must_link=[(0, 1), (1, 2)])
+    certificate = built(instance, [np.array([0, 1, 2])])
+    del certificate.arrays[-1]  # the labels of a clustering that there is
+    claim = {"status": "infeasible", "labels": None, "cost": None}
+    certificate.document |= claim
+    assert certificate.document["lower_bound"] is None
+    with pytest.raises(Rejected, match="subset 0: 1 blocks; expected k = 2 or more"):
+        certificate.verified()
+
+
+def test_another_instance_is_refused():
+    certificate = built(Instance(GROUPS, 2), [np.array([0, 1, 2])])
+    moved = np.array(GROUPS)
+    moved[6] += 1.0  # of no subset
+    data = Certificate.read(certificate.data)
+    with pytest.raises(Rejected, match="is about other points"):
+        verify(data, moved, 2, (), ())
+    with pytest.raises(Rejected, match="is about other cannot-links"):
+        verify(data, GROUPS, 2, (), [(0, 1)])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_changed_is_rejected_or_still_true(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, n=7, k=2, pairs=2)
+    certificate = built(instance, random_subsets(rng, instance))
+    truth, rejected = optimum(instance), 0
+    for description, data in islice(mutations(certificate.data, rng), 300):
+        try:
+            verdict: CertificateVerdict = certificate.verified(data)
+        except Rejected:
+            rejected += 1
+            continue
+        if truth is None:
+            assert verdict.status in ("infeasible", "unknown"), description
+            continue
+        assert verdict.status != "infeasible", description
+        assert verdict.lower_bound <= truth * (1 + 1e-12) + 1e-28, description
+    assert rejected >= 200
+
+
+@given(SEEDS)
+def test_constraints_inside_of_subsets(seed):
+    """They are those of the points of each, one by one."""
+    rng = np.random.default_rng(seed)
+    n, k = 12, 2
+    of = rng.integers(-1, 2, n)
+    rows = [np.flatnonzero(of == number) for number in range(2)]
+    if min(map(len, rows)) < k:
+        return
+    cannot_link = digests.normalised(rng.permutation(n).reshape(-1, 2)[:3])
+    rules = random_rules(rng, n)
+    subsets = Subsets(rows, n, NO_PAIRS, cannot_link, rules)
+    for number, each in enumerate(rows):
+        root = subsets.root(number, 3) if len(each) >= 3 else None
+        if root is None:
+            continue
+        of_whole = over_blocks(rules, np.arange(n))
+        marks = np.zeros((40, n), np.bool_)
+        marks[:, each] = rng.random((40, len(each))) < 0.4
+        of_blocks = np.array([marks[:, each][:, root.block_of == b].any(1) for b in range(root.m)])
+        expected = broken_by(of_whole, marks)
+        assert (broken_by(root.block_rules, of_blocks.T) == expected).all()
+        for i, j in cannot_link:
+            if of[i] == of[j] == number:
+                a, b = root.block_of[np.searchsorted(each, [i, j])]
+                assert root.adjacency[a, b]
+
+
+def random_rules(rng: np.random.Generator, n: int) -> Rules:
+    def limit() -> Limit:
+        pairs = digests.normalised(rng.permutation(n).reshape(-1, 2)[:4])
+        return Limit(rng.integers(0, 3, n), pairs, int(rng.integers(1, 6)))
+
+    return limit(), Either(((limit(),), (limit(), limit())))
+
+
+@given(SEEDS)
+def test_rules_that_clusters_break(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 10, 3
+    rules, labels = random_rules(rng, n), rng.integers(0, k, n)
+    sets = labels == np.arange(k)[:, None]
+    expected = broken_by(over_blocks(rules, np.arange(n)), sets)
+    assert (broken_clusters(rules, labels, k) == expected).all()
+
+
+def test_labels_of_many_points_take_no_matrix():
+    """A matrix of a bit for each pair of the 200,000 points would be of 5 GB."""
+    n = 200_000
+    points = np.arange(float(n))[:, None] % 2 * 3.0
+    labels = (np.arange(n) % 2).astype(np.int32)
+    document = built(Instance(GROUPS, 2), []).document | {
+        "n": n,
+        "d": 1,
+        "points": digests.of_points(points),
+        "labels": 0,
+        "cost": 0.0,
+        "status": "optimal",
+    }
+    verdict = verify(Certificate.read(pack(document, [labels])), points, 2, (), ())
+    assert (verdict.status, verdict.cost, verdict.lower_bound) == ("optimal", 0.0, 0.0)
