@@ -23,20 +23,18 @@ def main(arguments: Sequence[str]) -> int:
     """Check a certificate and tell the verdict; return the exit status."""
     options = _parser().parse_args(arguments)
     try:
-        file = opened(options.certificate)
-        points = read_points(options.points)
-        stated = NOTHING
-        if options.constraints is not None:
-            stated = read_constraints(options.constraints, points)
-    except Unreadable as error:
-        print(f"error: {error}", file=sys.stderr)
-        return UNREADABLE
-    try:
-        with file:
+        with opened(options.certificate) as file:
+            points = read_points(options.points)
+            stated = NOTHING
+            if options.constraints is not None:
+                stated = read_constraints(options.constraints, points)
             certificate = Certificate.load(file)
             k = certificate.k if options.k is None else options.k
             pairs = stated.must_link, stated.cannot_link
             verdict = verify(certificate, points, k, *pairs, stated.rules, options.workers)
+    except Unreadable as error:
+        print(f"error: {error}", file=sys.stderr)
+        return UNREADABLE
     except Rejected as error:
         if options.json:
             print(json.dumps({"verified": False, "reason": str(error)}))

@@ -115,9 +115,17 @@ def test_a_gap_and_a_k_of_ones_own(files, capsys):
     capsys.readouterr()
     assert main([*arguments, "--k", "4"]) == REJECTED
     assert capsys.readouterr().err.endswith("rejected: is about k = 3; k is 4\n")
-    for wrong in ("1", "-0.1", "nan", "x"):
+    assert main([*arguments, "--workers", "2"]) == VERIFIED
+    capsys.readouterr()
+    for option, wrong in (
+        ("--gap", "1"),
+        ("--gap", "-0.1"),
+        ("--gap", "nan"),
+        ("--gap", "x"),
+        ("--workers", "0"),
+    ):
         with pytest.raises(SystemExit) as exited:
-            main([*arguments, "--gap", wrong])
+            main([*arguments, option, wrong])
         assert exited.value.code == UNREADABLE
 
 
