@@ -484,6 +484,7 @@ class _Run:
             keep=keep,
             state=None if self.saved is None else self.saved.subsets,
             recorder=recorder if parameters.certify else None,
+            given=self.instance,
         ).run()
 
     def _initial_search(

@@ -81,11 +81,13 @@ class SubsetProof:
     """Proof about some of the points, with what is stated of them alone.
 
     rows : (s,) int32, increasing
-    proof : of the instance that they are; it numbers them in their order
+    equal : (p, 2) pairs of equal ones that are joined first; as in the proof, by their places
+    proof : of the instance that they are
     """
 
     rows: NDArray[np.int32]
-    proof: Proof
+    equal: NDArray[np.intp]
+    proof: Proof = field(default_factory=Proof)
 
 
 class ProofRecorder(Watch):

@@ -160,7 +160,9 @@ def _subsets(
     return [
         {
             "rows": arrays.add(subset.rows),
-            "nodes": NodeTable(subset.proof, restricted.root(number, k), subset.equal, arrays).nodes,
+            "nodes": NodeTable(
+                subset.proof, restricted.root(number, k), subset.equal, arrays
+            ).nodes,
         }
         for number, subset in enumerate(subsets)
     ]

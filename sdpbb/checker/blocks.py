@@ -17,6 +17,7 @@ from .rules import (
     broken_together,
     exceeded_by_all,
     over_blocks,
+    without_idle,
 )
 
 
@@ -188,7 +189,7 @@ class Blocks:
         Rejected
             If the pairs are not such, or fewer than k blocks without cannot-links are left.
         """
-        if self.rules:
+        if without_idle(self.rules):
             raise Rejected("equal points; expected none where clusters keep rules")
         place = np.unique(points + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
         first = np.unique(self.block_of, return_index=True)[1]

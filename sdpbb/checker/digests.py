@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .rules import Either, Limit, Rules
+from .rules import Either, Limit, Rules, without_idle
 
 
 def of_points(points: ArrayLike) -> str:
@@ -44,8 +44,7 @@ def of_rules(rules: Rules) -> str:
     That of a limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of
     alternatives of b"either" and their distinct digests, in ascending order.
     """
-    saying = [r for r in rules if isinstance(r, Either) or r.total > r.most]
-    return _of_parts(b"rules", {_of_rule(rule) for rule in saying})
+    return _of_parts(b"rules", {_of_rule(rule) for rule in without_idle(rules)})
 
 
 def _of_rule(rule: Limit | Either) -> str:

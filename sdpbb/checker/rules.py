@@ -96,6 +96,11 @@ Rules = tuple[Rule, ...]
 """All of them are to be kept."""
 
 
+def without_idle(rules: Rules) -> Rules:
+    """Return the rules without limits that all points together are within: these say nothing."""
+    return tuple(rule for rule in rules if isinstance(rule, Either) or rule.total > rule.most)
+
+
 @dataclass(frozen=True, eq=False)
 class BlockLimit:
     """Limit over m blocks.

@@ -91,20 +91,18 @@ def subset_bounding(
     bounding: BoundingMethod[Any],
     accuracy: Accuracy,
     seed: int,
-    rows: NDArray[np.intp] | None = None,
+    proof: SubsetProof | None = None,
 ) -> SubsetBounding:
     """Return the bounding of a subset, before its first slice.
 
     instance : of the subset
     labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
-    rows : (n,) of its points among all, if its bound is to be certified
+    proof : to begin with, if its bound is to be certified
     """
-    proof = None
-    if rows is not None:
+    if proof is not None:
         from sdpbb.bounds.certified import CertifiedBounding
 
         bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
-        proof = SubsetProof(rows.astype(np.int32), Proof())
     context = EvaluationContext(
         instance=instance,
         bounding=bounding,
@@ -112,7 +110,7 @@ def subset_bounding(
         parameters=SEARCH,
         tolerances=Tolerances(accuracy.least),
         seed=seed,
-        keeps_evidence=rows is not None,
+        keeps_evidence=proof is not None,
     )
     if labels is None:
         return SubsetBounding(subset, context, Node(), accuracy, np.inf, np.inf, proof=proof)

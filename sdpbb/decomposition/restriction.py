@@ -16,7 +16,11 @@ class Restriction:
     subset keeps those of the subset's instance, but that it may have fewer than k clusters.
     """
 
-    def __init__(self, instance: Instance, contraction: Contraction) -> None:
+    def __init__(
+        self, instance: Instance, contraction: Contraction, given: Instance | None = None
+    ) -> None:
+        """given : the instance whose equal points are joined in the one that is contracted"""
+        given = instance if given is None else given
         self._instance = instance
         self._contraction = contraction
         m = contraction.n_blocks
@@ -26,9 +30,7 @@ class Restriction:
         self._links, self._first_link = _adjacency(m, contraction.cannot_link)
         self._place = np.full(m, -1, dtype=np.intp)
         n = instance.n_points
-        self._stated = [
-            _adjacency(n, pairs) for pairs in (instance.must_link, instance.cannot_link)
-        ]
+        self._stated = [_adjacency(n, pairs) for pairs in (given.must_link, given.cannot_link)]
         self._row = np.full(n, -1, dtype=np.intp)
 
     def rows(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -24,6 +24,7 @@ from sdpbb.decomposition.subsets import SubsetTree
 from sdpbb.errors import ParameterError
 from sdpbb.executors.pool import TaskPool
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
+from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import NO_CLUSTERING, EvaluationContext, evaluate
 from sdpbb.search.evaluations import GRACE, LOOK
@@ -60,6 +61,7 @@ class Decomposition:
     fits_as_a_whole : whether the root can be bounded as a whole afterwards
     state : to go on from, or None
     recorder : of the proof, if the run is certified
+    given : the instance, whose equal points may be joined in that of the context
     """
 
     search: Search
@@ -80,6 +82,7 @@ class Decomposition:
     keep: Callable[[SubsetBounds], None]
     state: SubsetBounds | None = None
     recorder: ProofRecorder | None = None
+    given: Instance | None = None
 
     def run(self) -> Termination | None:
         """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
@@ -90,7 +93,7 @@ class Decomposition:
         self._node = self.search.tree.select()
         if self._node is None:
             return None
-        self._restriction = Restriction(self.context.instance, self.contraction)
+        self._restriction = Restriction(self.context.instance, self.contraction, self.given)
         if self.state is None and not self._begin():
             return self._end()
         assert self.state is not None
@@ -281,20 +284,22 @@ class Decomposition:
         rows = self._restriction.rows(blocks)
         if len(rows) < self.contraction.k:
             return None
-        instance = self._instance(blocks, rows)
+        instance, proof = self._instance(blocks, rows)
         if _has_too_few_blocks(instance):
             return None
         own = None if labels is None else labels[rows]
-        certified = None if self.recorder is None else rows
         return subset_bounding(
-            subset, instance, own, self.bounding, accuracy, self.context.seed, certified
+            subset, instance, own, self.bounding, accuracy, self.context.seed, proof
         )
 
-    def _instance(self, blocks: NDArray[np.intp], rows: NDArray[np.intp]) -> Instance:
-        """Return the instance of a subset."""
+    def _instance(
+        self, blocks: NDArray[np.intp], rows: NDArray[np.intp]
+    ) -> tuple[Instance, SubsetProof | None]:
+        """Return the instance of a subset, and the beginning of its proof in a certified run."""
         if self.recorder is None:
-            return self._restriction.instance(blocks, rows)
-        return self._restriction.stated(rows)
+            return self._restriction.instance(blocks, rows), None
+        stated = self._restriction.stated(rows)
+        return join_equal_points(stated), SubsetProof(rows.astype(np.int32), equal_points(stated))
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
@@ -311,7 +316,7 @@ class Decomposition:
         if most > self.parameters.largest or not self._has_room_for_evidence(most):
             return False
         blocks = state.tree.blocks(1 << level)
-        contraction = contract(self._instance(blocks, self._restriction.rows(blocks)))
+        contraction = contract(self._instance(blocks, self._restriction.rows(blocks))[0])
         if isinstance(contraction, Infeasibility):
             return True
         n_workers = self.worker_pool().n_workers if self.has_help else 1

@@ -194,3 +194,21 @@ def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
 def test_subsets_that_other_processes_bound(tmp_path):
     solve(CLOUDS, replace(PARAMETERS, workers=2), certificate=tmp_path / "proof")
     assert verify_certificate(tmp_path / "proof", CLOUDS).status == "optimal"
+
+
+def test_equal_points_where_a_rule_says_nothing(tmp_path):
+    points = np.repeat(np.random.default_rng(0).normal(size=(20, 2)), 2, axis=0)
+    instance = Instance(points, 3, cluster_constraints=[sdpbb.MaximumSize(40)])
+    solve(instance, certificate=tmp_path / "proof")
+    assert verify_certificate(tmp_path / "proof", instance).status == "optimal"
+
+
+def test_equal_points_of_subsets_are_joined(tmp_path):
+    points = np.repeat(clouds(120).points, 2, axis=0)
+    instance = Instance(points, 3, must_link=[(0, 7)], cannot_link=[(2, 11), (9, 30)])
+    solve(instance, replace(PARAMETERS, gap=0.1), certificate=tmp_path / "proof")
+    verdict = verify_certificate(tmp_path / "proof", instance)
+    assert verdict.status == "optimal"
+    assert verdict.n_subsets > 1
+    document = container.unpack((tmp_path / "proof").read_bytes())[0]
+    assert all("equal" in subset["nodes"][0]["steps"][0] for subset in document["subsets"])
