@@ -149,16 +149,18 @@ def col3() -> Iterator[Run]:
 
 
 def large() -> Iterator[Run]:
-    methods: dict[str, tuple[float, Callable[[], Heuristic]]] = {
-        "scikit-learn, 10 starts": (0.0, ScikitLearn),
-        "kmeans, 1 start": (0.0, KMeans),
-        "kmeans, 10 starts": (0.0, partial(KMeans, n_starts=10)),
-        "pccc, 1 start": (0.1, PCCC),
-        "pccc, 10 starts": (0.1, partial(PCCC, n_starts=10, time_limit=LARGE_SECONDS)),
-        "best-of": (0.1, partial(BestOf, time_limit=LARGE_SECONDS)),
-    }
+    best_of = partial(BestOf, n_runs=1, n_starts=5, n_relocations=10, time_limit=LARGE_SECONDS)
+    methods: list[tuple[str, float, Callable[[], Heuristic]]] = [
+        ("scikit-learn, 10 starts", 0.0, ScikitLearn),
+        ("kmeans, 1 start", 0.0, KMeans),
+        ("kmeans, 10 starts", 0.0, partial(KMeans, n_starts=10)),
+        ("best-of", 0.0, best_of),
+        ("pccc, 1 start", 0.1, PCCC),
+        ("pccc, 10 starts", 0.1, partial(PCCC, n_starts=10, time_limit=LARGE_SECONDS)),
+        ("best-of", 0.1, best_of),
+    ]
     for n in LARGE_OBJECTS:
-        for name, (fraction, make) in methods.items():
+        for name, fraction, make in methods:
             case = partial(large_case, n, fraction)
             yield Run("large", f"n{n}-k10", f"{fraction:.0%}", name, 0, case, make)
 

@@ -201,12 +201,13 @@ def col3(rows: list[Row]) -> list[str]:
 def large(rows: list[Row]) -> list[str]:
     lines = [
         "",
-        "## 10,000 and 100,000 points",
+        "## 10,000 to a million points",
         "",
         "Overlapping normal clouds in 10 coordinates, k = 10: without constraints, beside"
         " scikit-learn's k-means, and with n / 10, half of them must-links and half cannot-links."
-        " One core, not to itself; `pccc` from ten starts and `best-of` for 30 s at most. The peak"
-        " is that of a process which makes the data, too.",
+        " One core, not to itself; `pccc` from ten starts and `best-of`, with the starts and"
+        " relocations of the engine's root, for 30 s at most. The peak is that of a process which"
+        " makes the data, too.",
         "",
         "| points | constraints | method | seconds | peak MiB | sum of squares / n | stop |",
         "| ---: | ---: | --- | ---: | ---: | ---: | --- |",
