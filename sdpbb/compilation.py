@@ -1,4 +1,4 @@
-"""Who compiles the kernels of a run, and when: this process before it, another one meanwhile."""
+"""Compilation of the kernels of a run: by this process before it, by another one meanwhile."""
 
 from __future__ import annotations
 

@@ -47,29 +47,54 @@ class Accuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class SubsetBounding:
-    """Bounding of one subset, as far as it has come.
+class SubsetTask:
+    """Subset to bound, with all that its slices share.
 
     subset : its number
-    context, node : what `evaluate` takes
+    instance : its points, with the constraints among them
+    bounding : of its root
     accuracy : how near it is bounded
     given : cost of the restriction of the best clustering of the whole, inf for none
+    seed : of its heuristics
+    keeps_evidence : whether its bound is to be certified
+    """
+
+    subset: int
+    instance: Instance
+    bounding: BoundingMethod[Any]
+    accuracy: Accuracy
+    given: float
+    seed: int
+    keeps_evidence: bool
+
+    def context(self, gap: float) -> EvaluationContext:
+        """Return the context of the evaluation of its root, which ends at a relative gap."""
+        return EvaluationContext(
+            instance=self.instance,
+            bounding=self.bounding,
+            heuristic=IncumbentSearch(HeuristicSchedule(before=LITTLE, during=LITTLE)),
+            parameters=SEARCH,
+            tolerances=Tolerances(gap),
+            seed=self.seed,
+            keeps_evidence=self.keeps_evidence,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetProgress:
+    """Bounding of a subset, as far as it has come: what a worker returns.
+
+    node : its root; with its bound alone once the subset is done with
     upper : cost of the best clustering known of it
-    labels : (n,) of that, if it is better than the restriction
-    seconds : that it has taken
-    n_iterations : in its last slice
+    gap : relative, to which it is bounded; None before the first slice
+    n_iterations : in the last slice
     goes_on : whether another slice is to follow
     proof : of what is proven of it, if the run is certified
     """
 
-    subset: int
-    context: EvaluationContext
     node: Node
-    accuracy: Accuracy
-    given: float
     upper: float
-    labels: NDArray[np.intp] | None = None
-    seconds: float = 0.0
+    gap: float | None = None
     n_iterations: int = 0
     goes_on: bool = True
     proof: SubsetProof | None = None
@@ -84,7 +109,7 @@ class SubsetBounding:
         return values(self.proof.proof.nodes)[0]
 
 
-def subset_bounding(
+def subset_task(
     subset: int,
     instance: Instance,
     labels: NDArray[np.intp] | None,
@@ -92,8 +117,8 @@ def subset_bounding(
     accuracy: Accuracy,
     seed: int,
     proof: SubsetProof | None = None,
-) -> SubsetBounding:
-    """Return the bounding of a subset, before its first slice.
+) -> tuple[SubsetTask, SubsetProgress]:
+    """Return a subset to bound, and its progress before the first slice.
 
     instance : of the subset
     labels : (n,) of its points, of a clustering into k clusters or fewer; None if none is known
@@ -103,68 +128,61 @@ def subset_bounding(
         from sdpbb.bounds.certified import CertifiedBounding
 
         bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
-    context = EvaluationContext(
-        instance=instance,
-        bounding=bounding,
-        heuristic=IncumbentSearch(HeuristicSchedule(before=LITTLE, during=LITTLE)),
-        parameters=SEARCH,
-        tolerances=Tolerances(accuracy.least),
-        seed=seed,
-        keeps_evidence=proof is not None,
-    )
-    if labels is None:
-        return SubsetBounding(subset, context, Node(), accuracy, np.inf, np.inf, proof=proof)
-    numbered = np.unique(labels, return_inverse=True)[1]
-    # What keeps the constraints but has fewer clusters costs no less than the optimum.
-    cost = Partition(numbered).sum_of_squares(instance.points)
-    has_all = int(numbered.max()) + 1 == instance.k
-    node = Node(feasible=numbered if has_all else None)
-    return SubsetBounding(subset, context, node, accuracy, cost, cost, proof=proof)
+    given, node = np.inf, Node()
+    if labels is not None:
+        numbered = np.unique(labels, return_inverse=True)[1]
+        # What keeps the constraints but has fewer clusters costs no less than the optimum.
+        given = Partition(numbered).sum_of_squares(instance.points)
+        has_all = int(numbered.max()) + 1 == instance.k
+        node = Node(feasible=numbered if has_all else None)
+    certified = proof is not None
+    task = SubsetTask(subset, instance, bounding, accuracy, given, seed, certified)
+    return task, SubsetProgress(node, given, proof=proof)
 
 
-def bound_subset(bounding: SubsetBounding, budget: Budget) -> SubsetBounding:
+def bound_subset(task: SubsetTask, progress: SubsetProgress, budget: Budget) -> SubsetProgress:
     """Bound a subset for a slice of time.
 
     The first begins with a clustering of its own: how much that saves says how near to bound it.
     """
-    n_iterations, before = 0, bounding
-    if bounding.node.state is None:
-        looked = evaluate(
-            bounding.node, bounding.upper, bounding.context, replace(budget, bounds=False)
-        )
-        bounding = _after(bounding, looked)
-        if bounding.given > 0.0:
-            saved = 1.0 - bounding.upper / bounding.given if bounding.given < np.inf else 0.0
-            tolerances = Tolerances(bounding.accuracy.gap(saved))
-            bounding = replace(bounding, context=replace(bounding.context, tolerances=tolerances))
-    if bounding.goes_on:
-        result = evaluate(bounding.node, bounding.upper, bounding.context, budget)
-        n_iterations = result.n_iterations
-        bounding = _after(bounding, result)
-    return replace(bounding, n_iterations=n_iterations, seconds=before.seconds)
+    if progress.gap is None:
+        least = task.context(task.accuracy.least)
+        looked = evaluate(progress.node, progress.upper, least, replace(budget, bounds=False))
+        progress = _after(progress, looked, least)
+        saved = 1.0 - progress.upper / task.given if 0.0 < task.given < np.inf else 0.0
+        progress = replace(progress, gap=task.accuracy.gap(saved), n_iterations=0)
+    if progress.goes_on:
+        assert progress.gap is not None
+        context = task.context(progress.gap)
+        result = evaluate(progress.node, progress.upper, context, budget)
+        progress = _after(progress, result, context)
+    if progress.goes_on:
+        return progress
+    return replace(progress, node=Node(lower=progress.node.lower))
 
 
-def _after(bounding: SubsetBounding, result: NodeResult) -> SubsetBounding:
-    """Return the bounding of a subset after an evaluation of its root."""
-    node = advanced(bounding.node, result)
+def _after(
+    progress: SubsetProgress, result: NodeResult, context: EvaluationContext
+) -> SubsetProgress:
+    """Return the progress of a subset after an evaluation of its root."""
+    node = advanced(progress.node, result)
     if result.status is NodeStatus.INFEASIBLE:
         # Nothing below what pairs were fixed by; nothing at all where none were.
         node = replace(node, lower=ProvenBound(node.fixings.below))
-    better = result.labels is not None and result.cost < bounding.upper
-    upper = result.cost if better else bounding.upper
-    closed = bounding.context.tolerances.closes(node.lower, upper)
+    upper = min(progress.upper, result.cost)
+    closed = context.tolerances.closes(node.lower, upper)
     unfinished = result.status in (NodeStatus.UNFINISHED, NodeStatus.FIXED)
-    proof = bounding.proof
+    proof = progress.proof
     if proof is not None:
         known = proof.proof.nodes[0]
         recorder = ProofRecorder(Proof([replace(known, steps=list(known.steps))]))
         recorder.record(0, result)
         proof = replace(proof, proof=recorder.proof)
     return replace(
-        bounding,
+        progress,
         node=node,
         upper=upper,
-        labels=result.labels if better else bounding.labels,
+        n_iterations=result.n_iterations,
         goes_on=unfinished and not closed,
         proof=proof,
     )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from sdpbb.decomposition.bounding import SubsetBounding, bound_subset
+from sdpbb.decomposition.bounding import SubsetProgress, SubsetTask, bound_subset
 from sdpbb.decomposition.bounds import SubsetBounds
 from sdpbb.executors.pool import TaskPool
 from sdpbb.search.evaluations import LONGEST_SLICE
@@ -46,6 +46,19 @@ class Processes:
         return replace(budget, cancelled=self.is_cancelled) if self.is_cancelled else budget
 
 
+@dataclass
+class _Running:
+    """Subset that is being bounded.
+
+    seconds : that its slices have taken until the present one, which began at `began`
+    """
+
+    task: SubsetTask
+    progress: SubsetProgress
+    seconds: float = 0.0
+    began: float = 0.0
+
+
 class LevelBounding:
     """Bounding of subsets of a level, one after the other, as many at a time as there are workers.
 
@@ -58,7 +71,7 @@ class LevelBounding:
         self,
         bounds: SubsetBounds,
         subsets: Sequence[int],
-        make: Callable[[int], SubsetBounding | None],
+        make: Callable[[int], tuple[SubsetTask, SubsetProgress] | None],
         processes: Processes,
         limits: Limits,
         statistics: SearchStatistics,
@@ -69,7 +82,7 @@ class LevelBounding:
         ----------
         bounds : are raised
         subsets : to bound, in this order
-        make : returns the bounding of a subset, None where it has no bound
+        make : returns a subset to bound, and its progress; None where it has no bound
         most_times : a subset is given up that takes so many times as long as others
         """
         self.is_infeasible = False
@@ -80,8 +93,7 @@ class LevelBounding:
         self._limits = limits
         self._statistics = statistics
         self._most_times = most_times
-        self._running: dict[int, SubsetBounding] = {}
-        self._began: dict[int, float] = {}
+        self._running: dict[int, _Running] = {}
 
     @property
     def is_running(self) -> bool:
@@ -91,11 +103,11 @@ class LevelBounding:
         """Begin with subsets while a worker is free."""
         while self._todo and self._processes.pool.n_free > 0:
             subset = self._todo.pop()
-            bounding = self._make(subset)
-            if bounding is None:
+            made = self._make(subset)
+            if made is None:
                 self._bounds.is_done[subset] = True
             else:
-                self._submit(bounding)
+                self._submit(_Running(*made))
 
     def wait(self, seconds: float) -> list[int]:
         """Take the slices that end within so many seconds.
@@ -110,44 +122,44 @@ class LevelBounding:
         lost = []
         for completion in self._processes.pool.wait(seconds):
             if not completion.lost:
-                self._take(completion.value)
+                self._take(self._running.pop(completion.key), completion.value)
             elif completion.key > 0:
                 lost.append(completion.key)
                 self._statistics.n_lost += 1
                 self._finish(self._running.pop(completion.key))
         return lost
 
-    def _submit(self, bounding: SubsetBounding) -> None:
-        subset, now = bounding.subset, self._limits.seconds
-        self._running[subset] = bounding
-        self._began[subset] = now
-        left = self._limits.time_limit - now
-        budget = self._processes.budget(bounding.seconds, left, len(self._running))
-        self._processes.pool.submit(subset, bound_subset, bounding, budget)
+    def _submit(self, running: _Running) -> None:
+        """Have a slice of a subset evaluated."""
+        subset, running.began = running.task.subset, self._limits.seconds
+        self._running[subset] = running
+        left = self._limits.time_limit - running.began
+        budget = self._processes.budget(running.seconds, left, len(self._running))
+        pool = self._processes.pool
+        pool.submit(subset, bound_subset, running.task, running.progress, budget)
 
-    def _take(self, bounding: SubsetBounding) -> None:
+    def _take(self, running: _Running, progress: SubsetProgress) -> None:
         """Take a slice of a subset; begin the next one, or be done with it."""
-        subset = bounding.subset
-        taken = self._limits.seconds - self._began[subset]
-        bounding = replace(bounding, seconds=bounding.seconds + taken)
-        del self._running[subset]
-        self._statistics.n_iterations += bounding.n_iterations
-        self._bounds.raise_to(subset, bounding.lower, bounding.proof)
-        if bounding.lower == math.inf:
+        running.progress = progress
+        running.seconds += self._limits.seconds - running.began
+        self._statistics.n_iterations += progress.n_iterations
+        self._bounds.raise_to(running.task.subset, progress.lower, progress.proof)
+        if progress.lower == math.inf:
             self.is_infeasible = True
-        elif not bounding.goes_on or self._is_overdue(bounding):
-            self._finish(bounding)
+        elif not progress.goes_on or self._is_overdue(running):
+            self._finish(running)
         elif self._limits.urgent() is None:
-            self._submit(bounding)
+            self._submit(running)
         # Otherwise it is bounded again when the run goes on.
 
-    def _finish(self, bounding: SubsetBounding) -> None:
+    def _finish(self, running: _Running) -> None:
         """Be done with a subset."""
+        subset = running.task.subset
         self._statistics.n_subsets += 1
-        self._bounds.is_done[bounding.subset] = True
-        self._bounds.seconds[bounding.subset] = bounding.seconds
+        self._bounds.is_done[subset] = True
+        self._bounds.seconds[subset] = running.seconds
 
-    def _is_overdue(self, bounding: SubsetBounding) -> bool:
+    def _is_overdue(self, running: _Running) -> bool:
         """Return whether a subset has taken so much longer than others that it is given up."""
         mean = self._bounds.mean_seconds(self._bounds.level)
-        return mean > 0.0 and bounding.seconds >= max(PATIENCE, self._most_times * mean)
+        return mean > 0.0 and running.seconds >= max(PATIENCE, self._most_times * mean)

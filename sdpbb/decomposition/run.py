@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.certificates.recorder import ProofRecorder, SubsetProof
-from sdpbb.decomposition.bounding import Accuracy, SubsetBounding, subset_bounding
+from sdpbb.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
 from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.decomposition.dealing import subset_tree
 from sdpbb.decomposition.level import LevelBounding, Processes
@@ -183,8 +183,8 @@ class Decomposition:
         costs = self._costs(state)
         accuracy, labels = self._accuracy(state, costs), self.search.tree.labels
 
-        def make(subset: int) -> SubsetBounding | None:
-            return self._subset_bounding(state.tree, subset, labels, accuracy)
+        def make(subset: int) -> tuple[SubsetTask, SubsetProgress] | None:
+            return self._subset_task(state.tree, subset, labels, accuracy)
 
         processes = self._processes(int(state.tree.n_blocks(state.level).max()))
         level = LevelBounding(
@@ -269,14 +269,14 @@ class Decomposition:
             unmatched=max(0.0, 1.0 - parts / given) if given > 0.0 else 0.0,
         )
 
-    def _subset_bounding(
+    def _subset_task(
         self,
         tree: SubsetTree,
         subset: int,
         labels: NDArray[np.intp] | None,
         accuracy: Accuracy,
-    ) -> SubsetBounding | None:
-        """Return the bounding of a subset; None if it has fewer than k blocks.
+    ) -> tuple[SubsetTask, SubsetProgress] | None:
+        """Return a subset to bound, and its progress; None if it has fewer than k blocks.
 
         labels : (n,) of the best clustering, if there is one
         """
@@ -288,9 +288,7 @@ class Decomposition:
         if _has_too_few_blocks(instance):
             return None
         own = None if labels is None else labels[rows]
-        return subset_bounding(
-            subset, instance, own, self.bounding, accuracy, self.context.seed, proof
-        )
+        return subset_task(subset, instance, own, self.bounding, accuracy, self.context.seed, proof)
 
     def _instance(
         self, blocks: NDArray[np.intp], rows: NDArray[np.intp]
@@ -319,8 +317,8 @@ class Decomposition:
         contraction = contract(self._instance(blocks, self._restriction.rows(blocks))[0])
         if isinstance(contraction, Infeasibility):
             return True
-        n_workers = self.worker_pool().n_workers if self.has_help else 1
-        n_tasks = min(max(1, n_workers), 1 << level)
+        # A cluster's workers have memory of their own: it takes this machine's for theirs.
+        n_tasks = min(self.n_cores, 1 << level)
         return n_tasks * self.bounding.mebibytes(contraction) <= self.free_mebibytes
 
     def _end(self, limit: Termination | None = None) -> Termination | None:

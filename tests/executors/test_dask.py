@@ -7,13 +7,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.executors import dask
 from sdpbb.executors.dask import DaskCluster
 from sdpbb.executors.pool import Completion, TaskPool
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
 from sdpbb.result import SolutionStatus
 from sdpbb.solver import solve
 from tests.executors import tasks
@@ -138,6 +142,17 @@ def test_a_cluster_solves_a_tree(cluster, monkeypatch):
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
     assert len(made) == 2  # this process, and the cluster
+
+
+def test_a_cluster_bounds_subsets(cluster):
+    points = np.random.default_rng(0).normal(size=(240, 2))
+    subsets = DecompositionParameters(smallest=30)
+    parameters = SolverParameters(bounding="decomposition", decomposition=subsets, gap=1e-2)
+    here = solve(Instance(points, 3), parameters)
+    there = solve(Instance(points, 3), replace(parameters, dask=cluster.address))
+    assert there.status is SolutionStatus.OPTIMAL
+    assert there.statistics.n_subsets >= 8
+    assert there.objective == pytest.approx(here.objective, rel=1e-9)
 
 
 def test_the_limit_holds_from_the_first_thread_to_the_last():
