@@ -20,7 +20,6 @@ class SubsetBounds:
 
     tree : of the subsets, by whose numbers the arrays go; those have 2**(depth + 1) entries
     level : of the subsets that are bounded now
-    floor : proven of the whole by other subsets before
     proven : bound of each subset by itself, 0 before it has one
     seconds : that each subset has taken
     is_done : whether the subset is done with
@@ -30,7 +29,6 @@ class SubsetBounds:
 
     tree: SubsetTree
     level: int
-    floor: float = 0.0
     proven: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     is_done: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
@@ -55,7 +53,7 @@ class SubsetBounds:
         """Return the bound of the whole, rounded down."""
         terms = self.proven[self.best_partition()].tolist()
         # The sum is rounded once, to the nearest.
-        return max(self.floor, math.nextafter(math.fsum(terms), -math.inf), 0.0)
+        return max(math.nextafter(math.fsum(terms), -math.inf), 0.0)
 
     def best_partition(self) -> list[int]:
         """Return the subsets whose own bounds have the best sum."""
