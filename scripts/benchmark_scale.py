@@ -216,20 +216,21 @@ def peak_memory() -> Iterator[list[float]]:
 
 
 def draw(file: Path, picture: Path) -> None:
-    """Draw the gaps over time of the runs of a CSV file."""
+    """Draw the gaps over time of the runs with two workers of a CSV file."""
+    import matplotlib
     from matplotlib.figure import Figure
 
     known = rows.read(file)
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     ax = figure.add_subplot()
-    known = [row for row in known if row["first"] == "auto"]
-    for name in dict.fromkeys(row["name"] for row in known):
-        own = [row for row in known if row["name"] == name]
+    chosen = [row for row in known if (row["first"], row["workers"]) == ("auto", "2")]
+    ax.set_prop_cycle(color=matplotlib.colormaps["tab20"].colors)
+    for name in dict.fromkeys(row["name"] for row in chosen):
+        own = [row for row in chosen if row["name"] == name]
         seconds, gaps = ([float(row[key]) for row in own] for key in ("seconds", "gap"))
-        label = f"{name}: {int(own[0]['points']):,}, k = {own[0]['k']}"
-        ax.step(np.maximum(seconds, 0.1), np.maximum(gaps, 1e-6), where="post", label=label)
-    ax.set(xscale="log", yscale="log", xlabel="Time (s)", ylabel="Gap", ylim=(1e-5, 1.5))
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+        ax.step(np.maximum(seconds, 0.1), np.maximum(gaps, 1e-6), where="post", label=name)
+    ax.set(xscale="log", yscale="log", xlabel="Time (s)", ylabel="Gap", ylim=(1e-4, 1.5))
+    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize="small")
     figure.savefig(picture, dpi=120)
 
 
