@@ -7,7 +7,6 @@ a limit is reached. A `CheckpointWriter` saves its state; `sdpbb.conclusion` mak
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import threading
@@ -357,15 +356,21 @@ class _Run:
             limit = limits.urgent() or Termination.TIME_LIMIT
             return conclusion.unknown(limit, 0.0, parameters, limits.seconds, n_blocks)
         assert isinstance(contraction, Contraction)
-        worker_pool = _worker_pool(parameters, cluster, kernels)
+        worker_pool = _WorkerPool(parameters, cluster, kernels)
         has_search = self.saved is not None and self.saved.search is not None
         plan = memory_plan(parameters, contraction, is_resumed=has_search)
-        if self._begins_with_subsets(plan, n_blocks):
-            reached = self._bound_subsets(
-                search, contraction, plan, limits, worker_pool, writer, recorder
-            )
+        if self._begins_with_subsets(search, plan, n_blocks):
+            try:
+                reached = self._bound_subsets(
+                    search, contraction, plan, limits, worker_pool, writer, recorder
+                )
+            except BaseException as error:
+                worker_pool.shutdown()
+                if isinstance(error, BackendFailure):
+                    writer.write(search)
+                raise
             if reached is not None or not search.tree.n_open:
-                worker_pool().shutdown()
+                worker_pool.shutdown()
                 return conclusion.of_search(
                     search, reached, instance, parameters, limits.seconds, n_blocks
                 )
@@ -421,14 +426,14 @@ class _Run:
             keeps_evidence=parameters.certify,
         )
 
-    def _begins_with_subsets(self, plan: MemoryPlan, n_blocks: int) -> bool:
+    def _begins_with_subsets(self, search: Search, plan: MemoryPlan, n_blocks: int) -> bool:
         """Return whether the root's first bound is the sum of the bounds of subsets.
 
         It is if that is asked for, and by itself where the hybrid bound of all blocks takes long or
         does not fit the memory.
         """
-        parameters, saved = self.parameters, self.saved
-        if saved is not None and saved.search is not None and saved.subsets is None:
+        parameters = self.parameters
+        if search.tree.has_begun or not search.tree.n_open:
             return False
         large = n_blocks >= parameters.decomposition.least_blocks or plan.is_without_bound
         by_itself = parameters.bounding == "hybrid" and large
@@ -537,20 +542,33 @@ def _dask_cluster(parameters: SolverParameters) -> Iterator[DaskCluster | None]:
         cluster.kill()
 
 
-def _worker_pool(
-    parameters: SolverParameters, cluster: DaskCluster | None, kernels: RunKernels
-) -> Callable[[], TaskPool]:
-    """Return a function that makes the pool of other processes, when it is called first."""
-    prepare = WarmUp(parameters.bounding)
+class _WorkerPool:
+    """Pool of other processes, made when it is called for first."""
 
-    @functools.cache
-    def make() -> TaskPool:
-        if cluster is not None:
-            return TaskPool(cluster)
-        kernels.finish()  # all workers load them
-        return TaskPool(LocalProcesses(parameters.workers, prepare))
+    def __init__(
+        self, parameters: SolverParameters, cluster: DaskCluster | None, kernels: RunKernels
+    ) -> None:
+        self._parameters = parameters
+        self._cluster = cluster
+        self._kernels = kernels
+        self._pool: TaskPool | None = None
 
-    return make
+    def __call__(self) -> TaskPool:
+        if self._pool is None:
+            self._pool = self._made()
+        return self._pool
+
+    def _made(self) -> TaskPool:
+        if self._cluster is not None:
+            return TaskPool(self._cluster)
+        self._kernels.finish()  # all workers load them
+        parameters = self._parameters
+        return TaskPool(LocalProcesses(parameters.workers, WarmUp(parameters.bounding)))
+
+    def shutdown(self) -> None:
+        """End the processes, if there are any."""
+        if self._pool is not None:
+            self._pool.shutdown()
 
 
 def _workforce(

@@ -116,8 +116,8 @@ def _deal_units(
 ) -> None:
     """Put each unit of several blocks into the half that has fewer blocks of its clusters so far.
 
-    The largest come first; where the halves have equally many, the one in which deviations add up
-    to less. `is_first` (b,) is changed.
+    The largest come first. Where the halves have equally many, it is the one in which deviations
+    add up to less, or else the smaller one. `is_first` (b,) is changed.
     """
     if not len(blocks):
         return
@@ -130,8 +130,8 @@ def _deal_units(
         counts = np.bincount(cluster[members], minlength=n_clusters)
         added = np.zeros_like(sums)
         np.add.at(added, cluster[members], deviations[members])
-        lean = float(surplus @ counts)
-        sign = -1.0 if lean > 0 or (lean == 0 and (sums * added).sum() > 0) else 1.0
+        leans = (float(surplus @ counts), float((sums * added).sum()), float(surplus.sum()))
+        sign = -1.0 if next((lean for lean in leans if lean != 0.0), 0.0) > 0.0 else 1.0
         surplus += sign * counts
         sums += sign * added
         is_first[members] = sign > 0

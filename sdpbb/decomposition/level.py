@@ -123,7 +123,7 @@ class LevelBounding:
         for completion in self._processes.pool.wait(seconds):
             if not completion.lost:
                 self._take(self._running.pop(completion.key), completion.value)
-            elif completion.key > 0:
+            else:
                 lost.append(completion.key)
                 self._statistics.n_lost += 1
                 self._finish(self._running.pop(completion.key))

@@ -26,7 +26,7 @@ from sdpbb.executors.pool import TaskPool
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
 from sdpbb.problem.equal_points import equal_points, join_equal_points
 from sdpbb.result import Termination
-from sdpbb.search.evaluate import NO_CLUSTERING, EvaluationContext, evaluate
+from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
 from sdpbb.search.evaluations import GRACE, LOOK
 from sdpbb.search.events import Observer, SubsetsChosen
 from sdpbb.search.limits import Budget, Limits
@@ -36,8 +36,9 @@ from sdpbb.search.state import Search
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
-# Of the time that is left to a run, the part that heuristics may take before the first subset.
-FIRST_SHARE = 0.1
+# Of the time that is left to a run, the part that heuristics may take before the first subset; up
+# to so many seconds, it is what they have in any run.
+FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
 # Seconds between two sums of the bounds.
 BETWEEN_SUMS = 0.25
 # MiB that the evidence of a certificate may take, of the 8192 that the checker allows, and its part
@@ -92,12 +93,16 @@ class Decomposition:
         self.watch.began(self.search)
         self._node = self.search.tree.select()
         if self._node is None:
-            return None
+            return self._end()
         self._restriction = Restriction(self.context.instance, self.contraction, self.given)
+        # A run that goes on may have been cut short in this before.
+        self._look_for_clusterings()
         if self.state is None and not self._begin():
             return self._end()
         assert self.state is not None
         self.keep(self.state)
+        if np.isinf(self.state.proven).any():  # known when the run was left
+            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
         while self.is_open and self.state.level > 0:
             limit = self._bound_level(self.state)
             if limit is not None:
@@ -113,18 +118,18 @@ class Decomposition:
         return self.search.tree.n_open > 0
 
     def _begin(self) -> bool:
-        """Look for a clustering and deal the blocks out; return whether there are subsets."""
+        """Deal the blocks out; return whether there are subsets."""
         k, n_blocks = self.contraction.k, self.contraction.n_blocks
         smallest = max(self.parameters.smallest, self.parameters.per_cluster * k)
         depth = smallest_depth(n_blocks, smallest)
-        if depth > 0 and not self._has_room_for_evidence(smallest):
-            size = _evidence_mebibytes(n_blocks, smallest)
+        size = _evidence_mebibytes(n_blocks, smallest)
+        if self.recorder is not None and depth > 0 and size > LARGEST_FILE:
             raise ParameterError(
-                f"certificate = ...: expected none, as the evidence of subsets takes {size:,.1f} "
-                "MiB, which neither a file nor the memory holds"
+                f"certificate = ...: expected none, as the evidence of subsets takes {size:,.0f} "
+                f"MiB, and a certificate holds {LARGEST_FILE:,.0f}"
             )
-        self._look_for_clusterings()
-        if self.limits.urgent() is not None or depth == 0:
+        has_room = self._has_room_for_evidence(smallest)
+        if not self.is_open or self.limits.urgent() is not None or depth == 0 or not has_room:
             return False
         most_linked = max(1, int(LINKED * smallest))
         tree = subset_tree(self.contraction, self._labels(), depth, most_linked)
@@ -147,11 +152,10 @@ class Decomposition:
             self.reporter.found(self.search)
 
         left = limits.time_limit - limits.seconds
-        budget = Budget(
-            until_end=FIRST_SHARE * left, cancelled=self._is_cancelled, found=take, bounds=False
-        )
+        seconds = max(FIRST_SHARE * left, min(BEFORE_SHARE * left, FIRST_SECONDS))
+        budget = Budget(until_end=seconds, cancelled=self._is_cancelled, found=take, bounds=False)
         context = replace(self.context, is_without_bound=True)
-        result = evaluate(self._node, tree.upper, context, budget)
+        result = evaluate(replace(self._node, state=None), tree.upper, context, budget)
         if self.recorder is not None:
             self.recorder.record(0, result)
         self._apply(result)
@@ -281,9 +285,9 @@ class Decomposition:
         labels : (n,) of the best clustering, if there is one
         """
         blocks = tree.blocks(subset)
-        rows = self._restriction.rows(blocks)
-        if len(rows) < self.contraction.k:
+        if len(blocks) < self.contraction.k:
             return None
+        rows = self._restriction.rows(blocks)
         instance, proof = self._instance(blocks, rows)
         if _has_too_few_blocks(instance):
             return None
@@ -303,17 +307,20 @@ class Decomposition:
         """Choose the next level."""
         left = self.limits.time_limit - self.limits.seconds
         level = next_level(state, left)
-        while level < state.level and level > 0 and not self._fits(state, level):
+        while level < state.level and not self._fits(state, level):
             level += 1
         # Where no larger subset fits, there is nothing left to do but the whole.
         state.level = 0 if level == state.level else level
 
     def _fits(self, state: SubsetBounds, level: int) -> bool:
         """Return whether the subsets of a level are neither too large nor take too much memory."""
+        if level == 0:
+            return self.fits_as_a_whole
         most = int(state.tree.n_blocks(level).max())
         if most > self.parameters.largest or not self._has_room_for_evidence(most):
             return False
-        blocks = state.tree.blocks(1 << level)
+        largest = (1 << level) + int(np.argmax(state.tree.n_blocks(level)))
+        blocks = state.tree.blocks(largest)
         contraction = contract(self._instance(blocks, self._restriction.rows(blocks))[0])
         if isinstance(contraction, Infeasibility):
             return True
@@ -323,15 +330,15 @@ class Decomposition:
 
     def _end(self, limit: Termination | None = None) -> Termination | None:
         """Give the root back to the tree; tell the watch, unless it is to be bounded as a whole."""
-        limit = limit or self.limits.urgent()
+        tree, limit = self.search.tree, limit or self.limits.urgent()
         if self.is_open and self._node is not None:
-            node = self._node
-            self.search.tree.apply(
-                0, NodeResult(NodeStatus.UNFINISHED, node.lower, state=node.state)
-            )
+            # As a whole, it begins anew: with heuristics, and components that are moved.
+            tree.apply(0, NodeResult(NodeStatus.UNFINISHED, self._node.lower))
         if limit is not None or not self.is_open:
             self.watch.ended(self.search)
-        return limit if self.is_open else None
+        if self.is_open:
+            return limit
+        return None if tree.is_closed or tree.is_exhausted else Termination.PRECISION
 
 
 def _evidence_mebibytes(n_blocks: int, most: float) -> float:

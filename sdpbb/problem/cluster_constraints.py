@@ -279,7 +279,8 @@ class AnyOf(ClusterConstraint):
 
     def restricted(self, row: NDArray[np.intp]) -> ClusterConstraint | None:
         each = [constraint.restricted(row) for constraint in self.constraints]
-        return None if None in each else AnyOf(tuple(filter(None, each)))
+        known = [constraint for constraint in each if constraint is not None]
+        return AnyOf(tuple(known)) if len(known) == len(each) else None
 
 
 # Constraints that checkpoints can hold and certificates can state.

@@ -27,9 +27,6 @@ class Watch:
 
         If there are children, the node has been split: into the one in which the points of
         `result.pair` share a cluster, and the one in which they do not.
-
-        If there are children, the node has been split: into the one in which the points of
-        `result.pair` share a cluster, and the one in which they do not.
         """
 
     def lost(self, search: Search, number: int) -> None:

@@ -85,6 +85,12 @@ class Tree:
         return len(self._open) + len(self._running)
 
     @property
+    def has_begun(self) -> bool:
+        """True once the bounding of a node has begun."""
+        states = [node.state for node in self._unfinished()]
+        return self._n_created > 1 or any(s is not None and s.bounding is not None for s in states)
+
+    @property
     def n_waiting(self) -> int:
         """Nodes whose evaluation has not begun."""
         return len(self._open)

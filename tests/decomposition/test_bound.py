@@ -31,6 +31,9 @@ TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1
 PARAMETERS = SolverParameters(bounding="decomposition", decomposition=TINY_SUBSETS, gap=1e-6)
 
 
+CLOUD = Instance(np.random.default_rng(0).normal(size=(60, 2)), 3)
+
+
 def least_of_k_or_fewer(instance: Instance) -> float:
     """The least cost of a clustering into k clusters or fewer; inf if there is none."""
     least = np.inf
@@ -180,7 +183,7 @@ def test_subsets_have_the_means_of_the_clusters():
     points = rng.normal(size=(1600, 3)) + 4.0 * rng.normal(size=(4, 3))[labels]
     _, tree = dealt(Instance(points, 4), labels, 4)
     assert sorted(tree.order) == list(range(1600))
-    whole = sum(Partition(labels).sum_of_squares(points) for _ in range(1))
+    whole = Partition(labels).sum_of_squares(points)
     parts = [tree.blocks(subset) for subset in subsets_at(4)]
     assert all(abs(len(part) - 100) <= 8 for part in parts)
     matched = sum(Partition(labels[part]).sum_of_squares(points[part]) for part in parts)
@@ -234,3 +237,27 @@ def test_a_subset_that_has_no_clustering_is_a_proof():
     wheel = [*cycle, *((5, i) for i in range(5))]
     result = solve(Instance(points, 3, cannot_link=wheel), PARAMETERS)
     assert result.status is SolutionStatus.INFEASIBLE
+
+
+def test_units_of_other_clusters_do_not_all_go_to_one_half():
+    """Chains of cannot-links in eight pairs of far clusters: a half would have had none."""
+    rng, size = np.random.default_rng(0), 12
+    pair, place = np.repeat(np.arange(32) % 8, size), np.tile(np.arange(size), 32)
+    labels = 2 * pair + place % 2
+    points = rng.normal(size=(len(pair), 2)) + np.column_stack([1000 * pair, 20 * (place % 2)])
+    links = [(i, i + 1) for i in range(len(pair) - 1) if place[i + 1]]
+    _, tree = dealt(Instance(points, 16, cannot_link=links), labels, 3, most=size)
+    assert tree.n_blocks(3).min() >= 24
+
+
+def test_empty_subsets_have_no_bound():
+    instance = CLOUD
+    contraction = contract(instance)
+    tree = SubsetTree(np.arange(60), np.array([0, 0, 30, 60, 60]))
+    bounds = SubsetBounds(tree, 2)
+    costs = restricted_costs(
+        contraction.sizes, contraction.means, contraction.scatter, np.arange(60) % 3, tree
+    )
+    assert costs[4] == costs[7] == 0.0
+    bounds.proven[5:7] = 1.0
+    assert bounds.total() == pytest.approx(2.0)

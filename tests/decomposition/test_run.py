@@ -13,6 +13,7 @@ from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.errors import BackendFailure
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.report import ProgressTable
@@ -106,10 +107,10 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     def observer(event):
         if isinstance(event, Progress) and event.lower > 0.0:
             seen.append(event.lower)
-            if len(seen) == 3:
+            if len(seen) == 2:
                 stop.set()
 
-    first = solve(CLOUDS, PARAMETERS, observer, stop, checkpoint=path)
+    first = solve(clouds(960), PARAMETERS, observer, stop, checkpoint=path)
     assert first.termination is Termination.INTERRUPTED
     saved = read_checkpoint(path).subsets
     assert saved is not None
@@ -121,7 +122,7 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     assert min(event.lower for event in events if isinstance(event, Progress)) >= first.lower_bound
     # What was proven is not proven again.
     again = next(event for event in events if isinstance(event, SubsetsChosen))
-    assert again.n_subsets < 8 or again.n_blocks > 32
+    assert again.n_subsets < 32 or again.n_blocks > 32
 
 
 def test_subsets_bound_what_does_not_fit_the_memory(monkeypatch):
@@ -199,3 +200,60 @@ def test_workers_come_to_the_same_and_limits_are_kept():
     result = solve(clouds(3000, 4.0), limited)
     assert result.termination is Termination.TIME_LIMIT
     assert result.statistics.wall_seconds < 8.0
+
+
+def test_a_run_goes_on_after_the_root_was_split(tmp_path):
+    rng = np.random.default_rng(1)
+    pairs = np.array([(i, j) for i in range(60) for j in range(i)])
+    instance = Instance(rng.normal(size=(60, 2)), 3, cannot_link=pairs[rng.permutation(1770)[:70]])
+    subsets = DecompositionParameters(smallest=15, per_cluster=1)
+    parameters = replace(PARAMETERS, decomposition=subsets, gap=1e-7, node_limit=2)
+    path = tmp_path / "run"
+    first = solve(instance, parameters, checkpoint=path)
+    assert (first.termination, first.statistics.n_nodes) == (Termination.NODE_LIMIT, 2)
+    again = resume(path, node_limit=4)
+    assert again.lower_bound >= first.lower_bound
+    assert again.statistics.n_subsets == first.statistics.n_subsets
+
+
+def test_a_run_that_was_left_before_its_first_subset_begins_with_subsets(tmp_path):
+    path, stop = tmp_path / "run", threading.Event()
+    stop.set()
+    assert solve(CLOUDS, PARAMETERS, interrupt=stop, checkpoint=path).lower_bound == 0.0
+    events = []
+    assert resume(path, events.append).status is SolutionStatus.OPTIMAL
+    assert any(isinstance(event, SubsetsChosen) for event in events)
+
+
+def test_a_failure_leaves_a_checkpoint(tmp_path, monkeypatch):
+    def fail(*_arguments, **_named):
+        raise BackendFailure("no licence")
+
+    monkeypatch.setattr(HybridBounding, "start", fail)
+    with pytest.raises(BackendFailure, match="no licence"):
+        solve(CLOUDS, PARAMETERS, checkpoint=tmp_path / "run")
+    assert read_checkpoint(tmp_path / "run").search is not None
+
+
+def test_halves_are_bounded_where_the_whole_does_not_fit(monkeypatch):
+    monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 300.0)
+    monkeypatch.setattr(
+        HybridBounding, "mebibytes", lambda self, contraction: 2.0 * contraction.n_blocks
+    )
+    subsets = DecompositionParameters(smallest=60)
+    parameters = replace(PARAMETERS, bounding="hybrid", gap=0.0, decomposition=subsets)
+    result, events = events_of(clouds(240, spread=4.0), parameters)
+    chosen = [event.n_blocks for event in events if isinstance(event, SubsetsChosen)]
+    assert chosen == [60, 120]
+    assert result.termination is Termination.MEMORY_LIMIT
+
+
+def test_an_end_that_no_bound_shows_is_told():
+    """A root of k blocks whose cost a certificate cannot show to the gap asked for."""
+    points = np.concatenate([[1e9], np.arange(5.0)])[:, None] * np.ones((1, 2))
+    tiny = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
+    parameters = SolverParameters(
+        bounding="decomposition", decomposition=tiny, gap=1e-8, certify=True
+    )
+    result = solve(Instance(points, 5, must_link=[(1, 2)]), parameters)
+    assert result.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
