@@ -13,6 +13,7 @@ FOLDERS = (
     "sdpbb/bounds/sdp/cuts",
     "sdpbb/bounds/colgen/partitioning",
     "sdpbb/bounds/colgen/pricing",
+    "sdpbb/decomposition",
     "heuristics",
     "heuristics/assignment",
 )
