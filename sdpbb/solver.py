@@ -381,10 +381,7 @@ class _Run:
         # Without a bound, no step takes long.
         long_steps = not plan.is_without_bound and n_blocks > bounding.most_blocks_here
         if parameters.certify:
-            from sdpbb.bounds.certified import CertifiedBounding
-
-            rules, fits = cluster_rules(instance), not plan.is_without_bound
-            bounding = CertifiedBounding(bounding, instance.points, rules, fits)
+            bounding = self._certified(bounding, not plan.is_without_bound)
         context = self._context(search, bounding, plan.is_without_bound)
         workforce = _workforce(
             parameters,
@@ -426,6 +423,13 @@ class _Run:
             keeps_evidence=parameters.certify,
         )
 
+    def _certified(self, bounding: BoundingMethod[Any], fits: bool) -> BoundingMethod[Any]:
+        """Return a bounding all of whose bounds a certificate can show; if the matrices fit."""
+        from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
+
+        rules = cluster_rules(self.instance)
+        return CertifiedBounding(bounding, self.instance.points, rules, fits)
+
     def _begins_with_subsets(self, search: Search, plan: MemoryPlan, n_blocks: int) -> bool:
         """Return whether the root's first bound is the sum of the bounds of subsets.
 
@@ -459,12 +463,9 @@ class _Run:
         bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
         of_root = bounding
         if parameters.certify:
-            from sdpbb.bounds.certified import CertifiedBounding
-
             # The scatter inside blocks, all that is asked for here, is worth no large matrix.
             fits = contraction.n_blocks <= parameters.decomposition.largest
-            rules = cluster_rules(self.instance)
-            of_root = CertifiedBounding(bounding, self.instance.points, rules, fits)
+            of_root = self._certified(bounding, fits)
         reporter = Reporter(self.observer, limits)
 
         def keep(subsets: SubsetBounds) -> None:

@@ -118,8 +118,7 @@ def restricted_costs(
     labels : (m,) of the blocks
     """
     n_leaves = len(tree.bounds) - 1
-    leaf = np.empty(len(labels), dtype=np.intp)
-    leaf[tree.order] = np.repeat(np.arange(n_leaves), np.diff(tree.bounds))
+    leaf = tree.subset_of(tree.depth) - n_leaves
     k = int(labels.max()) + 1
     at = leaf * k + labels
     shape = (n_leaves, k)

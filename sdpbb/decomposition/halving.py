@@ -1,4 +1,4 @@
-"""Compiled loop of `subsets`: means of the two halves of a subset brought together."""
+"""Compiled loop of `dealing`: means of the two halves of a subset brought together."""
 
 from __future__ import annotations
 

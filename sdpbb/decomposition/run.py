@@ -253,7 +253,7 @@ class Decomposition:
         assert self._node is not None
         bound = ProvenBound(state.total())
         if bound > self._node.lower:
-            self._apply(NodeResult(NodeStatus.UNFINISHED, bound, state=self._node.state))
+            self._apply(NodeResult(NodeStatus.UNFINISHED, bound))
 
     def _costs(self, state: SubsetBounds) -> NDArray[np.float64]:
         of = self.contraction
