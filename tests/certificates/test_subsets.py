@@ -1,6 +1,5 @@
 """Certificates of runs that begin with subsets."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -20,13 +19,12 @@ from sdpbb.decomposition.restriction import Restriction
 from sdpbb.errors import CertificateError, ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.problem.cluster_rules import CheckedConstraints, foreign_constraints
-from sdpbb.search.events import Progress
 from sdpbb.solver import resume, solve
 from sdpbb.verification import verdict_on, verify_certificate
 from tests.checker.corrupted import resealed
 from tests.decomposition.test_bound import PARAMETERS as TINY
 from tests.decomposition.test_bound import random_any
-from tests.decomposition.test_run import CLOUDS, PARAMETERS, clouds
+from tests.decomposition.test_run import CLOUDS, MANY, PARAMETERS, clouds, left_early
 from tests.enumeration import optimum
 from tests.examples import examples
 
@@ -129,25 +127,15 @@ def test_a_subset_without_a_clustering(tmp_path):
 
 def test_a_run_that_goes_on_from_a_checkpoint(tmp_path, certified):
     path = tmp_path / "run"
-    stop, seen = threading.Event(), []
-
-    def observer(event):
-        if isinstance(event, Progress) and event.lower > 0.0:
-            seen.append(event.lower)
-            if len(seen) == 3:
-                stop.set()
-
-    first = solve(
-        CLOUDS, PARAMETERS, observer, stop, checkpoint=path, certificate=tmp_path / "first"
-    )
-    verdict = verify_certificate(tmp_path / "first", CLOUDS)
+    first = solve(MANY, PARAMETERS, *left_early(), checkpoint=path, certificate=tmp_path / "first")
+    verdict = verify_certificate(tmp_path / "first", MANY)
     assert verdict.status == "feasible"
     assert verdict.lower_bound == first.lower_bound > 0.0
     saved = read_checkpoint(path).subsets
     assert saved is not None
     assert len(saved.best_proofs()) == verdict.n_subsets
     resume(path, certificate=tmp_path / "proof")
-    assert verify_certificate(tmp_path / "proof", CLOUDS).status == "optimal"
+    assert verify_certificate(tmp_path / "proof", MANY).status == "optimal"
     # A run that has ended is certified again.
     resume(path, certificate=tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "proof").read_bytes()

@@ -33,6 +33,21 @@ def clouds(n: int, spread: float = 1.0, seed: int = 0) -> Instance:
 
 
 CLOUDS = clouds(240)
+# Seconds, even where the machine is fast: bounds are told four times a second.
+MANY = clouds(960)
+
+
+def left_early():
+    """An observer that interrupts its run at the second bound that it is told, and the event."""
+    stop, seen = threading.Event(), []
+
+    def observer(event):
+        if isinstance(event, Progress) and event.lower > 0.0:
+            seen.append(event.lower)
+            if len(seen) == 2:
+                stop.set()
+
+    return observer, stop
 
 
 def events_of(instance, parameters, **arguments):
@@ -102,15 +117,7 @@ def test_an_interrupt_leaves_a_bound():
 
 def test_a_run_goes_on_from_a_checkpoint(tmp_path):
     path = tmp_path / "run"
-    stop, seen = threading.Event(), []
-
-    def observer(event):
-        if isinstance(event, Progress) and event.lower > 0.0:
-            seen.append(event.lower)
-            if len(seen) == 2:
-                stop.set()
-
-    first = solve(clouds(960), PARAMETERS, observer, stop, checkpoint=path)
+    first = solve(MANY, PARAMETERS, *left_early(), checkpoint=path)
     assert first.termination is Termination.INTERRUPTED
     saved = read_checkpoint(path).subsets
     assert saved is not None
