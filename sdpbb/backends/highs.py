@@ -78,9 +78,22 @@ class HighsModel:
         return checked_solution(self._programme, objective, status, x, scale * info.mip_dual_bound)
 
 
+class _SilentHighs(highspy.Highs):
+    """HiGHS that prints nothing, its name and version included."""
+
+    def __init__(self) -> None:
+        highspy.Highs.__init__(self)
+
+    def enableCallbacks(self) -> None:  # noqa: N802
+        # Called by the constructor of highspy 1.16, which prints the name and version there unless
+        # output is off before. Standard output may be a result, or a worker's channel.
+        self.silent()
+        highspy.Highs.enableCallbacks(self)
+
+
 def holding(lp: highspy.HighsLp, **options: float | str) -> highspy.Highs:
     """Return HiGHS with a programme loaded: one thread, no output, and these options."""
-    highs = highspy.Highs()
+    highs = _SilentHighs()
     always: dict[str, bool | int | float | str] = {
         "output_flag": False,
         "threads": 1,

@@ -55,6 +55,12 @@ def test_highs_attains_the_minimum(seed):
         assert solution.bound <= solution.objective + 1e-6
 
 
+def test_highs_prints_nothing(capfd):
+    """Standard output is a user's result, or a worker's channel."""
+    solve_binary_programme(random_programme(0))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_model_is_kept_for_other_objectives():
     at_most_one = programme([0, 0, 0], [[1, 1, 1]], [1], [1])
     model = load(at_most_one)
