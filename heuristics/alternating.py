@@ -39,7 +39,8 @@ from heuristics.candidates import (
     sum_of_distances,
     sum_of_squared_distances,
 )
-from heuristics.method import Heuristic, RunClock, colour
+from heuristics.first_clustering import first_clustering
+from heuristics.method import Heuristic, RunClock
 from heuristics.result import Stop
 from heuristics.starts import cluster_sums, digest, kmeans_plus_plus
 from sdpbb.declaration import parameter
@@ -229,7 +230,7 @@ class AlternatingLoop:
     ) -> Alternation | Infeasibility:
         """Run the loop from initial centres, at most twice.
 
-        It is run once more from labels of `find_feasible` where the first assignment step finds
+        It is run once more from labels of `first_clustering` where the first assignment step finds
         none and the contraction is small enough to look for them.
         """
         contraction = blocks.contraction
@@ -243,7 +244,8 @@ class AlternatingLoop:
         if found.labels is not None:
             return found
         if self._is_decidable(contraction) and not clock.is_over:
-            labels = colour(contraction, at_most(clock.time_left, self.assignment.time_limit))
+            time_left = at_most(clock.time_left, self.assignment.time_limit)
+            labels = first_clustering(contraction, time_left)
             if isinstance(labels, Infeasibility):
                 return labels
             return found if labels is None else loop(labels)
@@ -253,7 +255,7 @@ class AlternatingLoop:
         return found
 
     def _is_decidable(self, contraction: Contraction) -> bool:
-        """Return whether the programme of `find_feasible` is small enough to be loaded quickly."""
+        """Return whether an integer programme for a colouring is small enough to be loaded."""
         rows = contraction.n_blocks + len(contraction.cannot_link) * contraction.k
         return rows <= self.assignment.max_rows
 

@@ -13,12 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
 from sdpbb.declaration import Parameters, parameter
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
-from sdpbb.time_left import OutOfTime, TimeLeft
+from sdpbb.time_left import OutOfTime
 
 
 class Soft(Enum):
@@ -203,16 +203,7 @@ def contract_and_colour(
     contraction = contract(instance)
     if isinstance(contraction, Infeasibility):
         return contraction
-    feasible = colour(contraction, clock.time_left)
+    feasible = first_clustering(contraction, clock.time_left)
     if feasible is None:
         raise OutOfTime
     return feasible if isinstance(feasible, Infeasibility) else (contraction, feasible)
-
-
-def colour(
-    contraction: Contraction, time_left: TimeLeft
-) -> NDArray[np.intp] | Infeasibility | None:
-    """Return what `find_feasible` finds in the time left, None where that was too short."""
-    seconds = time_left()
-    limit = None if seconds == math.inf else max(0.01, seconds)
-    return find_feasible(contraction, limit, lambda: time_left() <= 0.0)

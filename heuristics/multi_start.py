@@ -223,14 +223,18 @@ class IncumbentSearch:
     """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says.
 
     It is a `sdpbb.search.primal.PrimalHeuristic`.
+
+    knows_good : whether the clustering known before is a good one, so that the search before the
+        bound is one descent from it
     """
 
     schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
+    knows_good: bool = False
 
     def prepare(
         self, contraction: Contraction, known: NDArray[np.intp], time_left: TimeLeft
     ) -> PreparedSearch:
-        return PreparedSearch(self.schedule, contraction, known, time_left)
+        return PreparedSearch(self, contraction, known, time_left)
 
 
 class PreparedSearch:
@@ -241,12 +245,12 @@ class PreparedSearch:
 
     def __init__(
         self,
-        schedule: HeuristicSchedule,
+        search: IncumbentSearch,
         contraction: Contraction,
         known: NDArray[np.intp],
         time_left: TimeLeft,
     ) -> None:
-        self._schedule = schedule
+        self._search = search
         self._contraction = contraction
         self._known = known
         self._time_left = time_left
@@ -259,9 +263,16 @@ class PreparedSearch:
         stop: Callable[[], bool],
         found: Callable[[NDArray[np.intp], str], None],
     ) -> None:
-        parameters = self._schedule.before if affinity is None else self._schedule.during
+        schedule = self._search.schedule
+        parameters = schedule.before if affinity is None else schedule.during
         if self._descent is None:
             self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
+        if affinity is None and self._search.knows_good:
+            better = MultiStart(parameters).improve(
+                self._contraction, self._known, self._descent, stop
+            )
+            found(better.labels, better.source)
+            return
         MultiStart(parameters).run(
             self._contraction,
             rng,

@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import argparse
 import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import rows
+from cases import PUBLISHED, ROOT, gap_at, run_each
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import sdpbb
 from sdpbb.report import ProgressTable
+from sdpbb.search.events import all_of
 
 if TYPE_CHECKING:
     from sdpbb.traces.trace import ProgressPoint
 
-ROOT = Path(__file__).resolve().parents[1]
-PUBLISHED = ROOT.parent / "shared" / "data" / "avoc"
 LABELLED = {"breast_cancer": load_breast_cancer, "digits": load_digits}
 CLUSTERS = {"abalone": 3, "facebook": 3}
 COLUMNS = ("name", "points", "blocks", "k", "seconds", "lower", "upper", "gap", "status", "mib")
@@ -45,14 +44,7 @@ def main() -> int:
     parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "large.png")
     parser.add_argument("--here", action="store_true", help="run one data set in this process")
     arguments = parser.parse_args()
-    for name in arguments.names:
-        if name in CLUSTERS and not (PUBLISHED / f"{name}.txt").exists():
-            print(f"{name}: SKIPPED, {PUBLISHED} has no such data")
-        elif arguments.here:
-            solve(name, arguments)
-        else:
-            others = [a for a in sys.argv[1:] if a not in arguments.names]
-            subprocess.run([sys.executable, __file__, name, "--here", *others], check=True)
+    run_each(arguments.names, arguments.here, lambda name: solve(name, arguments), list(CLUSTERS))
     if not arguments.here and arguments.csv.exists():
         draw(arguments.csv, arguments.picture)
     return 0
@@ -67,12 +59,8 @@ def solve(name: str, arguments: argparse.Namespace) -> None:
     parameters = sdpbb.SolverParameters(
         gap=arguments.gap, time_limit=arguments.time_limit, workers=arguments.workers
     )
-    trace, table = sdpbb.Trace(), ProgressTable(sys.stdout, sdpbb.__version__)
-
-    def observe(event: object) -> None:
-        trace(event)  # type: ignore[arg-type]
-        table(event)  # type: ignore[arg-type]
-
+    trace = sdpbb.Trace()
+    observe = all_of(trace, ProgressTable(sys.stdout, sdpbb.__version__))
     result = sdpbb.solve(instance, parameters, observe)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds = result.statistics.wall_seconds
@@ -82,7 +70,7 @@ def solve(name: str, arguments: argparse.Namespace) -> None:
     )
     same = (name, len(instance.points), result.statistics.n_blocks, instance.k)
     steps = [
-        dict(zip(COLUMNS, (*same, *_bounds(point), "", ""), strict=True))
+        dict(zip(COLUMNS, (*same, *bounds(point), "", ""), strict=True))
         for before, point in zip([None, *trace.points], trace.points, strict=False)
         if before is None or (before.lower, before.upper) != (point.lower, point.upper)
     ]
@@ -91,9 +79,9 @@ def solve(name: str, arguments: argparse.Namespace) -> None:
     rows.replace(arguments.csv, COLUMNS, steps, ["name"])
 
 
-def _bounds(point: ProgressPoint) -> tuple[float, float, float, float]:
-    gap = (point.upper - point.lower) / point.upper if np.isfinite(point.upper) else 1.0
-    return point.seconds, point.lower, point.upper, gap
+def bounds(point: ProgressPoint) -> tuple[float, float, float, float]:
+    """Return seconds, lower bound, upper bound and gap."""
+    return point.seconds, point.lower, point.upper, gap_at(point)
 
 
 def draw(file: Path, picture: Path) -> None:

@@ -10,7 +10,6 @@ Replaces its rows in a CSV file; a picture of all rows shows the gap over time.
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -21,14 +20,16 @@ from pathlib import Path
 
 import numpy as np
 import rows
+from cases import PUBLISHED, ROOT, gap_at, run_each
 from numpy.typing import NDArray
 
 import sdpbb
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.report import ProgressTable
+from sdpbb.search.events import all_of
 
-ROOT = Path(__file__).resolve().parents[1]
-PUBLISHED = ROOT.parent / "shared" / "data" / "avoc"
+# Clouds in 10 dimensions, of 10,000 to 1,000,000 points.
+FAMILY = ("blobs_10000_10", "blobs_100000_10", "blobs_1000000")
 COLUMNS = (
     *("name", "points", "blocks", "k", "must_links", "cannot_links"),
     *("first", "workers", "limit"),
@@ -45,6 +46,7 @@ class Case:
     k : number of clusters
     minutes : the limit of time
     gap : asked for
+    mebibytes : the limit of memory, of all processes together
     n_must_link, n_cannot_link : constraints drawn from the labels
     has_start : whether the run begins with the labels
     is_published : whether the data are files that may not be there
@@ -58,6 +60,7 @@ class Case:
     n_cannot_link: int = 0
     has_start: bool = False
     is_published: bool = False
+    mebibytes: float = 4096.0
 
 
 def published(name: str) -> Labelled:
@@ -107,7 +110,9 @@ def cases() -> dict[str, Case]:
     found["blobs_10000_10"] = Case(partial(blobs, 10_000, 10, 2.0), 10, 10, 5e-3)
     found["blobs_100000_10"] = Case(partial(blobs, 100_000, 10, 2.0), 10, 30, 5e-3)
     found["blobs_200000"] = Case(partial(blobs, 200_000, 10, 2.0), 10, 60, 5e-3, 10_000, 10_000)
-    found["blobs_1000000"] = Case(partial(blobs, 1_000_000, 10, 2.0), 10, 120, 5e-3, 100_000)
+    found["blobs_1000000"] = Case(
+        partial(blobs, 1_000_000, 10, 2.0), 10, 120, 5e-3, 100_000, mebibytes=8192.0
+    )
     found["china_8"] = Case(china, 8, 60, 1e-2)
     found["china_16"] = Case(china, 16, 60, 3e-2)
     return found
@@ -129,14 +134,13 @@ def main() -> int:
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in every]:
         parser.error(f"{', '.join(unknown)}: expected {', '.join(every)}")
-    for name in arguments.names:
-        if every[name].is_published and not PUBLISHED.exists():
-            print(f"{name}: SKIPPED, {PUBLISHED} has no such data")
-        elif arguments.here:
-            solve(name, every[name], arguments)
-        else:
-            others = [a for a in sys.argv[1:] if a not in arguments.names]
-            subprocess.run([sys.executable, __file__, name, "--here", *others], check=True)
+    published_cases = [name for name, case in every.items() if case.is_published]
+    run_each(
+        arguments.names,
+        arguments.here,
+        lambda name: solve(name, every[name], arguments),
+        published_cases,
+    )
     if not arguments.here and arguments.csv.exists():
         draw(arguments.csv, arguments.picture)
     return 0
@@ -152,18 +156,15 @@ def solve(name: str, case: Case, arguments: argparse.Namespace) -> None:
     parameters = sdpbb.SolverParameters(
         gap=arguments.gap or case.gap,
         time_limit=limit,
+        memory_limit=case.mebibytes,
         workers=1 if arguments.dask else arguments.workers,
         dask=arguments.dask,
         bounding="decomposition" if arguments.first == "subsets" else "hybrid",
     )
     if arguments.first == "whole":
         parameters = parameters.updated({"decomposition.least_blocks": 10**9})
-    trace, table = sdpbb.Trace(), ProgressTable(sys.stdout, sdpbb.__version__)
-
-    def observe(event: object) -> None:
-        trace(event)  # type: ignore[arg-type]
-        table(event)  # type: ignore[arg-type]
-
+    trace = sdpbb.Trace()
+    observe = all_of(trace, ProgressTable(sys.stdout, sdpbb.__version__))
     with peak_memory() as peak:
         result = sdpbb.solve(
             instance, parameters, observe, start=labels if case.has_start else None
@@ -175,7 +176,7 @@ def solve(name: str, case: Case, arguments: argparse.Namespace) -> None:
     )
     steps = []
     for point in trace.points:
-        gap = (point.upper - point.lower) / point.upper if np.isfinite(point.upper) else 1.0
+        gap = gap_at(point)
         if not steps or gap < 0.98 * steps[-1]["gap"]:
             values = (*same, point.seconds, point.lower, point.upper, gap, "", "")
             steps.append(dict(zip(COLUMNS, values, strict=True)))
@@ -216,13 +217,13 @@ def peak_memory() -> Iterator[list[float]]:
 
 
 def draw(file: Path, picture: Path) -> None:
-    """Draw the gaps over time of the runs with two workers of a CSV file."""
+    """Draw the runs with two workers of a CSV file: gaps over time, and time over points."""
     import matplotlib
     from matplotlib.figure import Figure
 
     known = rows.read(file)
-    figure = Figure(figsize=(7.5, 5), layout="constrained")
-    ax = figure.add_subplot()
+    figure = Figure(figsize=(10, 5.5), layout="constrained")
+    ax, of_family = figure.subplots(1, 2, width_ratios=[2, 1])
     chosen = [row for row in known if (row["first"], row["workers"]) == ("auto", "2")]
     ax.set_prop_cycle(color=matplotlib.colormaps["tab20"].colors)
     for name in dict.fromkeys(row["name"] for row in chosen):
@@ -230,8 +231,30 @@ def draw(file: Path, picture: Path) -> None:
         seconds, gaps = ([float(row[key]) for row in own] for key in ("seconds", "gap"))
         ax.step(np.maximum(seconds, 0.1), np.maximum(gaps, 1e-6), where="post", label=name)
     ax.set(xscale="log", yscale="log", xlabel="Time (s)", ylabel="Gap", ylim=(1e-4, 1.5))
-    figure.legend(loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+    for gap, style in ((0.2, "o:"), (5e-3, "o-")):
+        points, seconds = times_to(gap, [row for row in chosen if row["name"] in FAMILY])
+        of_family.plot(points, seconds, style, color="black", label=f"gap {gap:.1%}")
+    of_family.set(xscale="log", yscale="log", xlabel="Points (10 dimensions)", ylabel="Time (s)")
+    of_family.legend(frameon=False)
+    figure.legend(
+        *ax.get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=5,
+        frameon=False,
+        fontsize="small",
+    )
     figure.savefig(picture, dpi=120)
+
+
+def times_to(gap: float, known: list[dict[str, str]]) -> tuple[list[int], list[float]]:
+    """Return the numbers of points of runs that reached a gap, and the seconds until then."""
+    first: dict[int, float] = {}
+    for row in known:
+        if float(row["gap"]) <= gap:
+            n, seconds = int(float(row["points"])), float(row["seconds"])
+            first[n] = min(first.get(n, np.inf), seconds)
+    points = sorted(first)
+    return points, [first[n] for n in points]
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 from sdpbb.archive.stored import stored
@@ -103,41 +103,41 @@ class CheckpointWriter(Watch):
 
     Attributes
     ----------
-    parameters, subsets : of what is written from now on
+    saved : what is written, with the state of the search as it is then
     """
 
     def __init__(
         self,
         path: FilePath | None,
-        instance: Instance,
-        parameters: SolverParameters,
+        saved: SavedRun,
         seconds: Callable[[], float],
         observer: Observer,
-        proof: Proof | None = None,
-        subsets: SubsetBounds | None = None,
     ) -> None:
         """
         Parameters
         ----------
         path : of the file, or None
-        instance, parameters : of the run
+        saved : its proof and its subsets change while the search goes on
         seconds : of the run, now
         observer : told of failures
-        proof : of a run that is certified, which changes while the search goes on
-        subsets : of a run that goes on, which may change, too
         """
+        self.saved = saved
         self._path = path
-        self._instance = instance
-        self.parameters = parameters
-        self.subsets = subsets
         self._seconds = seconds
         self._observer = observer
-        self._proof = proof
         self._due = time.perf_counter()
         self._is_failing = False
         self._written: float | None = None
         if path is not None:
             remove_leftovers(path)
+
+    def keep_parameters(self, parameters: SolverParameters) -> None:
+        """Write these from now on."""
+        self.saved = replace(self.saved, parameters=parameters)
+
+    def keep_subsets(self, subsets: SubsetBounds) -> None:
+        """Write these from now on."""
+        self.saved = replace(self.saved, subsets=subsets)
 
     def round_ended(self, search: Search) -> None:
         if time.perf_counter() >= self._due:
@@ -160,15 +160,7 @@ class CheckpointWriter(Watch):
         if self._path is None:
             return
         started, seconds = time.perf_counter(), self._seconds()
-        run = SavedRun(
-            self._instance,
-            self.parameters,
-            seconds,
-            infeasibility,
-            search,
-            self._proof,
-            self.subsets,
-        )
+        run = replace(self.saved, seconds=seconds, infeasibility=infeasibility, search=search)
         try:
             write_checkpoint(self._path, run)
         except (OSError, MemoryError) as error:

@@ -26,7 +26,7 @@ from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import check_exact
 from sdpbb.problem.frames import check_numbers, distinct_columns, is_frame
 from sdpbb.problem.table import left_out_columns
-from sdpbb.report import STOPPED_BY, ProgressTable
+from sdpbb.report import ProgressTable, stopped_by
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
 from sdpbb.solver import solve
@@ -177,7 +177,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         self._keep(result, instance.points)
         if result.status is SolutionStatus.FEASIBLE:
             warnings.warn(
-                f"stopped by {STOPPED_BY[result.termination]} with a clustering that is not proven "
+                f"stopped by {stopped_by(result.termination)} with a clustering that is not proven "
                 f"optimal (gap {percent_up(result.gap)})",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -251,7 +251,7 @@ def _refuse(result: Result) -> NoReturn:
     if result.infeasibility is not None:
         raise InvalidInstance(f"no clustering keeps the constraints: {_proof(result)}")
     raise NoClusteringFound(
-        f"stopped by {STOPPED_BY[result.termination]} without a clustering or a proof that "
+        f"stopped by {stopped_by(result.termination)} without a clustering or a proof that "
         "there is none; expected more time, or fewer constraints"
     )
 

@@ -52,10 +52,10 @@ def find_feasible(
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
-    return None if found.labels is None else _use_every_colour(found.labels, contraction.k)
+    return None if found.labels is None else use_every_colour(found.labels, contraction.k)
 
 
-def _use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
+def use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:
     """Return the labels with unused colours given to vertices that share theirs."""
     labels = labels.copy()
     counts = np.bincount(labels, minlength=k)

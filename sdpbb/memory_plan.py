@@ -11,6 +11,7 @@ from sdpbb.bounds.registry import Bounding, bounding_method
 from sdpbb.executors.memory import free_mebibytes, resident_mebibytes
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction
+from sdpbb.search.events import MemoryShort
 
 # MiB of a worker process before its first task; and the share of a node's bounding that this
 # process holds besides while its state is sent to and fro.
@@ -33,6 +34,16 @@ class MemoryPlan:
     needed: float
     available: float
     is_without_bound: bool = False
+
+    def event(self, n_blocks: int) -> MemoryShort:
+        """Return the event that tells of it."""
+        return MemoryShort(
+            n_blocks=n_blocks,
+            needed=self.needed,
+            available=self.available,
+            bounding=None if self.is_without_bound else self.parameters.bounding,
+            workers=self.parameters.workers,
+        )
 
 
 def memory_plan(

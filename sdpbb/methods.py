@@ -31,6 +31,22 @@ from sdpbb.search.evaluations import GRACE, LOOK
 # The relaxation is solved until its bound is so close to a clustering's cost that the starts it
 # gives hardly change any more.
 GAP = 1e-5
+# Blocks of a relaxation that takes a second an iteration; larger ones take hours.
+MOST_BLOCKS = 4000
+
+
+def size_problem(contraction: Contraction) -> str | None:
+    """Return why the relaxation of a contraction is too large to be solved, or None."""
+    n_blocks = contraction.n_blocks
+    if n_blocks > MOST_BLOCKS:
+        return f"the relaxation has {n_blocks} blocks, and takes hours for more than {MOST_BLOCKS}"
+    needed, free = bounding_method("sdp").mebibytes(contraction), free_mebibytes()
+    if needed > free:
+        return (
+            f"the relaxation takes about {needed:.0f} MiB for {n_blocks} blocks, "
+            f"{free:.0f} MiB are free"
+        )
+    return None
 
 
 def heuristic(name: str, **parameters: Any) -> Heuristic:
@@ -84,8 +100,10 @@ class RootRelaxation:
         Raises
         ------
         ParameterError
-            If its matrices do not fit the memory.
+            If there are more than `MOST_BLOCKS` blocks, or its matrices do not fit the memory.
         """
+        if problem := size_problem(contraction):
+            raise ParameterError(f"start = 'sdp': {problem}; expected 'k-means++'")
         if contraction.n_blocks == contraction.k:
             yield np.diag(1.0 / contraction.sizes)
             return
@@ -93,7 +111,7 @@ class RootRelaxation:
             yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.n_points)
             return
         end = time.perf_counter() + self.time_limit
-        with threadpool_limits(1):  # see `sdpbb.solver`
+        with threadpool_limits(1):  # see `sdpbb.run`
             known = MultiStart(HeuristicSchedule().before).run(
                 contraction, np.random.default_rng(0), stop=lambda: time.perf_counter() >= end
             )
@@ -132,14 +150,7 @@ def _step(contraction: Contraction, state: Any, cost: float, seconds: float) -> 
 
 def _pool(contraction: Contraction) -> TaskPool:
     """Return a pool of this process, or of another one that can be left behind in a long step."""
-    bounding = bounding_method("sdp")
-    needed, free = bounding.mebibytes(contraction), free_mebibytes()
-    if needed > free:
-        raise ParameterError(
-            f"start = 'sdp': takes about {needed:.0f} MiB for {contraction.n_blocks} blocks, "
-            f"{free:.0f} MiB are free; expected 'k-means++'"
-        )
-    if contraction.n_blocks > bounding.most_blocks_here:
+    if contraction.n_blocks > bounding_method("sdp").most_blocks_here:
         return TaskPool(LocalProcesses(1, load_kernels))
     return TaskPool(SerialExecutor())
 

@@ -7,6 +7,7 @@ import sys
 from typing import Any, Protocol, TextIO
 
 from sdpbb.files import shown_path
+from sdpbb.interruption import TERMINATED, exit_status
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import (
     CertificateWritten,
@@ -18,6 +19,7 @@ from sdpbb.search.events import (
     Progress,
     Resumed,
     Started,
+    SubsetLost,
     SubsetsChosen,
     WorkerLost,
 )
@@ -36,7 +38,7 @@ HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
 
-STOPPED_BY = {
+_STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
     Termination.NODE_LIMIT: "the node limit",
     Termination.MEMORY_LIMIT: "the memory limit",
@@ -44,6 +46,13 @@ STOPPED_BY = {
     Termination.WORKERS_LOST: "the loss of workers (nodes that ended two were given up)",
     Termination.INTERRUPTED: "an interrupt",
 }
+
+
+def stopped_by(termination: Termination) -> str:
+    """Return what has stopped a run, in words; of a command that SIGTERM has ended, that."""
+    if termination is Termination.INTERRUPTED and exit_status() == TERMINATED:
+        return "SIGTERM"
+    return _STOPPED_BY[termination]
 
 
 class ProgressTable:
@@ -82,6 +91,11 @@ class ProgressTable:
             case WorkerLost(node):
                 self._write(
                     f"node {node}: two workers crashed; node given up with the bound it has"
+                )
+            case SubsetLost(n_blocks):
+                self._write(
+                    f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset given up "
+                    "with the bound it has"
                 )
             case CheckpointFailed():
                 self._write(checkpoint_failure(event))
@@ -157,7 +171,9 @@ def summary(result: Result) -> str:
     if result.gap is not None:
         lines.append(("Gap", percent_up(result.gap)))
     if statistics.n_subsets:
-        lines.append(("Subsets", str(statistics.n_subsets)))
+        lost = statistics.n_lost_subsets
+        given_up = f", {lost} given up after two workers crashed" if lost else ""
+        lines.append(("Subsets", f"{statistics.n_subsets}{given_up}"))
     lines += [
         ("Nodes", str(statistics.n_nodes)),
         ("Time", f"{statistics.wall_seconds:.2f} s"),
@@ -223,10 +239,10 @@ def _status(result: Result) -> str:
             is_said_below = result.conflict is not None and not (proof and proof.n_nodes)
             return "proven infeasible" if is_said_below else f"proven infeasible: {proof}"
         case SolutionStatus.FEASIBLE:
-            stopped = STOPPED_BY[result.termination]
+            stopped = stopped_by(result.termination)
             return f"stopped by {stopped} with a clustering, not proven optimal: {proven}"
         case SolutionStatus.UNKNOWN:
-            stopped = STOPPED_BY[result.termination]
+            stopped = stopped_by(result.termination)
             return f"stopped by {stopped} without a clustering or a proof that there is none"
 
 

@@ -57,7 +57,8 @@ class Statistics:
     n_nodes counts the nodes whose evaluation was finished; root_lower_bound, root_gap and
     root_seconds are those of the first, when it was left (None if it never was). n_fixed counts the
     pairs that were fixed, n_lost the nodes given up because they ended two workers, n_subsets the
-    subsets that were bounded for a decomposition of the root.
+    subsets that were bounded for a decomposition of the root, n_lost_subsets those of them that
+    were given up because they ended two workers.
     """
 
     wall_seconds: float
@@ -70,6 +71,7 @@ class Statistics:
     root_gap: float | None = None
     root_seconds: float | None = None
     n_subsets: int = 0
+    n_lost_subsets: int = 0
 
 
 @dataclass(frozen=True, repr=False)

@@ -205,7 +205,7 @@ def events():
 
 @pytest.fixture
 def save(clock, events):
-    file = CheckpointWriter("run", TINY, HASTY, lambda: clock.now, events.append)
+    file = CheckpointWriter("run", SavedRun(TINY, HASTY), lambda: clock.now, events.append)
     search = Search(Tree(Node(), Tolerances(0.0)))
 
     def save(seconds=0.0, finished=False):
@@ -285,9 +285,9 @@ def test_what_a_killed_run_has_left_is_removed(good, monkeypatch):
             with pytest.raises(KeyboardInterrupt):
                 write_checkpoint(path, SavedRun(TINY, HASTY))
     assert len(list(folder.iterdir())) == 3
-    CheckpointWriter(good, TINY, HASTY, float, print)
+    CheckpointWriter(good, SavedRun(TINY, HASTY), float, print)
     assert len(list(folder.iterdir())) == 2
-    CheckpointWriter(folder / "other", TINY, HASTY, float, print)
+    CheckpointWriter(folder / "other", SavedRun(TINY, HASTY), float, print)
     assert list(folder.iterdir()) == [good]
 
 

@@ -248,8 +248,8 @@ def test_processes_here_and_a_cluster_are_a_usage_error(run, engine, data):
 def test_a_cluster_that_is_not_there_is_a_backend_that_fails(run, data, monkeypatch):
     """Told before the work begins."""
     pytest.importorskip("distributed")
-    monkeypatch.setattr("sdpbb.solver.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
-    monkeypatch.setattr("sdpbb.solver.contract", None)
+    monkeypatch.setattr("sdpbb.run.DaskCluster", partial(DaskCluster, connect_seconds=0.2))
+    monkeypatch.setattr("sdpbb.run.contract", None)
     status, out, err = run("solve", data, "--dask", "tcp://127.0.0.1:9")
     assert (status, out) == (ExitCode.BACKEND_FAILURE, "")
     assert err.startswith("error: the Dask scheduler at tcp://127.0.0.1:9 cannot be reached (")
@@ -578,7 +578,7 @@ def test_sigterm_writes_what_was_found(start, data, tmp_path, n_signals):
         process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.TERMINATED == 128 + signal.SIGTERM
-    assert "stopped by an interrupt" in out
+    assert "stopped by SIGTERM" in out
     assert err == "\nterminated: finishing; SIGINT (Ctrl-C) ends it at once\n"
     assert json.loads((tmp_path / "out.json").read_text())["termination"] == "interrupted"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n"

@@ -8,14 +8,17 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.html_report import html_report, write_html_report
 from sdpbb.html_report.markup import Markup, element, markup
 from sdpbb.html_report.run import gap_text
+from sdpbb.parameters import SolverParameters
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.solver import solve
 from sdpbb.traces.trace import Trace
+from sdpbb.values import percent_up, rounded_down
 from tests.test_result import FEASIBLE, OPTIMAL, UNKNOWN
 from tests.trees import HASTY, SMALL
 
@@ -111,7 +114,33 @@ def test_a_run_that_branched_has_all_of_the_pictures(branched):
     ):
         assert heading in page.texts
     assert "sdpbb solve small.csv -k 6" in page.texts
-    assert "33 nodes: 16 branched, 17 closed." in page.text
+    told = re.search(r"(\d+) nodes: (\d+) branched, (\d+) closed\.", page.text)
+    assert told is not None
+    n_nodes, n_branched, n_closed = map(int, told.groups())
+    assert n_nodes == n_branched + n_closed == 2 * n_branched + 1 > 1
+
+
+@pytest.mark.long
+def test_a_run_that_began_with_subsets_tells_of_each_level():
+    rng = np.random.default_rng(0)
+    points = 6.0 * rng.normal(size=(3, 2))[np.arange(240) % 3] + rng.normal(size=(240, 2))
+    instance, trace = Instance(points, 3, cannot_link=[(0, 1)]), Trace()
+    parameters = SolverParameters(
+        bounding="decomposition", decomposition=DecompositionParameters(smallest=30), gap=1e-3
+    )
+    result = solve(instance, parameters, trace)
+    page = checked(html_report(instance, result, trace))
+    assert "Subsets" in page.texts
+    assert "Levels of subsets" in page.texts
+    first = trace.levels[0]
+    assert first.n_subsets == 8
+    gap = percent_up((result.objective - first.lower) / result.objective)
+    assert f"{rounded_down(first.lower, 10)} {gap}" in page.text
+    assert ("are dropped" in page.text) == any(level.n_dropped for level in trace.levels)
+    assert "given up" not in page.text
+    lost = replace(result, statistics=replace(result.statistics, n_lost_subsets=2))
+    text = "2 subsets, of which two workers crashed, were given up"
+    assert text in checked(html_report(instance, lost, trace)).text
 
 
 def test_the_table_of_clusters_adds_up(branched):

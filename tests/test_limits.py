@@ -16,7 +16,7 @@ from sdpbb.checkpoint import read_checkpoint
 from sdpbb.cli import ExitCode, main
 from sdpbb.executors.memory import resident_mebibytes
 from sdpbb.executors.pool import TaskPool
-from sdpbb.memory_plan import SENT, WORKER, memory_plan
+from sdpbb.memory_plan import SENT, WORKER, MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.formats import write_points
@@ -119,7 +119,7 @@ def test_memory_limit_within_the_tree(workers, monkeypatch, tmp_path):
         if isinstance(event, Progress):
             told.append(event)
 
-    monkeypatch.setattr("sdpbb.solver.Sampled", lambda measure, seconds: occupied)
+    monkeypatch.setattr("sdpbb.run.Sampled", lambda measure, seconds: occupied)
     asked = replace(HASTY, workers=workers, memory_limit=500.0)
     result = solve(SMALL, asked, observer, checkpoint=path)
     assert_stopped(result, SMALL, Termination.MEMORY_LIMIT)
@@ -231,7 +231,7 @@ def test_a_step_of_this_process_that_took_long_is_its_last_but_one(monkeypatch):
         pools.append(executor)
         return TaskPool(executor)
 
-    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
     result = solve(SMALL, HASTY)
     assert result.status is SolutionStatus.OPTIMAL
     assert result.objective == pytest.approx(SMALL_OPTIMUM, rel=1e-4)
@@ -254,7 +254,7 @@ def test_a_long_task_that_looks_at_the_limits_is_no_long_step(monkeypatch):
             assert not budget.cancelled()
         return evaluate(node, upper, context, budget)
 
-    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
     monkeypatch.setattr("sdpbb.search.evaluations.evaluate", slow)
     assert solve(SMALL, replace(HASTY, node_limit=2)).statistics.n_nodes == 2
     assert len(pools) == 1
@@ -314,6 +314,25 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
         monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 370.0)
         resumed = memory_plan(parameters, contraction, is_resumed=True)
         assert resumed.parameters.bounding == bounding
+
+
+def test_no_more_workers_begin_than_fit_the_memory(monkeypatch):
+    pools = []
+
+    def pool(executor):
+        pools.append(executor)
+        return TaskPool(executor)
+
+    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
+    monkeypatch.setattr(
+        "sdpbb.run.memory_plan",
+        lambda parameters, *_, is_resumed: MemoryPlan(replace(parameters, workers=2), 1.0, 1.0),
+    )
+    told = []
+    result = solve(SMALL, replace(HASTY, workers=3, node_limit=4), told.append)
+    assert result.statistics.n_nodes >= 4
+    assert [event.workers for event in told if isinstance(event, MemoryShort)] == [2]
+    assert [executor.n_workers for executor in pools] == [1, 2]
 
 
 def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):

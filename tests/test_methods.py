@@ -74,6 +74,20 @@ def test_small_and_degenerate_instances(n, k, same, seed):
     assert len(result.centres) == k
 
 
+def test_a_relaxation_that_takes_hours_is_refused(monkeypatch):
+    monkeypatch.setattr("sdpbb.methods.MOST_BLOCKS", 5)
+    points = np.random.default_rng(0).normal(size=(7, 2))
+    instance = Instance(points, 2, must_link=[(0, 1)])
+    message = (
+        r"^start = 'sdp': the relaxation has 6 blocks, and takes hours for more than 5; "
+        r"expected 'k-means\+\+'$"
+    )
+    with pytest.raises(ParameterError, match=message):
+        sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance)
+    smaller = Instance(points, 2, must_link=[(0, 1), (1, 2)])
+    assert sdpbb.heuristic("ipc-kmeans", start="sdp").run(smaller).keeps_hard_constraints
+
+
 def test_the_relaxation_is_left_at_its_time_limit():
     points = np.random.default_rng(0).normal(size=(40, 2))
     contraction = contracted(Instance(points, 5))

@@ -17,6 +17,7 @@ from sdpbb.search.events import (
     Progress,
     Resumed,
     Started,
+    SubsetLost,
     WorkerLost,
 )
 from sdpbb.values import rounded_down
@@ -74,6 +75,9 @@ def test_constraints_on_clusters_are_counted():
 def test_trouble_is_one_line_each():
     assert log(WorkerLost(7)) == [
         "node 7: two workers crashed; node given up with the bound it has"
+    ]
+    assert log(SubsetLost(150)) == [
+        "subset of 150 blocks: two workers crashed; subset given up with the bound it has"
     ]
     assert log(CheckpointFailed("a\nb", "full", False, None)) == [
         r"checkpoint 'a\nb' not written (full): it is not there; it is tried again"

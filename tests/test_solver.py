@@ -292,7 +292,7 @@ def test_differences_at_the_edge_of_precision():
 
 
 def test_no_verdict_on_feasibility_within_the_time_limit(hard, monkeypatch):
-    monkeypatch.setattr("sdpbb.solver.find_feasible", lambda contraction, time_limit, stop: None)
+    monkeypatch.setattr("sdpbb.run.first_clustering", lambda contraction, time_left: None)
     result = solve(hard, SolverParameters(time_limit=5.0))
     assert (result.status, result.termination) == (
         SolutionStatus.UNKNOWN,

@@ -70,7 +70,7 @@ def pools(monkeypatch):
         made.append(TaskPool(executor))
         return made[-1]
 
-    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
     return made
 
 
@@ -262,8 +262,8 @@ from sdpbb.__main__ import main
 
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
-    if workforce.works_locally and workforce._several:
-        workforce.pool = workforce._get_worker_pool()
+    if workforce.works_locally and workforce._processes.has_several_workers:
+        workforce.pool = workforce._processes.worker_pool
 
 
 sdpbb.search.workforce.Workforce.choose_pool = go_over_at_once

@@ -43,8 +43,8 @@ CHOICE = "sdpbb.search.workforce.Workforce.choose_pool"
 
 def go_over_at_once(workforce, n_due, n_nodes, seconds):
     """In the place of CHOICE: other processes, where the run has several, do all of the work."""
-    if workforce.works_locally and workforce._several:
-        workforce.pool = workforce._get_worker_pool()
+    if workforce.works_locally and workforce._processes.has_several_workers:
+        workforce.pool = workforce._processes.worker_pool
 
 
 def bound_by(monkeypatch, cls):

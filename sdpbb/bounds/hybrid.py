@@ -131,7 +131,7 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     ) -> HybridRun:
         """Return a new `HybridRun` on a node."""
         if warm_start is None:
-            relaxation = self.sdp.start(contraction, None)
+            relaxation = self.sdp.start(contraction, None, known)
             state = HybridState(relaxation.state, None, known)
         else:
             relaxation = self.sdp.start(contraction, warm_start.relaxation)

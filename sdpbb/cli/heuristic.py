@@ -172,7 +172,7 @@ def _run(
     from sdpbb.cli.heuristic_report import HeuristicReport, header
     from sdpbb.methods import heuristic, prepare_kernels
 
-    # One thread, as in `sdpbb.solver`: the matrices are small.
+    # One thread, as in `sdpbb.run`: the matrices are small.
     with (
         running(outputs, quiet) as current,
         threadpool_limits(1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
 import numpy as np
@@ -135,15 +135,22 @@ def find_clique(graph: csr_array, order: int, budget: int) -> list[int] | None:
     # Sparse vertices first: they have the fewest candidates, and are out of the way afterwards.
     by_degree = sorted(range(len(adjacent)), key=lambda v: (len(adjacent[v]), v))
     rank = {v: position for position, v in enumerate(by_degree)}
-    stack = [([v], {u for u in adjacent[v] if rank[u] > rank[v]}) for v in reversed(by_degree)]
+
+    def larger(clique: list[int], candidates: set[int]) -> Iterator[tuple[list[int], set[int]]]:
+        """Yield the cliques with one of the candidates more, and the candidates that are left."""
+        for v in sorted(candidates, key=lambda u: rank[u]):
+            yield [*clique, v], {u for u in candidates & adjacent[v] if rank[u] > rank[v]}
+
+    stack = [larger([], set(by_degree))]
     while stack and budget > 0:
-        clique, candidates = stack.pop()
+        found = next(stack[-1], None)
+        if found is None:
+            stack.pop()
+            continue
+        clique, candidates = found
         budget -= 1 + len(candidates)
         if len(clique) == order:
             return clique
-        if len(clique) + len(candidates) < order:
-            continue
-        for v in sorted(candidates, key=lambda u: rank[u], reverse=True):
-            later = {u for u in candidates & adjacent[v] if rank[u] > rank[v]}
-            stack.append(([*clique, v], later))
+        if len(clique) + len(candidates) >= order:
+            stack.append(larger(clique, candidates))
     return None

@@ -49,7 +49,7 @@ def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
     remaining = degree >= k
     rounds = [np.flatnonzero(~remaining)]
     while len(rounds[-1]):
-        heads = _neighbours_of_all(graph, rounds[-1])
+        heads = neighbours_of_all(graph, rounds[-1])
         heads = heads[remaining[heads]]
         at = np.argsort(heads, kind="stable")
         others, start, count = np.unique(heads[at], return_index=True, return_counts=True)
@@ -62,7 +62,7 @@ def k_core(graph: csr_array, k: int) -> tuple[NDArray[np.intp], list[int]]:
     return np.flatnonzero(remaining), np.concatenate(rounds).tolist()
 
 
-def _neighbours_of_all(graph: csr_array, vertices: NDArray[np.intp]) -> NDArray[np.intp]:
+def neighbours_of_all(graph: csr_array, vertices: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the neighbours of the first vertex, then of the second, and so on."""
     start = graph.indptr[vertices]
     count = graph.indptr[vertices + 1] - start

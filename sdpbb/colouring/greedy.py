@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from sdpbb.colouring.graph import induced, neighbours, neighbours_of_all
+
 # Cliques are grown from this many vertices of largest degree.
 CLIQUE_STARTS = 32
 
@@ -70,16 +72,29 @@ def greedy_clique(graph: csr_array) -> NDArray[np.intp]:
     candidates; the largest clique met is returned. It need not be a maximum clique.
     """
     best: list[int] = []
-    by_degree = np.argsort(-np.diff(graph.indptr), kind="stable")
+    degree = np.diff(graph.indptr)
+    by_degree = np.argsort(-degree, kind="stable")
     for start in by_degree[:CLIQUE_STARTS].tolist():
-        clique = [start]
-        candidates = np.sort(graph.indices[graph.indptr[start] : graph.indptr[start + 1]])
-        among = graph[candidates][:, candidates].toarray() != 0
-        while len(candidates):
-            chosen = int(np.argmax(among.sum(axis=1)))
-            clique.append(int(candidates[chosen]))
-            kept = np.flatnonzero(among[chosen])
-            candidates, among = candidates[kept], among[np.ix_(kept, kept)]
+        if degree[start] < len(best):
+            break  # no clique of it is larger, nor of those that follow
+        clique = _grown_clique(graph, start)
         if len(clique) > len(best):
             best = clique
     return np.array(sorted(best), dtype=np.intp)
+
+
+def _grown_clique(graph: csr_array, start: int) -> list[int]:
+    """Return a clique that begins with a vertex."""
+    candidates = np.sort(neighbours(graph, start))
+    among, clique = induced(graph, candidates), [start]
+    is_left = np.ones(len(candidates), dtype=bool)
+    n_left = np.diff(among.indptr).astype(np.intp)  # neighbours of each that are left
+    while is_left.any():
+        chosen = int(np.argmax(np.where(is_left, n_left, -1)))
+        clique.append(int(candidates[chosen]))
+        goes = is_left.copy()
+        goes[neighbours(among, chosen)] = False
+        lost = neighbours_of_all(among, np.flatnonzero(goes))
+        n_left -= np.bincount(lost, minlength=len(candidates))
+        is_left &= ~goes
+    return clique

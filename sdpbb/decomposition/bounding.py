@@ -22,8 +22,9 @@ from sdpbb.search.parameters import SearchParameters
 from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import advanced
 
-# A subset has the restriction of a good clustering to begin with: little is looked for besides.
-SEARCH = SearchParameters(heuristic_iterations=(), fixing=False)
+# A subset has the restriction of a good clustering to begin with. A descent from it comes first,
+# and a little more where the first bound, that of the clustering's dual values, does not do.
+SEARCH = SearchParameters(heuristic_iterations=(1,), fixing=False)
 LITTLE = MultiStartParameters(n_starts=1, n_relocations=4)
 
 
@@ -67,14 +68,19 @@ class SubsetTask:
     seed: int
     keeps_evidence: bool
 
-    def context(self, gap: float) -> EvaluationContext:
-        """Return the context of the evaluation of its root, which ends at a relative gap."""
+    def tolerances(self, upper: float) -> Tolerances:
+        """Return how near it is bounded if the best clustering known of it costs so much."""
+        saved = 1.0 - upper / self.given if 0.0 < self.given < np.inf else 0.0
+        return Tolerances(self.accuracy.gap(saved))
+
+    def context(self, upper: float) -> EvaluationContext:
+        """Return the context of the evaluation of its root."""
         return EvaluationContext(
             instance=self.instance,
             bounding=self.bounding,
-            heuristic=IncumbentSearch(HeuristicSchedule(before=LITTLE, during=LITTLE)),
+            heuristic=IncumbentSearch(HeuristicSchedule(LITTLE, LITTLE), knows_good=True),
             parameters=SEARCH,
-            tolerances=Tolerances(gap),
+            tolerances=self.tolerances(upper),
             seed=self.seed,
             keeps_evidence=self.keeps_evidence,
         )
@@ -86,7 +92,6 @@ class SubsetProgress:
 
     node : its root; with its bound alone once the subset is done with
     upper : cost of the best clustering known of it
-    gap : relative, to which it is bounded; None before the first slice
     n_iterations : in the last slice
     goes_on : whether another slice is to follow
     proof : of what is proven of it, if the run is certified
@@ -94,7 +99,6 @@ class SubsetProgress:
 
     node: Node
     upper: float
-    gap: float | None = None
     n_iterations: int = 0
     goes_on: bool = True
     proof: SubsetProof | None = None
@@ -143,34 +147,31 @@ def subset_task(
 def bound_subset(task: SubsetTask, progress: SubsetProgress, budget: Budget) -> SubsetProgress:
     """Bound a subset for a slice of time.
 
-    The first begins with a clustering of its own: how much that saves says how near to bound it.
+    It begins with a clustering of its own: how much that saves says how near to bound it, and each
+    better one says so anew.
     """
-    if progress.gap is None:
-        least = task.context(task.accuracy.least)
-        looked = evaluate(progress.node, progress.upper, least, replace(budget, bounds=False))
-        progress = _after(progress, looked, least)
-        saved = 1.0 - progress.upper / task.given if 0.0 < task.given < np.inf else 0.0
-        progress = replace(progress, gap=task.accuracy.gap(saved), n_iterations=0)
-    if progress.goes_on:
-        assert progress.gap is not None
-        context = task.context(progress.gap)
-        result = evaluate(progress.node, progress.upper, context, budget)
-        progress = _after(progress, result, context)
-    if progress.goes_on:
-        return progress
-    return replace(progress, node=Node(lower=progress.node.lower))
+    budget, progress = budget.begin(), replace(progress, n_iterations=0)
+    while True:
+        bounds = progress.node.state is not None
+        context = task.context(progress.upper)
+        result = evaluate(
+            progress.node, progress.upper, context, replace(budget.left(), bounds=bounds)
+        )
+        progress = _after(task, progress, result)
+        if not progress.goes_on:
+            return replace(progress, node=Node(lower=progress.node.lower))
+        if budget.is_over():
+            return progress
 
 
-def _after(
-    progress: SubsetProgress, result: NodeResult, context: EvaluationContext
-) -> SubsetProgress:
+def _after(task: SubsetTask, progress: SubsetProgress, result: NodeResult) -> SubsetProgress:
     """Return the progress of a subset after an evaluation of its root."""
     node = advanced(progress.node, result)
     if result.status is NodeStatus.INFEASIBLE:
         # Nothing below what pairs were fixed by; nothing at all where none were.
         node = replace(node, lower=ProvenBound(node.fixings.below))
     upper = min(progress.upper, result.cost)
-    closed = context.tolerances.closes(node.lower, upper)
+    closed = task.tolerances(upper).closes(node.lower, upper)
     unfinished = result.status in (NodeStatus.UNFINISHED, NodeStatus.FIXED)
     proof = progress.proof
     if proof is not None:
@@ -182,7 +183,7 @@ def _after(
         progress,
         node=node,
         upper=upper,
-        n_iterations=result.n_iterations,
+        n_iterations=progress.n_iterations + result.n_iterations,
         goes_on=unfinished and not closed,
         proof=proof,
     )

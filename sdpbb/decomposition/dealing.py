@@ -3,7 +3,8 @@
 Let U be a clustering. If each subset has a share of each cluster of U whose mean is the cluster's
 mean, the restrictions of U to the subsets cost together what U costs, and what the sum of their
 optima loses is only what the subsets' own optima save. So each subset is halved by splitting pairs
-of near blocks of the same cluster, whichever way keeps the means of the halves together.
+of near blocks of the same cluster, whichever way keeps the means of the halves together, and the
+other features of `features`, too: what is alike saves little.
 
 Source: anticlustering; H. Späth, Anticlustering: maximizing the variance criterion (1986).
 """
@@ -13,13 +14,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.decomposition.features import features
 from sdpbb.decomposition.halving import match_halves
 from sdpbb.decomposition.subsets import SubsetTree
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components
 
-# Passes over all pairs that try to turn each of them; the first few do most.
-SWAPS = 20
+# Passes over all pairs that try to turn each of them, at most; and pairs that are tried in all,
+# about, where they are many. The first few passes do most.
+PASSES, MOST_TRIED = 20, 1_000_000
 
 
 def subset_tree(
@@ -33,10 +36,10 @@ def subset_tree(
     labels : (m,) of the blocks, a clustering to whose clusters subsets are matched
     """
     unit_of = _units(contraction, most_linked)
-    near = _near_order(contraction.means)
-    parts = [near]
+    of_blocks = features(contraction, labels)
+    parts = [_near_order(contraction.means)]
     for _ in range(depth):
-        parts = [half for part in parts for half in _halves(contraction, labels, unit_of, part)]
+        parts = [half for part in parts for half in _halves(of_blocks, labels, unit_of, part)]
     bounds = np.cumsum([0, *(len(part) for part in parts)])
     return SubsetTree(np.concatenate(parts), bounds.astype(np.intp))
 
@@ -72,68 +75,59 @@ def _units(contraction: Contraction, most: int) -> NDArray[np.intp]:
 
 
 def _halves(
-    contraction: Contraction,
+    features: NDArray[np.float32],
     labels: NDArray[np.intp],
     unit_of: NDArray[np.intp],
     part: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the two halves of a subset, each in the order of the subset, (b,)."""
+    """Return the two halves of a subset, each in the order of the subset, (b,).
+
+    features : (m, q) of all blocks
+    """
     cluster = np.unique(labels[part], return_inverse=True)[1]
-    sizes, means = contraction.sizes[part], contraction.means[part]
-    deviations = _weighted_deviations(sizes, means, cluster)
     unit = np.unique(unit_of[part], return_inverse=True)[1]
     is_single = np.bincount(unit)[unit] == 1
     is_first = np.zeros(len(part), dtype=bool)
-    _deal_units(np.flatnonzero(~is_single), unit, cluster, deviations, is_first)
-    sums = np.zeros((int(cluster.max()) + 1, means.shape[1]))
-    dealt = ~is_single & is_first
-    np.add.at(sums, cluster[dealt], deviations[dealt])
+    surplus = np.zeros((int(cluster.max()) + 1, features.shape[1]))
+    _deal_units(np.flatnonzero(~is_single), unit, cluster, features, part, surplus, is_first)
     singles = np.flatnonzero(is_single)
     singles = singles[np.argsort(cluster[singles], kind="stable")]
     first, second, left = _neighbours(singles, cluster)
-    kept = match_halves(deviations, first, second, cluster[first], sums, SWAPS)
+    passes = min(PASSES, max(1, MOST_TRIED // max(len(first), 1)))
+    kept = match_halves(features, part[first], part[second], cluster[first], surplus, passes)
     is_first[np.where(kept, first, second)] = True
     is_first[_to_balance(left, is_first, ~is_single, len(first))] = True
     return part[is_first], part[~is_first]
 
 
-def _weighted_deviations(
-    sizes: NDArray[np.float64], means: NDArray[np.float64], cluster: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Return the deviations (b, r) of blocks from their clusters' means, times their sizes."""
-    weight = np.bincount(cluster, sizes)
-    columns = [np.bincount(cluster, sizes * column) / weight for column in means.T]
-    centres = np.column_stack(columns) if columns else np.zeros((len(weight), 0))
-    return np.ascontiguousarray(sizes[:, None] * (means - centres[cluster]))
-
-
 def _deal_units(
-    blocks: NDArray[np.intp],
+    places: NDArray[np.intp],
     unit: NDArray[np.intp],
     cluster: NDArray[np.intp],
-    deviations: NDArray[np.float64],
+    features: NDArray[np.float32],
+    part: NDArray[np.intp],
+    surplus: NDArray[np.float64],
     is_first: NDArray[np.bool_],
 ) -> None:
     """Put each unit of several blocks into the half that has fewer blocks of its clusters so far.
 
-    The largest come first. Where the halves have equally many, it is the one in which deviations
-    add up to less, or else the smaller one. `is_first` (b,) is changed.
+    The largest come first. Where the halves have equally many, it is the one whose features come
+    nearer to those of the other, or else the smaller one. `is_first` (b,) and `surplus` (k, q), of
+    the first half's features over those of the second, are changed.
+
+    places : of the blocks of such units in the subset, whose blocks are `part` (b,)
     """
-    if not len(blocks):
+    if not len(places):
         return
-    n_clusters = int(cluster.max()) + 1
-    surplus = np.zeros(n_clusters)  # of blocks of each cluster in the first half
-    sums = np.zeros((n_clusters, deviations.shape[1]))
-    by_unit = blocks[np.argsort(unit[blocks], kind="stable")]
+    n_more = np.zeros(len(surplus))  # blocks of each cluster in the first half
+    by_unit = places[np.argsort(unit[places], kind="stable")]
     units = np.split(by_unit, np.flatnonzero(np.diff(unit[by_unit])) + 1)
     for members in sorted(units, key=len, reverse=True):
-        counts = np.bincount(cluster[members], minlength=n_clusters)
-        added = np.zeros_like(sums)
-        np.add.at(added, cluster[members], deviations[members])
-        leans = (float(surplus @ counts), float((sums * added).sum()), float(surplus.sum()))
+        of, added = cluster[members], features[part[members]].astype(float)
+        leans = (float(n_more[of].sum()), float((surplus[of] * added).sum()), float(n_more.sum()))
         sign = -1.0 if next((lean for lean in leans if lean != 0.0), 0.0) > 0.0 else 1.0
-        surplus += sign * counts
-        sums += sign * added
+        np.add.at(n_more, of, sign)
+        np.add.at(surplus, of, sign * added)
         is_first[members] = sign > 0
 
 

@@ -1,6 +1,9 @@
-"""Compiled loop of `dealing`: means of the two halves of a subset brought together."""
+"""Compiled loop of `dealing`: features of the two halves of a subset brought together."""
 
 from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
@@ -8,37 +11,43 @@ from sdpbb.jit import njit
 
 @njit(cache=True, nogil=True)
 def match_halves(
-    deviations: Reals, first: Integers, second: Integers, cluster: Integers, sums: Reals, swaps: int
+    features: NDArray[np.float32],
+    first: Integers,
+    second: Integers,
+    cluster: Integers,
+    surplus: Reals,
+    passes: int,
 ) -> Booleans:
     """Return for each pair whether its first block is in the first half, (p,).
 
-    Pairs are split so that, cluster by cluster, the deviations of the first half add up to about
-    zero: pair by pair, whichever way the sum is shorter, and then `swaps` times over all pairs,
-    each of which is turned if that makes the sum shorter.
+    Pairs are split so that, cluster by cluster, the features of both halves have about the same
+    sums: pair by pair, whichever way the surplus is shorter, and then in so many passes over all
+    pairs, each of which is turned if that makes it shorter.
 
-    deviations : (b, r) of the blocks from the means of their clusters, times their sizes
+    features : (m, q) of the blocks
     first, second, cluster : (p,) blocks of each pair, and their cluster
-    sums : (k, r) of the deviations in the first half already; changed
+    surplus : (k, q) of the features of the first half over those of the second so far; changed
     """
-    p, r = len(first), deviations.shape[1]
+    p, width = len(first), features.shape[1]
     kept = first >= 0
-    for round_ in range(swaps + 1):
+    step = np.empty(width)
+    for round_ in range(passes + 1):
         turned = False
-        for q in range(p):
-            i, j, c = first[q], second[q], cluster[q]
-            here, there = (i, j) if kept[q] else (j, i)
-            if round_ == 0:
-                for a in range(r):
-                    sums[c, a] += deviations[here, a]
-            change = 0.0  # of the squared length of the sum, if the pair is turned
-            for a in range(r):
-                step = deviations[there, a] - deviations[here, a]
-                change += step * (2.0 * sums[c, a] + step)
-            if change < 0.0:
+        for pair in range(p):
+            i, j, c = first[pair], second[pair], cluster[pair]
+            sign = 1.0 if kept[pair] else -1.0
+            along, square = 0.0, 0.0
+            for a in range(width):
+                step[a] = sign * (features[i, a] - features[j, a])
+                if round_ == 0:
+                    surplus[c, a] += step[a]
+                along += surplus[c, a] * step[a]
+                square += step[a] * step[a]
+            if square < along:  # |surplus - 2 step| < |surplus|
                 turned = True
-                kept[q] = not kept[q]
-                for a in range(r):
-                    sums[c, a] += deviations[there, a] - deviations[here, a]
+                kept[pair] = not kept[pair]
+                for a in range(width):
+                    surplus[c, a] -= 2.0 * step[a]
         if not turned:
             break
     return kept

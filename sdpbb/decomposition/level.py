@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,7 +15,7 @@ from sdpbb.search.limits import Budget, Limits
 from sdpbb.search.state import SearchStatistics
 
 # Seconds of a subset before it can be given up for taking longer than others.
-PATIENCE = 5.0
+PATIENCE = 1.0
 # A slice of a subset is this part of the time that it has taken, or LONGEST_SLICE.
 SLICE_SHARE = 0.5
 
@@ -25,21 +26,30 @@ class Processes:
 
     pool : of their tasks
     n_cores : that they may use together
+    most_tasks : at the same time, which the memory holds
     is_cancelled : asked between steps where the pool is that of this process
     """
 
     pool: TaskPool
     n_cores: int
+    most_tasks: int
     is_cancelled: Callable[[], bool] | None = None
 
-    def budget(self, seconds: float, seconds_left: float, n_tasks: int) -> Budget:
+    def n_free(self, n_running: int) -> int:
+        """Return how many subsets can be begun while so many are bounded."""
+        return min(self.pool.n_free, self.most_tasks - n_running)
+
+    def budget(
+        self, seconds: float, most_seconds: float, seconds_left: float, n_tasks: int
+    ) -> Budget:
         """Return the budget of a slice of a subset that has taken some seconds.
 
+        most_seconds : that it may take in all
         n_tasks : under way, this one among them
         """
-        at_once = max(1, min(self.pool.n_workers, n_tasks))
+        at_once = max(1, min(self.pool.n_workers, self.most_tasks, n_tasks))
         budget = Budget(
-            slice=max(LONGEST_SLICE, SLICE_SHARE * seconds),
+            slice=min(max(LONGEST_SLICE, SLICE_SHARE * seconds), most_seconds - seconds),
             until_end=seconds_left,
             cores=max(1, self.n_cores // at_once),
         )
@@ -93,6 +103,7 @@ class LevelBounding:
         self._limits = limits
         self._statistics = statistics
         self._most_times = most_times
+        self._ready: deque[_Running] = deque()
         self._running: dict[int, _Running] = {}
 
     @property
@@ -100,14 +111,23 @@ class LevelBounding:
         return bool(self._running)
 
     def start(self) -> None:
-        """Begin with subsets while a worker is free."""
-        while self._todo and self._processes.pool.n_free > 0:
+        """Begin with subsets while a worker is free; make those ready that come next."""
+        while self._processes.n_free(len(self._running)) > 0:
+            self._make_ready(1)
+            if not self._ready:
+                return
+            self._submit(self._ready.popleft())
+        self._make_ready(self._processes.pool.n_workers)  # while the others are bounded
+
+    def _make_ready(self, count: int) -> None:
+        """Make the next subsets until so many are ready to be bounded, if so many are left."""
+        while self._todo and len(self._ready) < count:
             subset = self._todo.pop()
             made = self._make(subset)
             if made is None:
                 self._bounds.is_done[subset] = True
             else:
-                self._submit(_Running(*made))
+                self._ready.append(_Running(*made))
 
     def wait(self, seconds: float) -> list[int]:
         """Take the slices that end within so many seconds.
@@ -125,7 +145,7 @@ class LevelBounding:
                 self._take(self._running.pop(completion.key), completion.value)
             else:
                 lost.append(completion.key)
-                self._statistics.n_lost += 1
+                self._statistics.n_lost_subsets += 1
                 self._finish(self._running.pop(completion.key))
         return lost
 
@@ -134,7 +154,9 @@ class LevelBounding:
         subset, running.began = running.task.subset, self._limits.seconds
         self._running[subset] = running
         left = self._limits.time_limit - running.began
-        budget = self._processes.budget(running.seconds, left, len(self._running))
+        budget = self._processes.budget(
+            running.seconds, self._most_seconds(), left, len(self._running)
+        )
         pool = self._processes.pool
         pool.submit(subset, bound_subset, running.task, running.progress, budget)
 
@@ -161,5 +183,9 @@ class LevelBounding:
 
     def _is_overdue(self, running: _Running) -> bool:
         """Return whether a subset has taken so much longer than others that it is given up."""
+        return running.seconds >= self._most_seconds()
+
+    def _most_seconds(self) -> float:
+        """Return the seconds that a subset may take."""
         mean = self._bounds.mean_seconds(self._bounds.level)
-        return mean > 0.0 and running.seconds >= max(PATIENCE, self._most_times * mean)
+        return max(PATIENCE, self._most_times * mean) if mean > 0.0 else math.inf

@@ -51,7 +51,7 @@ class DecompositionParameters(Parameters):
         le=1,
     )
     seconds_factor: float = parameter(
-        10.0,
+        4.0,
         "A subset is given up, with the bound it has, once it takes so many times as long as "
         "others of its size.",
         gt=1,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.certificates.recorder import SubsetProof
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.equal_points import equal_points, join_equal_points
 
 
 class Restriction:
@@ -16,11 +18,7 @@ class Restriction:
     subset keeps those of the subset's instance, but that it may have fewer than k clusters.
     """
 
-    def __init__(
-        self, instance: Instance, contraction: Contraction, given: Instance | None = None
-    ) -> None:
-        """given : the instance whose equal points are joined in the one that is contracted"""
-        given = instance if given is None else given
+    def __init__(self, instance: Instance, contraction: Contraction) -> None:
         self._instance = instance
         self._contraction = contraction
         m = contraction.n_blocks
@@ -30,7 +28,9 @@ class Restriction:
         self._links, self._first_link = _adjacency(m, contraction.cannot_link)
         self._place = np.full(m, -1, dtype=np.intp)
         n = instance.n_points
-        self._stated = [_adjacency(n, pairs) for pairs in (given.must_link, given.cannot_link)]
+        self._stated = [
+            _adjacency(n, pairs) for pairs in (instance.must_link, instance.cannot_link)
+        ]
         self._row = np.full(n, -1, dtype=np.intp)
 
     def rows(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -45,14 +45,14 @@ class Restriction:
 
         blocks, rows : its blocks and their points, k or more
         """
-        given = self._instance
+        whole = self._instance
         block_of = self._contraction.block_of[rows]
         first = np.unique(block_of, return_index=True)[1]  # of each block, as they are sorted
         place = np.searchsorted(blocks, block_of)
         must_link = np.column_stack([first[place], np.arange(len(rows))])
         return Instance(
-            given.points[rows],
-            given.k,
+            whole.points[rows],
+            whole.k,
             must_link=must_link[must_link[:, 0] != must_link[:, 1]],
             cannot_link=first[self._inside(blocks)],
             cluster_constraints=self._constraints(rows),
@@ -73,6 +73,11 @@ class Restriction:
             cannot_link=cannot_link,
             cluster_constraints=self._constraints(rows),
         )
+
+    def certified(self, rows: NDArray[np.intp]) -> tuple[Instance, SubsetProof]:
+        """Return the instance as stated, its equal points joined, and the beginning of a proof."""
+        stated = self.stated(rows)
+        return join_equal_points(stated), SubsetProof(rows.astype(np.int32), equal_points(stated))
 
     def _stated_inside(
         self, rows: NDArray[np.intp], second: NDArray[np.intp], begins: NDArray[np.intp]

@@ -4,220 +4,160 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
-from sdpbb.certificates.recorder import ProofRecorder, SubsetProof
+from sdpbb.certificates.recorder import SubsetProof
 from sdpbb.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
 from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.decomposition.dealing import subset_tree
 from sdpbb.decomposition.level import LevelBounding, Processes
+from sdpbb.decomposition.memory import UNLIMITED, SubsetMemory
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
+from sdpbb.decomposition.root import Root
 from sdpbb.decomposition.schedule import in_order, next_level, smallest_depth
 from sdpbb.decomposition.subsets import SubsetTree
-from sdpbb.errors import ParameterError
-from sdpbb.executors.pool import TaskPool
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
-from sdpbb.problem.equal_points import equal_points, join_equal_points
+from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.result import Termination
-from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
 from sdpbb.search.evaluations import GRACE, LOOK
-from sdpbb.search.events import Observer, SubsetsChosen
-from sdpbb.search.limits import Budget, Limits
-from sdpbb.search.node import NodeResult, NodeStatus
-from sdpbb.search.reporting import Reporter, Watch
-from sdpbb.search.state import Search
+from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
+from sdpbb.search.processes import RunProcesses
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
-# Of the time that is left to a run, the part that heuristics may take before the first subset; up
-# to so many seconds, it is what they have in any run.
-FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
 # Seconds between two sums of the bounds.
 BETWEEN_SUMS = 0.25
-# MiB that the evidence of a certificate may take, of the 8192 that the checker allows, and its part
-# of the memory: a file is compressed in memory.
-LARGEST_FILE, EVIDENCE = 7000.0, 0.4
 
 
 @dataclass(eq=False)
 class Decomposition:
-    """Decomposition of the root of a search, with all that its bounding needs.
+    """Decomposition of a root, with all that the bounding of its subsets needs.
 
-    search : its root is raised, and its clusterings are replaced by better ones
-    contraction, context : of the root
+    root : is raised; it is bounded as a whole afterwards if its context has a bound
+    instance : as the user states it. Its points are dealt out before equal ones are joined, as they
+        are in that of the root: what is heavy is then shared among subsets
     bounding : of the subsets
-    limits : of the run
-    local_pool : of this process, which bounds small subsets if it is given no help
-    worker_pool : makes the pool of other processes, when it is called first
-    n_cores : that processes of this machine may use together
-    has_help : whether other processes bound small subsets, too
+    processes : of the run
     free_mebibytes : memory for all subsets that are bounded at the same time
-    fits_as_a_whole : whether the root can be bounded as a whole afterwards
+    keep : is given the state that is to be saved, once there is one
     state : to go on from, or None
-    recorder : of the proof, if the run is certified
-    given : the instance, whose equal points may be joined in that of the context
     """
 
-    search: Search
-    contraction: Contraction
-    context: EvaluationContext
+    root: Root
+    instance: Instance
     bounding: BoundingMethod[Any]
     parameters: DecompositionParameters
-    limits: Limits
-    local_pool: TaskPool
-    worker_pool: Callable[[], TaskPool]
-    n_cores: int
-    has_help: bool
+    processes: RunProcesses
     free_mebibytes: float
-    fits_as_a_whole: bool
-    reporter: Reporter
-    watch: Watch
-    observer: Observer
     keep: Callable[[SubsetBounds], None]
-    state: SubsetBounds | None = None
-    recorder: ProofRecorder | None = None
-    given: Instance | None = None
+    state: SubsetBounds | None
 
     def run(self) -> Termination | None:
         """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
 
         Return the limit; None if the root is closed, or is to be bounded as a whole.
         """
-        self.watch.began(self.search)
-        self._node = self.search.tree.select()
-        if self._node is None:
-            return self._end()
-        self._restriction = Restriction(self.context.instance, self.contraction, self.given)
+        root, context = self.root, self.root.context
+        root.begin()
+        dealt = root.contraction if context.instance is self.instance else contract(self.instance)
+        assert isinstance(dealt, Contraction)  # as that of the root is one
+        self._dealt, self._restriction = dealt, Restriction(self.instance, dealt)
+        self._memory = SubsetMemory(dealt.n_blocks, self.free_mebibytes, context.keeps_evidence)
+        if self.state is None and self._depth > 0:
+            self._memory.check_certificate(self._smallest)
+        if self._depth > 0 and self.processes.has_several_workers:
+            self.processes.worker_pool.start()  # which takes seconds, beside the heuristics
         # A run that goes on may have been cut short in this before.
-        self._look_for_clusterings()
+        root.look_for_clusterings()
         if self.state is None and not self._begin():
-            return self._end()
+            return root.end()
         assert self.state is not None
         self.keep(self.state)
         if np.isinf(self.state.proven).any():  # known when the run was left
-            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
-        while self.is_open and self.state.level > 0:
+            root.refute()
+        while root.is_open and self.state.level > 0:
             limit = self._bound_level(self.state)
             if limit is not None:
-                return self._end(limit)
-            if self.is_open:
+                return root.end(limit)
+            if root.is_open:
                 self._go_up(self.state)
-        is_at_its_end = self.is_open and not self.fits_as_a_whole
-        return self._end(Termination.MEMORY_LIMIT if is_at_its_end else None)
+        nothing_fits = root.is_open and context.is_without_bound
+        return root.end(Termination.MEMORY_LIMIT if nothing_fits else None)
 
     @property
-    def is_open(self) -> bool:
-        """True while the root is neither closed nor without a clustering."""
-        return self.search.tree.n_open > 0
+    def _smallest(self) -> int:
+        """Number of blocks of the smallest subsets, about."""
+        return max(self.parameters.smallest, self.parameters.per_cluster * self.instance.k)
+
+    @property
+    def _depth(self) -> int:
+        """Depth of the tree of subsets; 0 if there are none."""
+        return smallest_depth(self._dealt.n_blocks, self._smallest)
+
+    @property
+    def _labels(self) -> NDArray[np.intp]:
+        """Labels of the blocks that are dealt out, of the best clustering known."""
+        return self.root.labels[self._dealt.representatives]
 
     def _begin(self) -> bool:
         """Deal the blocks out; return whether there are subsets."""
-        k, n_blocks = self.contraction.k, self.contraction.n_blocks
-        smallest = max(self.parameters.smallest, self.parameters.per_cluster * k)
-        depth = smallest_depth(n_blocks, smallest)
-        size = _evidence_mebibytes(n_blocks, smallest)
-        if self.recorder is not None and depth > 0 and size > LARGEST_FILE:
-            raise ParameterError(
-                f"certificate = ...: expected none, as the evidence of subsets takes {size:,.0f} "
-                f"MiB, and a certificate holds {LARGEST_FILE:,.0f}"
-            )
-        has_room = self._has_room_for_evidence(smallest)
-        if not self.is_open or self.limits.urgent() is not None or depth == 0 or not has_room:
+        most, depth = self._smallest, self._depth
+        has_ended = not self.root.is_open or self.root.limits.urgent() is not None
+        if has_ended or depth == 0 or not self._memory.holds_evidence(most):
             return False
-        most_linked = max(1, int(LINKED * smallest))
-        tree = subset_tree(self.contraction, self._labels(), depth, most_linked)
-        proofs: dict[str, SubsetProof] | None = None if self.recorder is None else {}
+        most_linked = max(1, int(LINKED * most))
+        tree = subset_tree(self._dealt, self._labels, depth, most_linked)
+        proofs: dict[str, SubsetProof] | None = {} if self.root.context.keeps_evidence else None
         self.state = SubsetBounds(tree, depth, proofs=proofs)
         return True
 
-    def _has_room_for_evidence(self, most: float) -> bool:
-        """Return whether the evidence of all subsets of so many blocks fits memory and file."""
-        size = _evidence_mebibytes(self.contraction.n_blocks, most)
-        return self.recorder is None or size <= min(LARGEST_FILE, EVIDENCE * self.free_mebibytes)
-
-    def _look_for_clusterings(self) -> None:
-        """Run the heuristics of the root, for a part of the time."""
-        tree, limits = self.search.tree, self.limits
-        assert self._node is not None
-
-        def take(labels: NDArray[np.intp], cost: float, source: str) -> None:
-            tree.offer(labels, cost, source)
-            self.reporter.found(self.search)
-
-        left = limits.time_limit - limits.seconds
-        seconds = max(FIRST_SHARE * left, min(BEFORE_SHARE * left, FIRST_SECONDS))
-        budget = Budget(until_end=seconds, cancelled=self._is_cancelled, found=take, bounds=False)
-        context = replace(self.context, is_without_bound=True)
-        result = evaluate(replace(self._node, state=None), tree.upper, context, budget)
-        if self.recorder is not None:
-            self.recorder.record(0, result)
-        self._apply(result)
-
-    def _is_cancelled(self) -> bool:
-        """Report progress now and then; return whether a task in this process is to end."""
-        self.reporter.stepped(self.search)
-        return self.limits.urgent() is not None
-
-    def _labels(self) -> NDArray[np.intp]:
-        """Return labels of the blocks of the best clustering known."""
-        labels = self.search.tree.labels
-        if labels is None:
-            assert self._node is not None
-            labels = self._node.feasible
-        assert labels is not None
-        return labels[self.contraction.representatives]
-
-    def _apply(self, result: NodeResult) -> None:
-        """Take a result for the root into the search, and tell the watch."""
-        tree = self.search.tree
-        self.search.apply(0, result, self.limits.seconds)
-        self.watch.evaluated(self.search, 0, result, None)
-        if self.is_open:
-            self._node = tree.select()
-
     def _bound_level(self, state: SubsetBounds) -> Termination | None:
         """Bound the subsets of the present level; return the limit that was reached."""
-        costs = self._costs(state)
-        accuracy, labels = self._accuracy(state, costs), self.search.tree.labels
+        root, costs = self.root, self._costs(state)
+        accuracy, labels = self._accuracy(state, costs), root.search.tree.labels
 
         def make(subset: int) -> tuple[SubsetTask, SubsetProgress] | None:
             return self._subset_task(state.tree, subset, labels, accuracy)
 
-        processes = self._processes(int(state.tree.n_blocks(state.level).max()))
+        processes = self._processes(state)
         level = LevelBounding(
             state,
             in_order(state, costs),
             make,
             processes,
-            self.limits,
-            self.search.statistics,
+            root.limits,
+            root.search.statistics,
             self.parameters.seconds_factor,
         )
-        self.observer(self._event(state))
+        chosen = self._event(state)
+        root.reporter.tell(chosen)
         limit = self._wait_for(level, state)
         if level.is_infeasible:
-            self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
-        elif self.is_open:
-            self._raise(state)
+            root.refute()
+            return limit
+        if root.is_open:
+            root.raise_to(state.total())
+        n_bounded = chosen.n_subsets - len(state.todo(state.level))
+        root.reporter.tell(SubsetsBounded(chosen, root.limits.seconds, n_bounded, state.total()))
         return limit
 
     def _wait_for(self, level: LevelBounding, state: SubsetBounds) -> Termination | None:
         """Wait until the subsets of a level are bounded; return the limit that was reached."""
-        summed_at, urgent_since = self.limits.seconds, math.inf
-        while self.is_open and not level.is_infeasible:
-            limit = self.limits.reached(0)
+        root, limits = self.root, self.root.limits
+        summed_at, urgent_since = limits.seconds, math.inf
+        while root.is_open and not level.is_infeasible:
+            limit = limits.reached(0)
             if limit is None:
                 level.start()
             else:
-                urgent_since = min(urgent_since, self.limits.seconds)
-            is_late = self.limits.seconds >= urgent_since + GRACE
+                urgent_since = min(urgent_since, limits.seconds)
+            is_late = limits.seconds >= urgent_since + GRACE
             if not level.is_running or limit is Termination.MEMORY_LIMIT or is_late:
                 return limit
             try:
@@ -225,52 +165,47 @@ class Decomposition:
             except MemoryError:  # nobody knows whose it was
                 return Termination.MEMORY_LIMIT
             for subset in lost:
-                self.watch.lost(self.search, subset)
-            if self.limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
-                summed_at = self.limits.seconds
-                self._raise(state)
-            self.watch.round_ended(self.search)
+                root.reporter.tell(SubsetLost(len(state.tree.blocks(subset))))
+            if limits.seconds >= summed_at + BETWEEN_SUMS and not level.is_infeasible:
+                summed_at = limits.seconds
+                root.raise_to(state.total())
+            root.watch.round_ended(root.search)
         return None
 
-    def _processes(self, most_blocks: int) -> Processes:
-        """Return the processes for subsets of so many blocks at most."""
-        is_long = most_blocks > self.bounding.most_blocks_here
-        if is_long or self.has_help:
-            return Processes(self.worker_pool(), self.n_cores)
-        return Processes(self.local_pool, self.n_cores, self._is_cancelled)
+    def _processes(self, state: SubsetBounds) -> Processes:
+        """Return the processes for the subsets of the present level."""
+        of_run = self.processes
+        is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
+        if not is_long and not of_run.has_several_workers:
+            return Processes(of_run.local_pool, of_run.n_cores, 1, self.root.is_cancelled)
+        most_tasks = UNLIMITED if of_run.is_cluster else self._most_tasks(state, state.level)
+        return Processes(of_run.worker_pool, of_run.n_cores, max(1, most_tasks))
 
     def _event(self, state: SubsetBounds) -> SubsetsChosen:
         """Return the event that tells of the present level."""
         return SubsetsChosen(
-            seconds=self.limits.seconds,
+            seconds=self.root.limits.seconds,
             n_subsets=len(state.todo(state.level)),
             n_blocks=int(state.tree.n_blocks(state.level).max()),
             n_dropped=self._restriction.n_dropped(state.tree.subset_of(state.level)),
         )
 
-    def _raise(self, state: SubsetBounds) -> None:
-        """Raise the root's bound to the sum of those of the subsets."""
-        assert self._node is not None
-        bound = ProvenBound(state.total())
-        if bound > self._node.lower:
-            self._apply(NodeResult(NodeStatus.UNFINISHED, bound))
-
     def _costs(self, state: SubsetBounds) -> NDArray[np.float64]:
-        of = self.contraction
-        return restricted_costs(of.sizes, of.means, of.scatter, self._labels(), state.tree)
+        of = self._dealt
+        return restricted_costs(of.sizes, of.means, of.scatter, self._labels, state.tree)
 
     def _accuracy(self, state: SubsetBounds, costs: NDArray[np.float64]) -> Accuracy:
         """Return how near the subsets of the present level are bounded.
 
         costs : of the restrictions of the best clustering to the subsets
         """
-        given, parameters = float(costs[1]), self.parameters
+        whole, parameters = float(costs[1]), self.parameters
         parts = float(costs[1 << state.level : 2 << state.level].sum())
         return Accuracy(
             part=parameters.accuracy,
-            least=parameters.least_gap * self.search.tree.tolerances.gap,
+            least=parameters.least_gap * self.root.search.tree.tolerances.gap,
             most=parameters.largest_gap,
-            unmatched=max(0.0, 1.0 - parts / given) if given > 0.0 else 0.0,
+            unmatched=max(0.0, 1.0 - parts / whole) if whole > 0.0 else 0.0,
         )
 
     def _subset_task(
@@ -285,28 +220,30 @@ class Decomposition:
         labels : (n,) of the best clustering, if there is one
         """
         blocks = tree.blocks(subset)
-        if len(blocks) < self.contraction.k:
+        if len(blocks) < self.instance.k:
             return None
         rows = self._restriction.rows(blocks)
-        instance, proof = self._instance(blocks, rows)
+        instance, proof = self._subset_instance(blocks, rows)
         if _has_too_few_blocks(instance):
             return None
         own = None if labels is None else labels[rows]
-        return subset_task(subset, instance, own, self.bounding, accuracy, self.context.seed, proof)
+        seed = self.root.context.seed
+        return subset_task(subset, instance, own, self.bounding, accuracy, seed, proof)
 
-    def _instance(
+    def _subset_instance(
         self, blocks: NDArray[np.intp], rows: NDArray[np.intp]
     ) -> tuple[Instance, SubsetProof | None]:
-        """Return the instance of a subset, and the beginning of its proof in a certified run."""
-        if self.recorder is None:
-            return self._restriction.instance(blocks, rows), None
-        stated = self._restriction.stated(rows)
-        return join_equal_points(stated), SubsetProof(rows.astype(np.int32), equal_points(stated))
+        """Return the instance of a subset, its equal points joined.
+
+        In a certified run, the beginning of its proof, too.
+        """
+        if self.root.context.keeps_evidence:
+            return self._restriction.certified(rows)
+        return join_equal_points(self._restriction.instance(blocks, rows)), None
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
-        left = self.limits.time_limit - self.limits.seconds
-        level = next_level(state, left)
+        level = next_level(state, self.root.seconds_left)
         while level < state.level and not self._fits(state, level):
             level += 1
         # Where no larger subset fits, there is nothing left to do but the whole.
@@ -315,38 +252,19 @@ class Decomposition:
     def _fits(self, state: SubsetBounds, level: int) -> bool:
         """Return whether the subsets of a level are neither too large nor take too much memory."""
         if level == 0:
-            return self.fits_as_a_whole
+            return not self.root.context.is_without_bound
         most = int(state.tree.n_blocks(level).max())
-        if most > self.parameters.largest or not self._has_room_for_evidence(most):
+        if most > self.parameters.largest or not self._memory.holds_evidence(most):
             return False
-        largest = (1 << level) + int(np.argmax(state.tree.n_blocks(level)))
-        blocks = state.tree.blocks(largest)
-        contraction = contract(self._instance(blocks, self._restriction.rows(blocks))[0])
-        if isinstance(contraction, Infeasibility):
-            return True
-        # A cluster's workers have memory of their own: it takes this machine's for theirs.
-        n_tasks = min(self.n_cores, 1 << level)
-        return n_tasks * self.bounding.mebibytes(contraction) <= self.free_mebibytes
+        return self._most_tasks(state, level) > 0
 
-    def _end(self, limit: Termination | None = None) -> Termination | None:
-        """Give the root back to the tree; tell the watch, unless it is to be bounded as a whole."""
-        tree, limit = self.search.tree, limit or self.limits.urgent()
-        if self.is_open and self._node is not None:
-            # As a whole, it begins anew: with heuristics, and components that are moved.
-            tree.apply(0, NodeResult(NodeStatus.UNFINISHED, self._node.lower))
-        if limit is not None or not self.is_open:
-            self.watch.ended(self.search)
-        if self.is_open:
-            return limit
-        return None if tree.is_closed or tree.is_exhausted else Termination.PRECISION
-
-
-def _evidence_mebibytes(n_blocks: int, most: float) -> float:
-    """Return the size of the evidence of all subsets of so many blocks, in MiB, about.
-
-    It is a triangle of single-precision numbers for each.
-    """
-    return 2.0 * n_blocks * most / 2**20
+    def _most_tasks(self, state: SubsetBounds, level: int) -> int:
+        """Return how many subsets of a level this machine's memory holds at the same time."""
+        blocks = state.tree.blocks((1 << level) + int(np.argmax(state.tree.n_blocks(level))))
+        if len(blocks) < self.instance.k:
+            return UNLIMITED
+        largest = self._subset_instance(blocks, self._restriction.rows(blocks))[0]
+        return self._memory.most_tasks(self.bounding, largest)
 
 
 def _has_too_few_blocks(instance: Instance) -> bool:

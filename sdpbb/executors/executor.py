@@ -50,6 +50,9 @@ class TaskExecutor:
         """
         raise NotImplementedError
 
+    def start(self) -> None:
+        """Start the workers ahead of the first tasks, if they are processes of this machine."""
+
     def check(self) -> None:
         """Do what is due while waiting: called now and then.
 

@@ -152,6 +152,10 @@ class TaskPool:
         # if it stays so.
         return max(0, max(1, self.n_workers) - len(self._running) - len(self._dropped))
 
+    def start(self) -> None:
+        """Start the workers ahead of the first tasks (see `TaskExecutor.start`)."""
+        self._executor.start()
+
     @property
     def n_running(self) -> int:
         """Number of workers that are at work."""

@@ -106,6 +106,17 @@ class LocalProcesses(TaskExecutor):
     def n_workers(self) -> int:
         return 1 if self._first_alone and not self._was_warm.is_set() else self._n_workers
 
+    def start(self) -> None:
+        """Start all processes, which are warm when the first tasks come.
+
+        Raises
+        ------
+        BackendFailure
+            If the system refuses what a process needs.
+        """
+        while len(self._workers) < self.n_workers:
+            self._add_worker()
+
     def submit(self, function: Callable[[], Any], seconds: float = math.inf) -> Future[Any]:
         """Run the function in an idle process; with more tasks than processes, behind others.
 
@@ -153,6 +164,9 @@ class LocalProcesses(TaskExecutor):
         least = min(usable, key=lambda worker: worker.n_tasks, default=None)
         if least is not None and (not least.n_tasks or len(self._workers) >= self._n_workers):
             return least
+        return self._add_worker()
+
+    def _add_worker(self) -> _Worker:
         worker = _Worker(self._warm_up, self._grace, self._was_warm, self._on_note)
         self._workers.append(worker)
         return worker

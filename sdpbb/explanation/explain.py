@@ -31,6 +31,8 @@ from sdpbb.values import counted
 # Candidates looked at in the search for k + 1 blocks that mutually cannot link: a tenth of a
 # second. Where it is not enough, other proofs are found.
 CLIQUE_BUDGET = 200_000
+# Rows of an integer programme that takes some seconds to presolve.
+MANY_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -142,15 +144,29 @@ def _groups(catalogue: Catalogue, oracle: Oracle, deadline: Deadline) -> Candida
     inner = induced(graph, vertices)
     chosen = find_clique(inner, k + 1, CLIQUE_BUDGET)
     if chosen is None:
+        if len(edges) * k > MANY_ROWS and _is_mended(catalogue.instance, deadline):
+            return Colourability.YES, None
         found = oracle.colour(inner)
         if found.vertices is None:
             return found.answer, None
-        chosen, _ = minimal_subset(
-            found.vertices.tolist(),
-            lambda some: oracle.colour(induced(inner, some)).answer,
-            deadline,
-        )
+        chosen = found.vertices[: k + 1].tolist()
+        if not found.is_clique:
+            chosen, _ = minimal_subset(
+                found.vertices.tolist(),
+                lambda some: oracle.colour(induced(inner, some)).answer,
+                deadline,
+            )
     return Colourability.NO, _between(catalogue, block_of, vertices[chosen].tolist())
+
+
+def _is_mended(instance: Instance, deadline: Deadline) -> bool:
+    """Return whether a clustering by k-means can be mended so that it keeps the pairs."""
+    from heuristics.first_clustering import mended_clustering  # seldom needed, and compiled
+
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility):
+        return False
+    return mended_clustering(contraction, lambda: deadline.left) is not None
 
 
 def _between(catalogue: Catalogue, block_of: NDArray[np.intp], blocks: list[int]) -> list[int]:

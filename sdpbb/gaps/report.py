@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdpbb.gaps.labelling import Violation
 from sdpbb.problem import Partition
-from sdpbb.report import STOPPED_BY
+from sdpbb.report import stopped_by
 from sdpbb.result import PRECISION, Result, SolutionStatus
 from sdpbb.values import (
     counted,
@@ -201,7 +201,7 @@ def _sentence(report: GapReport) -> str:
         found = "not proven optimal, and no better clustering was found"
     if result.status is SolutionStatus.OPTIMAL:
         return f"{found}, and none saves more than {gap}"
-    stopped = f"stopped by {STOPPED_BY[result.termination]} when it was proven"
+    stopped = f"stopped by {stopped_by(result.termination)} when it was proven"
     return f"{found}; {stopped} that none saves more than {gap}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sdpbb.problem import Instance
-from sdpbb.report import STOPPED_BY
+from sdpbb.report import stopped_by
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.traces.trace import Trace
 from sdpbb.values import percent_up, rounded_down
@@ -72,7 +72,7 @@ def gap_text(result: Result) -> str:
 
 
 def _stopped_by(result: Result) -> str:
-    return STOPPED_BY[result.termination].rstrip(",")
+    return stopped_by(result.termination).rstrip(",")
 
 
 def amount(number: int, thing: str) -> str:

@@ -20,13 +20,14 @@ from sdpbb.html_report.markup import (
     figure,
     paragraph,
     section,
+    table,
 )
 from sdpbb.html_report.run import ReportedRun, amount, explanation, gap_text, verdict
 from sdpbb.plots import plot_bounds, plot_tree
-from sdpbb.result import Result, Termination
+from sdpbb.result import Result, Termination, relative_gap
 from sdpbb.search.events import NodeEnd
 from sdpbb.traces.trace import Trace
-from sdpbb.values import finite_or_none, rounded_down
+from sdpbb.values import finite_or_none, percent_up, rounded_down
 
 # A larger tree is no picture any more.
 MOST_NODES = 3_000
@@ -59,6 +60,8 @@ def _tiles(result: Result) -> Markup:
         values.append(("Proven lower bound", rounded_down(result.lower_bound, 10)))
     if result.gap is not None:
         values.append(("Gap", gap_text(result)))
+    if statistics.n_subsets:
+        values.append(("Subsets", f"{statistics.n_subsets:,}"))
     values += [("Nodes", f"{statistics.n_nodes:,}"), ("Time", _seconds(statistics.wall_seconds))]
     tiles = (
         element("div", Markup.joined([element("dt", name), element("dd", value)]))
@@ -111,7 +114,7 @@ def _limits(result: Result) -> Iterator[tuple[str, str]]:
 
 
 def course(run: ReportedRun) -> list[Markup]:
-    """Return the sections of the bounds over time, and of the tree."""
+    """Return the sections of the bounds over time, of the subsets, and of the tree."""
     trace = run.trace
     if trace is None:
         return []
@@ -126,6 +129,8 @@ def course(run: ReportedRun) -> list[Markup]:
         drawn = inline_svg(plot_bounds(trace), "bounds", description)
         caption = "The optimum lies in the shaded part at any time. A dot is a better clustering."
         parts.append(section("Bounds over time", figure(drawn, caption)))
+    if trace.levels:
+        parts.append(_subsets(trace, run.result))
     if any(node.end is NodeEnd.BRANCHED for node in trace.nodes):
         parts.append(_tree(trace))
     return parts
@@ -133,6 +138,42 @@ def course(run: ReportedRun) -> list[Markup]:
 
 def _known(point: Any) -> bool:
     return math.isfinite(point.upper)
+
+
+def _subsets(trace: Trace, result: Result) -> Markup:
+    """Return the section of the levels of subsets, and of what each has proven."""
+    text = (
+        "The blocks (points that must link) were dealt out to subsets. The sum of the bounds of "
+        "the subsets is a bound of the whole: the restriction of a clustering to a subset keeps "
+        "the constraints among its points, and the parts of a cluster cost no more than the "
+        "cluster. Each subset is the union of smaller ones, and its bound is its own or "
+        "the sum of theirs, whichever is larger."
+    )
+    if any(level.n_dropped for level in trace.levels):
+        text += " Cannot-links between subsets are dropped: the sum is still a bound."
+    n_lost = result.statistics.n_lost_subsets
+    if n_lost:
+        text += (
+            f" {amount(n_lost, 'subset')}, of which two workers crashed, "
+            f"{'was' if n_lost == 1 else 'were'} given up with the bound known by then."
+        )
+    upper = math.inf if result.objective is None else result.objective
+    heading = ["Subsets", "Blocks of the largest", "Cannot-links dropped", "Bounded"]
+    rows = [
+        [
+            f"{level.n_subsets:,}",
+            f"{level.n_blocks:,}",
+            f"{level.n_dropped:,}",
+            f"{level.n_bounded:,}",
+            _seconds(level.ended - level.began),
+            rounded_down(level.lower, 10),
+            percent_up(relative_gap(level.lower, upper)),
+        ]
+        for level in trace.levels
+    ]
+    note = "The gap is that to the best clustering of the run."
+    levels = table("Levels of subsets", [*heading, "Time", "Lower bound after it", "Gap"], rows)
+    return section("Subsets", paragraph(text), levels, paragraph(note, class_="note"))
 
 
 def _tree(trace: Trace) -> Markup:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import ParameterError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 from sdpbb.problem.origin import Origin
 
@@ -39,17 +40,19 @@ def solved_relaxation(
     Raises
     ------
     ParameterError
-        If labels part points that must link.
+        If labels part points that must link, or time_limit is too short for a solution.
     InstanceError
-        If there are constraints on clusters, beyond pairs.
+        If there are constraints on clusters, beyond pairs, or too many blocks.
     """
     # The engine is imported here: what draws other pictures does without.
     from sdpbb.feasibility import find_feasible
-    from sdpbb.methods import RootRelaxation
+    from sdpbb.methods import RootRelaxation, size_problem
 
     contraction = contract(instance.in_pairs())
     if isinstance(contraction, Infeasibility):
         return contraction
+    if problem := size_problem(contraction):
+        raise InstanceError(f"{problem}; expected a sample of the points")
     found = find_feasible(contraction, time_limit if math.isfinite(time_limit) else None)
     if found is None or isinstance(found, Infeasibility):
         return found
@@ -57,8 +60,13 @@ def solved_relaxation(
         chosen = _heuristic_labels(contraction)
     else:
         chosen = _of_blocks(contraction, labels, instance.origin)
-    *_, affinity = RootRelaxation(time_limit)(contraction)
-    return SolvedRelaxation(affinity, chosen)
+    last = deque(RootRelaxation(time_limit)(contraction), maxlen=1)
+    if not last:
+        raise ParameterError(
+            f"time_limit = {time_limit:g}: too short for {contraction.n_blocks} blocks; expected "
+            "more seconds"
+        )
+    return SolvedRelaxation(last[0], chosen)
 
 
 def _of_blocks(

@@ -174,9 +174,12 @@ class _PriceRun:
         contraction = contract(catalogue.instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
         # Such steps can only be left in processes that can be ended.
-        probing = bounding_method("sdp")
-        self._has_long_steps = contraction.n_blocks > probing.most_blocks_here
-        self._fits = probing.mebibytes(contraction) <= free_mebibytes()
+        probing, n_blocks = bounding_method("sdp"), contraction.n_blocks
+        self._has_long_steps = n_blocks > probing.most_blocks_here
+        # Where runs begin with subsets, the bound of all blocks takes too long for a look.
+        is_large = n_blocks >= parameters.decomposition.least_blocks
+        needed = parameters.workers * probing.mebibytes(contraction)
+        self._probes_bounds = not is_large and needed <= free_mebibytes()
         self._free: dict[int, PriceProbe] = {}
         self._solved: dict[int, SolvedWithout] = {}
         self._left: list[int] = []
@@ -190,12 +193,11 @@ class _PriceRun:
         self._left = list(numbers)
         end_alone = self._clock.seconds + ALONE
         later = list(numbers)
-        if not self._has_long_steps:
+        if not (self._probes_bounds and self._has_long_steps):
             with TaskPool(SerialExecutor()) as local_pool:
                 later = self._each(local_pool, later, self._probe, self._take_probe, end_alone)
         with self._pool(len(self._left)) as pool:
-            if self._fits:
-                self._each(pool, later, self._probe, self._take_probe)
+            self._each(pool, later, self._probe, self._take_probe)
             self._each(pool, self._promising_first(), self._solve, self._take_solved)
 
     def report(self) -> PriceReport:
@@ -270,7 +272,8 @@ class _PriceRun:
 
     def _probe(self, pool: TaskPool, number: int, seconds: float) -> None:
         statement = self._catalogue.statement(number)
-        pool.submit(number, probe, self._catalogue.instance, statement, self._upper, seconds)
+        instance = self._catalogue.instance
+        pool.submit(number, probe, instance, statement, self._upper, seconds, self._probes_bounds)
 
     def _solve(self, pool: TaskPool, number: int, seconds: float) -> None:
         parameters = replace(self._parameters, workers=1, time_limit=seconds)

@@ -56,7 +56,9 @@ def without(instance: Instance, statement: Statement) -> Instance:
     return replace(instance, **{argument: pairs})
 
 
-def probe(instance: Instance, statement: Statement, upper: float, seconds: float) -> PriceProbe:
+def probe(
+    instance: Instance, statement: Statement, upper: float, seconds: float, is_bounded: bool
+) -> PriceProbe:
     """Look for a proof that a constraint costs nothing.
 
     With OPT_v the least cost of the clusterings that keep the other constraints and violate this
@@ -65,6 +67,7 @@ def probe(instance: Instance, statement: Statement, upper: float, seconds: float
 
     upper : the cost of a clustering that keeps all constraints
     seconds : after which nothing more is tried
+    is_bounded : whether a bound is tried, too, with matrices of all blocks
     """
     started = time.perf_counter()
     others, pair = without(instance, statement), [(statement.rows[0], statement.rows[1])]
@@ -76,7 +79,7 @@ def probe(instance: Instance, statement: Statement, upper: float, seconds: float
     proof = None
     if isinstance(violated, Infeasibility):
         proof = PriceProof.IMPLIED
-    elif _costs_at_least(violated, upper, started + seconds):
+    elif is_bounded and _costs_at_least(violated, upper, started + seconds):
         proof = PriceProof.IDLE
     return PriceProbe(proof, time.perf_counter() - started)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sdpbb.problem.graph import distinct_edges
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,78 +48,89 @@ class Budgets:
     Attributes
     ----------
     linear : (p, m) >= 0; what a block spends on its points and on the pairs inside
-    pairs : (p, m, m) >= 0, symmetric, zero diagonal; (0, m, m) if no budget counts pairs
+    between : (q, 3) a budget b and blocks i < j for each pair of points that b counts and that is
+        between these blocks: pairs_bij is the number of these rows
     limits : (p,)
     """
 
     linear: NDArray[np.float64]
-    pairs: NDArray[np.float64]
+    between: NDArray[np.intp]
     limits: NDArray[np.float64]
 
     @classmethod
     def over_blocks(cls, budgets: Sequence[PointBudget], block_of: NDArray[np.intp]) -> Budgets:
         """Return budgets over points as budgets over the blocks block_of (n,)."""
         m, p = int(block_of.max()) + 1, len(budgets)
-        linear = np.zeros((p, m))
-        counts_pairs = any(len(budget.pairs) for budget in budgets)
-        pairs = np.zeros((p if counts_pairs else 0, m, m))
+        linear, between = np.zeros((p, m)), [np.empty((0, 3), np.intp)]
         for b, budget in enumerate(budgets):
             linear[b] = np.bincount(block_of, weights=budget.weights, minlength=m)
-            i, j = block_of[budget.pairs].T
-            inside = i == j
-            linear[b] += np.bincount(i[inside], minlength=m)
-            if counts_pairs:
-                np.add.at(pairs[b], (i[~inside], j[~inside]), 1.0)
-                pairs[b] += pairs[b].T.copy()
+            pairs = np.sort(block_of[budget.pairs], axis=1)
+            inside = pairs[:, 0] == pairs[:, 1]
+            linear[b] += np.bincount(pairs[inside, 0], minlength=m)
+            between.append(np.insert(pairs[~inside], 0, b, axis=1))
         limits = np.array([budget.limit for budget in budgets], dtype=np.float64)
-        return cls(linear, pairs, limits)
+        return cls(linear, np.concatenate(between), limits)
 
     def __len__(self) -> int:
         """Return the number p of budgets."""
         return len(self.limits)
+
+    @property
+    def n_matrices(self) -> int:
+        """Number of matrices in `pairs`."""
+        return len(self) if len(self.between) else 0
+
+    @cached_property
+    def pairs(self) -> NDArray[np.float64]:
+        """Pairs as matrices (p, m, m), symmetric, zero diagonal; (0, m, m) if none are counted."""
+        m = self.linear.shape[1]
+        matrices = np.zeros((self.n_matrices, m, m))
+        if len(self.between):
+            b, i, j = self.between.T
+            np.add.at(matrices, (b, i, j), 1.0)
+            matrices += matrices.transpose(0, 2, 1).copy()
+        return matrices
 
     def without_idle(self, cannot_link: NDArray[np.intp]) -> Budgets:
         """Return the budgets without those that no set free of cannot-links (q, 2) can exceed.
 
         Not all of these are found.
         """
-        most = self.linear.sum(axis=1)
-        if len(self.pairs):
-            i, j = cannot_link.T
-            most += self.pairs.sum(axis=(1, 2)) / 2.0 - self.pairs[:, i, j].sum(axis=1)
+        m = self.linear.shape[1]
+        # Pairs of blocks that cannot share a cluster spend nothing.
+        b, i, j = self.between.T
+        counted = ~np.isin(i * m + j, cannot_link[:, 0] * m + cannot_link[:, 1])
+        most = self.linear.sum(axis=1) + np.bincount(b[counted], minlength=len(self))
         kept = most > self.limits
         if kept.all():
             return self
-        pairs = self.pairs[kept] if len(self.pairs) else self.pairs
-        if not pairs.any():
-            pairs = pairs[:0]
-        return Budgets(self.linear[kept], pairs, self.limits[kept])
+        between = self.between[kept[b]]
+        between[:, 0] = (np.cumsum(kept) - 1)[between[:, 0]]
+        return Budgets(self.linear[kept], between, self.limits[kept])
 
     def allow(self, blocks: NDArray[np.intp]) -> bool:
         """Return whether a set of blocks, (s,) different numbers, is within all budgets."""
         spent = self.linear[:, blocks].sum(axis=1)
-        if len(self.pairs):
-            spent += self.pairs[:, blocks[:, None], blocks].sum(axis=(1, 2)) / 2.0
+        if len(self.between):
+            chosen = np.zeros(self.linear.shape[1], dtype=bool)
+            chosen[blocks] = True
+            b, i, j = self.between.T
+            spent += np.bincount(b[chosen[i] & chosen[j]], minlength=len(self))
         return bool((spent <= self.limits).all())
 
     def exceeded_alone(self) -> NDArray[np.bool_]:
         """Return whether a block by itself exceeds a budget, (m,)."""
         return np.asarray((self.linear > self.limits[:, None]).any(axis=0))
 
-    def exceeded_together(self) -> NDArray[np.bool_]:
-        """Return whether two different blocks together exceed a budget, (m, m).
-
-        It is False on the diagonal.
-        """
-        m = self.linear.shape[1]
-        exceeded = np.zeros((m, m), dtype=bool)
+    def exceeded_together(self) -> NDArray[np.intp]:
+        """Return the pairs (q, 2) of blocks i < j that together exceed a budget."""
+        found = [np.empty((0, 2), np.intp)]
         for b, (linear, limit) in enumerate(zip(self.linear, self.limits, strict=True)):
-            spent = linear[:, None] + linear
-            if len(self.pairs):
-                spent += self.pairs[b]
-            exceeded |= spent > limit
-        np.fill_diagonal(exceeded, False)
-        return exceeded
+            found.append(_pairs_above(linear, limit))
+            counted = self.between[self.between[:, 0] == b, 1:]
+            pairs, counts = np.unique(counted, axis=0, return_counts=True)
+            found.append(pairs[linear[pairs].sum(axis=1) + counts > limit])
+        return distinct_edges(np.concatenate(found))
 
     def exceeded_by_all(self, k: int) -> NDArray[np.intp]:
         """Return the budgets that no k clusters are within.
@@ -124,3 +138,15 @@ class Budgets:
         Their blocks alone spend more than k limits allow, so that no clustering exists.
         """
         return np.flatnonzero(self.linear.sum(axis=1) > k * self.limits)
+
+
+def _pairs_above(values: NDArray[np.float64], limit: float) -> NDArray[np.intp]:
+    """Return the pairs (q, 2) of different positions of values (m,) whose sums exceed a limit."""
+    order = np.argsort(-values, kind="stable")
+    falling = values[order]
+    # With each value, those of the larger ones that are more than what it leaves of the limit.
+    n_above = np.searchsorted(-falling, falling - limit)
+    n_others = np.minimum(n_above, np.arange(len(values)))
+    first = np.repeat(np.arange(len(values)), n_others)
+    second = np.arange(len(first)) - np.repeat(np.cumsum(n_others) - n_others, n_others)
+    return np.column_stack([order[first], order[second]])

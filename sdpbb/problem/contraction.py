@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from sdpbb.checker.rules import LARGEST_FOR_PAIRS
 from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
-from sdpbb.problem.coordinates import block_means, block_scatter, centred, pairs_across
+from sdpbb.problem.coordinates import block_means, block_scatter, centred, members_of, pairs_across
 from sdpbb.problem.graph import connected_components, distinct_edges, shortest_path
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
@@ -121,8 +122,7 @@ class Contraction:
         others = self.other_constraints
         if not others:
             return True
-        members = np.flatnonzero(np.isin(self.block_of, blocks))
-        return all(is_allowed(constraint, instance, members) for constraint in others)
+        return _are_allowed(others, instance, np.flatnonzero(np.isin(self.block_of, blocks)))
 
     def lift(self, labels: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return labels (n,) of the points from labels (m,) of the blocks."""
@@ -225,20 +225,29 @@ def _pairs_not_allowed(
         return Infeasibility(InfeasibilityKind.TOO_MUCH_FOR_K, tuple(spending.tolist()))
     m = budgets.linear.shape[1]
     alone = budgets.exceeded_alone()
-    points = [np.flatnonzero(block_of == block) for block in range(m)] if compiled.others else []
+    points = members_of(block_of) if compiled.others else []
     for block, members in enumerate(points):
-        alone[block] |= not all(is_allowed(c, instance, members) for c in compiled.others)
+        alone[block] |= not _are_allowed(compiled.others, instance, members)
     if alone.any():
         members = np.flatnonzero(block_of == np.argmax(alone))
         return Infeasibility(InfeasibilityKind.BLOCK_NOT_ALLOWED, tuple(members.tolist()))
     apart = budgets.exceeded_together()
     if points and m <= LARGEST_FOR_PAIRS:
-        known = apart.copy()
-        known[cannot_link[:, 0], cannot_link[:, 1]] = True
-        for i, j in np.argwhere(np.triu(~known, 1)):
-            members = np.union1d(points[i], points[j])
-            apart[i, j] = not all(is_allowed(c, instance, members) for c in compiled.others)
-    return np.argwhere(np.triu(apart)).astype(np.intp)
+        known = {(i, j) for i, j in np.concatenate([apart, cannot_link]).tolist()}
+        parted = [
+            (i, j)
+            for i, j in combinations(range(m), 2)
+            if (i, j) not in known
+            and not _are_allowed(compiled.others, instance, np.union1d(points[i], points[j]))
+        ]
+        apart = np.concatenate([apart, _as_pairs(parted)])
+    return apart
+
+
+def _are_allowed(
+    constraints: Iterable[ClusterConstraint], instance: Instance, members: NDArray[np.intp]
+) -> bool:
+    return all(is_allowed(constraint, instance, members) for constraint in constraints)
 
 
 def _aggregate(

@@ -9,7 +9,7 @@ inside of it, however far it is from the origin and from other components.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,11 @@ Indices = NDArray[np.intp]
 # Pairs that a distance may stand for: 0.3 GiB. All pairs of 6,000 points, far beyond what can be
 # solved to optimality.
 MAX_PAIRS = 20_000_000
+# Points of a cell whose distances to those of another cell are computed at once, and the numbers
+# that this may take.
+LARGEST_CELL, TILE = 256, 4_000_000
+# Relative error that is allowed for where boxes or inner products stand for distances.
+SLACK = 1e-9
 
 
 def centred(points: Reals, component_of: Indices | None = None) -> Reals:
@@ -138,43 +143,98 @@ def members_of(component_of: Indices) -> list[Indices]:
 
 
 def pairs_farther_than(points: Reals, distance: float, constraint: str = "GAMMA") -> Indices:
-    """Return the pairs (i, j), i < j, with ||p_i - p_j|| > distance.
+    """Return the pairs (i, j), i < j, with ||p_i - p_j|| > distance, sorted.
 
     They are the cannot-links that a maximum cluster diameter amounts to. InstanceError, naming the
     constraint, if more than MAX_PAIRS.
     """
-    name = f"{constraint} {distance:g}"
-    return _pairs_where(points, lambda d: d > distance, name, "cannot-links")
+    return _pairs_where(points, distance, True, f"{constraint} {distance:g}", "cannot-links")
 
 
 def pairs_closer_than(points: Reals, distance: float) -> Indices:
-    """Return the pairs (i, j), i < j, with ||p_i - p_j|| < distance.
+    """Return the pairs (i, j), i < j, with ||p_i - p_j|| < distance, sorted.
 
     They are the must-links that a minimum separation between clusters (DELTA) amounts to.
     InstanceError if more than MAX_PAIRS.
     """
-    return _pairs_where(points, lambda d: d < distance, f"DELTA {distance:g}", "must-links")
+    return _pairs_where(points, distance, False, f"DELTA {distance:g}", "must-links")
 
 
 def _pairs_where(
-    points: Reals,
-    condition: Callable[[Reals], NDArray[np.bool_]],
-    constraint: str,
-    pairs: str,
+    points: Reals, distance: float, are_farther: bool, constraint: str, pairs: str
 ) -> Indices:
-    found, counts = [], np.zeros(len(points), np.intp)
-    for i in range(len(points) - 1):
-        # Differences, not inner products: the comparison decides constraints, every digit counts.
-        distances = np.sqrt(((points[i + 1 :] - points[i]) ** 2).sum(axis=1))
-        js = np.flatnonzero(condition(distances)) + (i + 1)
-        found.append(js.astype(np.int32))
-        counts[i] = len(js)
-        if counts.sum() > MAX_PAIRS:
-            raise InstanceError(
-                f"{constraint} stands for more than {MAX_PAIRS:,} {pairs}; expected a distance "
-                "that stands for fewer pairs"
-            )
-    result = np.empty((counts.sum(), 2), np.intp)
-    result[:, 0] = np.repeat(np.arange(len(points)), counts)
-    np.concatenate([np.empty(0, np.int32), *found], out=result[:, 1], casting="same_kind")
-    return result
+    """Return the pairs that are farther than a distance, or those that are closer.
+
+    Points are put into cells, and cells compared by their boxes: most pairs of cells are wholly on
+    one side.
+    """
+    n, d = points.shape
+    cells = _cells(points, max(1, min(LARGEST_CELL, int(math.sqrt(TILE / d)))))
+    low = np.array([points[rows].min(axis=0) for rows in cells])
+    high = np.array([points[rows].max(axis=0) for rows in cells])
+    found, count = [], 0
+    for number, rows in enumerate(cells):
+        # The farthest and the nearest that points of two boxes may be.
+        away = np.maximum(high[number] - low[number:], high[number:] - low[number])
+        between = np.maximum(
+            np.maximum(low[number] - high[number:], low[number:] - high[number]), 0
+        )
+        most, least = (np.sqrt((offset**2).sum(axis=1)) for offset in (away, between))
+        reach = most * (1 + SLACK) > distance if are_farther else least * (1 - SLACK) < distance
+        for other in np.flatnonzero(reach) + number:
+            i, j = _pairs_between(points, rows, cells[other], distance, are_farther)
+            found.append(np.minimum(i, j) * n + np.maximum(i, j))
+            count += len(i)
+            if count > MAX_PAIRS:
+                share = _share_where(points, distance, are_farther)
+                raise InstanceError(
+                    f"{constraint} stands for more than {MAX_PAIRS:,} {pairs}, about "
+                    f"{100 * share:.2g} % of the pairs of {n:,} points; expected a distance that "
+                    "stands for fewer"
+                )
+    keys = np.concatenate([np.empty(0, np.intp), *found])
+    keys.sort()
+    return np.column_stack(np.divmod(keys, n))
+
+
+def _pairs_between(
+    points: Reals, rows: Indices, others: Indices, distance: float, are_farther: bool
+) -> tuple[Indices, Indices]:
+    """Return the pairs of a point of one cell and a point of another, or of the same, each once."""
+    own, theirs = points[rows] - points[rows[0]], points[others] - points[rows[0]]
+    own_squares, their_squares = ((part**2).sum(axis=1) for part in (own, theirs))
+    # Inner products are fast, and say which pairs are surely not meant.
+    squares = own_squares[:, None] + their_squares - 2.0 * (own @ theirs.T)
+    margin = SLACK * (own_squares.max() + their_squares.max())
+    limit = distance * distance
+    meant = squares > limit - margin if are_farther else squares < limit + margin
+    if rows is others:
+        meant = np.triu(meant, 1)
+    a, b = np.nonzero(meant)
+    i, j = rows[a], others[b]
+    # Differences, not inner products: the comparison decides constraints, every digit counts.
+    distances = np.sqrt(((points[i] - points[j]) ** 2).sum(axis=1))
+    meant = distances > distance if are_farther else distances < distance
+    return i[meant], j[meant]
+
+
+def _cells(points: Reals, size: int) -> list[Indices]:
+    """Return the rows of points in cells of at most so many near ones: halves of halves."""
+    cells, waiting = [], [np.arange(len(points))]
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= size:
+            cells.append(rows)
+            continue
+        inside = points[rows]
+        widest = int(np.argmax(inside.max(axis=0) - inside.min(axis=0)))
+        order = np.argpartition(inside[:, widest], len(rows) // 2)
+        waiting += [rows[order[: len(rows) // 2]], rows[order[len(rows) // 2 :]]]
+    return cells
+
+
+def _share_where(points: Reals, distance: float, are_farther: bool) -> float:
+    """Return the share of pairs that are farther than a distance, or closer, of a sample."""
+    i, j = np.random.default_rng(0).integers(len(points), size=(2, 10_000))
+    distances = np.sqrt(((points[i] - points[j]) ** 2).sum(axis=1))[i != j]
+    return float((distances > distance if are_farther else distances < distance).mean())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from sdpbb.problem import Origin
+from sdpbb.problem import Instance, Origin
 from sdpbb.result import Result
 
 
@@ -44,6 +44,31 @@ class Started:
     n_cluster_constraints: int = 0
     origin: Origin = field(default_factory=Origin, compare=False)
     n_equal: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        instance: Instance,
+        n_blocks: int,
+        n_block_cannot_link: int,
+        n_equal: int,
+        resumed: Resumed | None,
+    ) -> Started:
+        """Return the event for an instance; it has no blocks where contraction has refuted it."""
+        return cls(
+            name=instance.name,
+            n_points=instance.n_points,
+            n_features=instance.n_features,
+            k=instance.k,
+            n_must_link=len(instance.must_link),
+            n_cannot_link=len(instance.cannot_link),
+            n_blocks=n_blocks,
+            n_block_cannot_link=n_block_cannot_link,
+            resumed=resumed,
+            n_cluster_constraints=len(instance.cluster_constraints),
+            origin=instance.origin,
+            n_equal=n_equal,
+        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +124,22 @@ class SubsetsChosen:
     n_dropped: int
 
 
+@dataclass(frozen=True)
+class SubsetsBounded:
+    """The subsets chosen last are bounded, or as many as a limit has allowed.
+
+    chosen : these subsets
+    seconds : of the run until now
+    n_bounded : subsets of them that are done with
+    lower : bound of the whole: the best sum of the bounds of subsets
+    """
+
+    chosen: SubsetsChosen
+    seconds: float
+    n_bounded: int
+    lower: float
+
+
 class NodeEnd(Enum):
     """The end of a node."""
 
@@ -150,6 +191,16 @@ class WorkerLost:
 
 
 @dataclass(frozen=True)
+class SubsetLost:
+    """The worker that bounded a subset died, twice; the subset keeps the bound it has.
+
+    n_blocks : of the subset
+    """
+
+    n_blocks: int
+
+
+@dataclass(frozen=True)
 class CheckpointFailed:
     """The state of the run could not be written; the run goes on and tries again.
 
@@ -189,8 +240,10 @@ Event = (
     | MemoryShort
     | Progress
     | SubsetsChosen
+    | SubsetsBounded
     | NodeEvent
     | WorkerLost
+    | SubsetLost
     | CheckpointFailed
     | Finished
     | CertificateWritten

@@ -58,12 +58,9 @@ class Limits:
         """Seconds of the run until now."""
         return RUN_CLOCK() - self.started
 
-    @property
-    def seconds_left(self) -> float | None:
-        """Seconds until the time limit, at least a hundredth; None without one."""
-        if self.time_limit == math.inf:
-            return None
-        return max(0.01, self.time_limit - self.seconds)
+    def time_left(self) -> float:
+        """Return the seconds until the time limit, 0 once the run is to end; inf without one."""
+        return 0.0 if self.urgent() is not None else self.time_limit - self.seconds
 
     def urgent(self) -> Termination | None:
         """Return the reason to leave even a node that is being evaluated.
@@ -120,6 +117,11 @@ class Budget:
     def begin(self) -> Budget:
         """Return the same budget, whose time runs from now on."""
         return replace(self, started=RUN_CLOCK())
+
+    def left(self) -> Budget:
+        """Return what is left of it, for the next of several evaluations."""
+        used = self.seconds
+        return replace(self, slice=self.slice - used, until_end=self.until_end - used)
 
     def is_over(self) -> bool:
         """Return whether the slice has ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from sdpbb.search.events import Observer, Progress, WorkerLost
+from sdpbb.search.events import Event, Observer, Progress, WorkerLost
 from sdpbb.search.limits import Limits
 from sdpbb.search.node import NodeResult
 from sdpbb.search.state import Search
@@ -82,6 +82,10 @@ class Reporter(Watch):
         self._reported_at: float | None = None
         self._upper = math.inf  # the cost of the incumbent that was reported last
         self._n_cuts = 0  # of the node evaluated last
+
+    def tell(self, event: Event) -> None:
+        """Tell the observer of something else."""
+        self._observer(event)
 
     def began(self, search: Search) -> None:
         # A clustering that the user has given is news.

@@ -16,7 +16,8 @@ class SearchStatistics:
     """Counters of a search, and figures of its root, which are set when that is left.
 
     n_fixed counts the pairs fixed, n_lost the nodes given up because they ended two workers,
-    n_subsets those of a decomposition whose bounding has ended.
+    n_subsets the subsets of a decomposition whose bounding has ended, and n_lost_subsets those of
+    them that ended two workers.
     root_lower_bound is None if the root holds no clustering, root_gap if none was known by then.
     """
 
@@ -28,6 +29,7 @@ class SearchStatistics:
     root_gap: float | None = None
     root_seconds: float | None = None
     n_subsets: int = 0
+    n_lost_subsets: int = 0
 
 
 @stored

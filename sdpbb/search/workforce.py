@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sdpbb.executors.pool import Completion, TaskPool
+from sdpbb.search.processes import RunProcesses
 
 # Most runs end before another process has begun, which takes it a second. One less than wanted are
 # started after the first number of seconds, on cores that are idle; the last, which competes with
@@ -28,40 +27,27 @@ class Workforce:
 
     def __init__(
         self,
-        local_pool: TaskPool,
-        make_worker_pool: Callable[[], TaskPool],
-        several: bool,
+        processes: RunProcesses,
         has_long_steps: bool = False,
-        cores: int = 1,
         root_uses_cores: bool = False,
-        is_compiling: Callable[[], bool] = lambda: False,
     ) -> None:
         """
         Parameters
         ----------
-        local_pool : a pool over this process
-        make_worker_pool : makes a pool over other processes
-        several : whether that has workers for more than one task
+        processes : of the run
         has_long_steps : whether steps are known to take long
-        cores : of this machine that the processes may use together
-        root_uses_cores : whether the first node uses more than one of them
-        is_compiling : whether kernels are being compiled, which workers would wait for
+        root_uses_cores : whether the first node uses several cores, where there are some
         """
-        self.pool = local_pool
-        self._local_pool = local_pool
-        self._make_worker_pool = make_worker_pool
-        self._worker_pool: TaskPool | None = None
-        self._several = several
+        self.pool: TaskPool = processes.local_pool
+        self._processes = processes
         self._has_long_steps = has_long_steps
-        self._cores = cores
-        self._root_uses_cores = root_uses_cores
-        self._is_compiling = is_compiling
+        self._root_uses_cores = root_uses_cores and processes.n_cores > 1
         self._n_started = 0
 
     @property
     def works_locally(self) -> bool:
         """True while tasks are done by this process, and their caller waits."""
-        return self.pool is self._local_pool
+        return self.pool is self._processes.local_pool
 
     @property
     def avoids_long_steps(self) -> bool:
@@ -77,7 +63,7 @@ class Workforce:
         n_ready : tasks that could begin now, this one among them
         """
         n_tasks = max(1, min(self.pool.n_workers, self.pool.n_under_way + n_ready))
-        return max(1, self._cores // n_tasks)
+        return max(1, self._processes.n_cores // n_tasks)
 
     @property
     def is_starting(self) -> bool:
@@ -98,7 +84,7 @@ class Workforce:
         """
         if self.works_locally and self._has_long_steps:
             self._switch_for_long_steps()
-        elif self.works_locally and self._several:
+        elif self.works_locally and self._processes.has_several_workers:
             self._switch_for_a_tree(n_due, n_nodes, seconds)
 
     def _switch_for_long_steps(self) -> None:
@@ -106,31 +92,26 @@ class Workforce:
 
         A process takes a second to begin, and this one has heuristics to run.
         """
-        if self._worker_pool is not None:
-            self.pool = self._worker_pool
+        if self._n_started:
+            self.pool = self._processes.worker_pool
         self._start_workers(1)
 
     def _switch_for_a_tree(self, n_due: int, n_nodes: int, seconds: float) -> None:
         """Go over to the processes once all have begun and there is work for two."""
         grown = n_nodes >= ALONE_NODES and n_due > 1
-        early = seconds < ALONE or self._root_uses_cores or self._is_compiling()
+        early = seconds < ALONE or self._root_uses_cores or self._processes.is_compiling
         if not grown and early:
             return
         everybody = grown or seconds >= ALONE_LAST
-        worker_pool = self._get_worker_pool()
+        worker_pool = self._processes.worker_pool
         self._start_workers(worker_pool.n_workers - (0 if everybody else 1))
         worker_pool.wait(0.0)
         if n_due > 1 and everybody and not worker_pool.n_under_way:
             self.pool = worker_pool
 
-    def _get_worker_pool(self) -> TaskPool:
-        if self._worker_pool is None:
-            self._worker_pool = self._make_worker_pool()
-        return self._worker_pool
-
     def _start_workers(self, n: int) -> None:
         """Start the first n workers; they have begun when these tasks are done."""
-        worker_pool = self._get_worker_pool()
+        worker_pool = self._processes.worker_pool
         while self._n_started < n and worker_pool.n_free:
             self._n_started += 1
             worker_pool.submit(-self._n_started, _start_worker)
@@ -140,10 +121,8 @@ class Workforce:
         return [completion for completion in self.pool.wait(seconds) if completion.key >= 0]
 
     def shutdown(self) -> None:
-        """End all processes at once; tasks under way are lost."""
-        self._local_pool.shutdown()
-        if self._worker_pool is not None:
-            self._worker_pool.shutdown()
+        """End all workers at once; tasks under way are lost."""
+        self._processes.shutdown()
 
 
 def _start_worker() -> None:

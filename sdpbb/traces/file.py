@@ -11,7 +11,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.textfile import open_text
 from sdpbb.search.events import NodeEnd
-from sdpbb.traces.trace import KIND, ProgressPoint, Trace, TracedNode
+from sdpbb.traces.trace import KIND, ProgressPoint, Trace, TracedLevel, TracedNode
 
 Check = Callable[[Any], bool]
 
@@ -50,6 +50,8 @@ def _trace(values: Any) -> Trace:
         ProgressPoint(seconds, _infinite(lower), _infinite(upper), n_nodes, n_open, source)
         for seconds, lower, upper, n_nodes, n_open, source in columns
     ]
+    if "levels" in values:  # not in older files
+        trace.levels = [TracedLevel(*row) for row in _columns(values, "levels", LEVEL_COLUMNS)]
     for parent, together, rows, lower, end in _columns(values, "nodes", NODE_COLUMNS):
         if parent is not None and parent >= len(trace.nodes):
             raise _Malformed("a node before its parent")
@@ -108,6 +110,15 @@ POINT_COLUMNS: dict[str, Check] = {
     "n_nodes": _is_count,
     "n_open": _is_count,
     "source": _is_text,
+}
+LEVEL_COLUMNS: dict[str, Check] = {
+    "n_subsets": _is_count,
+    "n_bounded": _is_count,
+    "n_blocks": _is_count,
+    "n_dropped": _is_count,
+    "began": _is_number,
+    "ended": _is_number,
+    "lower": _is_number,
 }
 NODE_COLUMNS: dict[str, Check] = {
     "parent": _or_none(_is_count),

@@ -1,10 +1,10 @@
-"""Trace of a run, for pictures: bounds over time, and the tree."""
+"""Trace of a run, for pictures: bounds over time, the levels of subsets, and the tree."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sdpbb.files import FilePath, write_atomically
@@ -17,6 +17,7 @@ from sdpbb.search.events import (
     NodeLeft,
     Progress,
     Started,
+    SubsetsBounded,
 )
 from sdpbb.values import json_text
 from sdpbb.version import installed_version
@@ -42,6 +43,26 @@ class ProgressPoint:
 
 
 @dataclass(frozen=True)
+class TracedLevel:
+    """Level of subsets whose bounds made up the bound of the root.
+
+    n_subsets, n_bounded : subsets that were to be bounded, and those that were
+    n_blocks : of the largest of them
+    n_dropped : cannot-links between blocks that are across subsets
+    began, ended : seconds of the run
+    lower : bound of the whole at the end
+    """
+
+    n_subsets: int
+    n_bounded: int
+    n_blocks: int
+    n_dropped: int
+    began: float
+    ended: float
+    lower: float
+
+
+@dataclass(frozen=True)
 class TracedNode:
     """Node of the tree, as a trace keeps it.
 
@@ -61,7 +82,7 @@ class TracedNode:
 
 
 class Trace:
-    """Observer that records the bounds and the tree of a run.
+    """Observer that records the bounds, the levels of subsets and the tree of a run.
 
     >>> import sdpbb
     >>> instance = sdpbb.Instance([[0.0], [0.1], [5.0], [5.1]], k=2, cannot_link=[(0, 1)])
@@ -75,6 +96,7 @@ class Trace:
     name : of the instance
     status : what was proven (the value of a `SolutionStatus`); "" while the run goes on
     points : how the bounds went, in the order of time
+    levels : of subsets that were bounded, the smallest subsets first
     nodes : the tree, parents before their children
     """
 
@@ -82,6 +104,7 @@ class Trace:
         self.name = ""
         self.status = ""
         self.points: list[ProgressPoint] = []
+        self.levels: list[TracedLevel] = []
         self.nodes: list[TracedNode] = []
         self._positions: dict[int, int] = {}  # in nodes, by the engine's number
         self._origin = Origin()
@@ -93,6 +116,8 @@ class Trace:
                 self.name, self._origin = event.name, event.origin
             case Progress():
                 self._progress(event)
+            case SubsetsBounded():
+                self._record_level(event)
             case Branched():
                 self._record_branching(event)
             case NodeLeft(number, lower, end):
@@ -120,6 +145,20 @@ class Trace:
         self._stride *= 2
         positions = itertools.count()
         self.points = [point for point in self.points if point.source or next(positions) % 2 == 0]
+
+    def _record_level(self, event: SubsetsBounded) -> None:
+        chosen = event.chosen
+        self.levels.append(
+            TracedLevel(
+                chosen.n_subsets,
+                event.n_bounded,
+                chosen.n_blocks,
+                chosen.n_dropped,
+                chosen.seconds,
+                event.seconds,
+                event.lower,
+            )
+        )
 
     def _record_branching(self, event: Branched) -> None:
         parent = self._end(event.node, event.lower, NodeEnd.BRANCHED)
@@ -168,6 +207,10 @@ class Trace:
                 "n_nodes": [point.n_nodes for point in points],
                 "n_open": [point.n_open for point in points],
                 "source": [point.source for point in points],
+            },
+            "levels": {
+                field.name: [getattr(level, field.name) for level in self.levels]
+                for field in fields(TracedLevel)
             },
             "nodes": {
                 "parent": [node.parent for node in nodes],

@@ -196,15 +196,36 @@ class Builder:
 
 def built(instance: Instance, fixing: bool = False, tolerance: float = 1e-9) -> Built:
     """A certificate of an instance of at most 8 points or so."""
-    geometry = Geometry.of(instance.points)
-    labels = feasible_clusterings(instance)
-    cost = None
-    if len(labels):
-        best = labels[sums_of_squares(instance.points, labels).argmin()].astype(np.int32)
-        cost = geometry.cost_at_most(best)
-    below = np.inf if cost is None else cost
-    builder = Builder(instance, below, fixing and cost is not None)
+    best = cheapest(instance)
+    builder = Builder(instance, np.inf if best is None else best[1], fixing and best is not None)
     value = builder.root()
+    proven = {"nodes": builder.nodes}
+    return certificate_of(instance, best, proven, builder.arrays, value, "optimal", tolerance)
+
+
+def cheapest(instance: Instance) -> tuple[np.ndarray, float] | None:
+    """Labels of a cheapest clustering, if there is one, and a cost that it does not exceed."""
+    labels = feasible_clusterings(instance)
+    if not len(labels):
+        return None
+    best = labels[sums_of_squares(instance.points, labels).argmin()].astype(np.int32)
+    return best, Geometry.of(instance.points).cost_at_most(best)
+
+
+def certificate_of(
+    instance: Instance,
+    best: tuple[np.ndarray, float] | None,
+    proven: dict[str, Any],
+    arrays: list[np.ndarray],
+    value: float,
+    status: str,
+    tolerance: float,
+) -> Built:
+    """A certificate of a clustering, with its status, or of none.
+
+    proven : what the document has besides, which refers to the arrays and proves a value
+    """
+    is_infeasible = value == np.inf
     document = {
         "written_by": "a test",
         "n": instance.n_points,
@@ -215,13 +236,13 @@ def built(instance: Instance, fixing: bool = False, tolerance: float = 1e-9) -> 
         "cannot_link": digests.of_pairs(instance.cannot_link),
         "rules": digests.of_rules(()),
         "tolerance": tolerance,
-        "status": "infeasible" if cost is None else "optimal",
-        "labels": None if cost is None else builder.ref(best),
-        "cost": cost,
-        "lower_bound": None if cost is None else max(0.0, value),
-        "nodes": builder.nodes,
+        "status": "infeasible" if is_infeasible else "unknown" if best is None else status,
+        "labels": None if best is None else len(arrays),
+        "cost": None if best is None else best[1],
+        "lower_bound": None if is_infeasible else max(0.0, value),
+        **proven,
     }
-    return Built(instance, document, builder.arrays)
+    return Built(instance, document, arrays if best is None else [*arrays, best[0]])
 
 
 def some_evidence(blocks: Blocks) -> Semidefinite:

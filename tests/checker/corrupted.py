@@ -6,11 +6,16 @@ import copy
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sdpbb.checker.container import CERTIFICATE, pack, unpack
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.verdict import CertificateVerdict
+from sdpbb.problem import Instance
+from tests.enumeration import optimum
 
 MAGIC, DTYPES = CERTIFICATE.first_line, CERTIFICATE.dtypes
 
@@ -37,6 +42,42 @@ def mutations(data: bytes, rng: np.random.Generator) -> Iterator[tuple[str, byte
             description, corrupted = kind(data, rng)
             if corrupted != data:
                 yield description, corrupted
+
+
+def assert_rejected_or_true(
+    data: bytes,
+    instance: Instance,
+    verify: Callable[[bytes], CertificateVerdict],
+    rng: np.random.Generator,
+    n: int,
+    least: int,
+) -> None:
+    """Whatever n changed certificates claim and is verified is what enumeration says.
+
+    verify : returns the verdict on a changed one, or raises Rejected
+    least : so many are rejected at least; what is left changed a name, or claims less
+    """
+    truth, rejected = optimum(instance), 0
+    for description, corrupted in islice(mutations(data, rng), n):
+        try:
+            verdict = verify(corrupted)
+        except Rejected:
+            rejected += 1
+            continue
+        assert (verdict.n, verdict.d) == instance.points.shape, description
+        assert verdict.k == instance.k, description
+        if truth is None:
+            assert verdict.status in ("infeasible", "unknown"), description
+            continue
+        assert verdict.status != "infeasible", description
+        rounding = 1e-12 * truth + 1e-28
+        assert verdict.lower_bound <= truth + rounding, description
+        if verdict.cost is not None:
+            assert verdict.cost >= truth - rounding, description
+        if verdict.status == "optimal":
+            slack = (max(verdict.tolerance, 1e-12) + 1e-12) * verdict.cost
+            assert verdict.cost - truth <= slack + rounding, description
+    assert rejected >= least
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> tuple[str, bytes]:

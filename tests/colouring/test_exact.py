@@ -49,6 +49,10 @@ def test_a_clique_is_found_if_there_is_one(seed, m, order, density):
     assert found is None or set(found) in cliques
 
 
+def test_a_large_clique_is_found():
+    assert find_clique(csr_array(complete(300)), 300, budget=10**5) == list(range(300))
+
+
 def test_no_more_vertices_share_a_colour_than_fit():
     graph = csr_array((7, 7), dtype=bool)
     verdict, colours = colour_exactly(graph, 3, 10**6, fits=lambda some: len(some) <= 3)

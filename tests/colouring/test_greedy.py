@@ -41,7 +41,7 @@ def test_a_clique_is_a_clique(adjacency):
     assert np.array_equal(adjacency[np.ix_(clique, clique)], complete(len(clique)))
 
 
-@pytest.mark.parametrize("m", [1, 4, 9])
+@pytest.mark.parametrize("m", [1, 4, 9, 800])
 def test_complete_graphs(m):
     assert len(greedy_clique(csr_array(complete(m)))) == m
     assert sorted(greedy_colouring(csr_array(complete(m)), m)) == list(range(m))

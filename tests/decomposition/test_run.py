@@ -1,5 +1,6 @@
 """Runs that begin with subsets: limits, interrupts, checkpoints, workers and reports."""
 
+import math
 import os
 import signal
 import threading
@@ -12,13 +13,14 @@ import sdpbb
 from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
+from sdpbb.decomposition.level import Processes
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.report import ProgressTable
 from sdpbb.result import SolutionStatus, Termination
-from sdpbb.search.events import MemoryShort, Progress, SubsetsChosen
+from sdpbb.search.events import MemoryShort, Progress, SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.solver import resume, solve
 
 SUBSETS = DecompositionParameters(smallest=30)
@@ -69,6 +71,12 @@ def test_subsets_come_first_small_ones_before_large_ones_and_the_bound_only_rise
     lower = [event.lower for event in events if isinstance(event, Progress)]
     assert lower == sorted(lower)
     assert lower[-1] == result.lower_bound
+    bounded = [event for event in events if isinstance(event, SubsetsBounded)]
+    assert [event.chosen for event in bounded] == chosen
+    assert sum(event.n_bounded for event in bounded) == result.statistics.n_subsets
+    sums = [event.lower for event in bounded]
+    assert sums == sorted(sums)
+    assert 0.0 < sums[0] <= sums[-1] <= result.objective
 
 
 def test_the_same_twice():
@@ -189,13 +197,16 @@ def test_a_worker_that_dies_costs_its_subset_at_most(how, tmp_path, monkeypatch)
     entry = replace(BOUNDING_METHODS["decomposition"], module=__name__, class_name="Mortal")
     monkeypatch.setitem(BOUNDING_METHODS, "decomposition", entry)
     monkeypatch.setenv("MORTAL", "always" if how == "always" else str(tmp_path / "died"))
-    result = solve(CLOUDS, replace(PARAMETERS, workers=2, time_limit=60.0))
+    result, events = events_of(CLOUDS, replace(PARAMETERS, workers=2, time_limit=60.0))
     assert 0.0 <= result.lower_bound <= result.objective
+    lost = [event for event in events if isinstance(event, SubsetLost)]
+    assert result.statistics.n_lost_subsets == len(lost)
+    assert all(event.n_blocks >= 20 for event in lost)
     if how == "once":
         assert result.status is SolutionStatus.OPTIMAL
-        assert result.statistics.n_lost == 0
+        assert not lost
     else:
-        assert result.statistics.n_lost > 0
+        assert lost
 
 
 @pytest.mark.long
@@ -264,3 +275,15 @@ def test_an_end_that_no_bound_shows_is_told():
     )
     result = solve(Instance(points, 5, must_link=[(1, 2)]), parameters)
     assert result.status in (SolutionStatus.OPTIMAL, SolutionStatus.FEASIBLE)
+
+
+def test_a_subset_that_is_bounded_alone_for_its_memory_has_all_cores():
+    class Pool:
+        n_workers, n_free = 4, 3
+
+    alone = Processes(Pool(), n_cores=4, most_tasks=1)
+    assert (alone.n_free(0), alone.n_free(1)) == (1, 0)
+    assert alone.budget(0.0, math.inf, math.inf, 1).cores == 4
+    several = replace(alone, most_tasks=2)
+    assert several.n_free(1) == 1
+    assert several.budget(0.0, math.inf, math.inf, 2).cores == 2

@@ -136,7 +136,7 @@ def test_a_cluster_solves_a_tree(cluster, monkeypatch):
         made.append(TaskPool(executor))
         return made[-1]
 
-    monkeypatch.setattr("sdpbb.solver.TaskPool", pool)
+    monkeypatch.setattr("sdpbb.search.processes.TaskPool", pool)
     monkeypatch.setattr(CHOICE, go_over_at_once)
     result = solve(SMALL, replace(HASTY, dask=cluster.address))
     assert result.status is SolutionStatus.OPTIMAL

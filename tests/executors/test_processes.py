@@ -116,6 +116,14 @@ def test_workers_start_with_their_first_task_and_stay(pool):
     assert first == second
 
 
+def test_workers_can_be_started_before_their_first_task(pool):
+    pool.start()
+    started = workers()
+    assert len(started) == 2
+    pool.start()
+    assert workers() == started
+
+
 def test_more_tasks_than_workers_wait_in_the_executor():
     executor = LocalProcesses(1)
     futures = [executor.submit(partial(tasks.square, x)) for x in range(5)]

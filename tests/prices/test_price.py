@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices import prices as price_module
@@ -87,6 +88,21 @@ def test_how_it_is_known_that_a_constraint_costs_nothing():
     assert proofs["CL 0 12"] is proofs["CL 3 12"] is PriceProof.IMPLIED
     assert proofs["ML 10 14"] is PriceProof.IDLE
     assert proofs["ML 5 15"] is PriceProof.SOLVED
+
+
+def test_where_runs_begin_with_subsets_no_price_rests_on_a_bound_of_all_blocks(monkeypatch):
+    subsets = DecompositionParameters(least_blocks=2, smallest=5, per_cluster=1)
+    parameters = replace(EXACT, decomposition=subsets)
+    instance, known = two_groups(), {}
+    for price in constraint_prices(instance, parameters=EXACT).prices:
+        known[price.statement] = price
+    monkeypatch.setattr("sdpbb.prices.tasks._costs_at_least", pytest.fail)
+    for price in constraint_prices(instance, parameters=parameters).prices:
+        before = known[price.statement]
+        assert price.lower == pytest.approx(before.lower, abs=1e-9)
+        assert price.upper == pytest.approx(before.upper, abs=1e-9)
+        implied = before.proof is PriceProof.IMPLIED
+        assert price.proof is (PriceProof.IMPLIED if implied else PriceProof.SOLVED)
 
 
 def test_a_constraint_stated_twice_is_implied():
@@ -263,7 +279,7 @@ def test_what_is_printed_holds():
 def test_a_probe_without_time_says_nothing_wrong():
     instance = two_groups()
     for statement in stated_constraints(instance):
-        found = probe(instance, statement, optimum_of(instance), seconds=0.0)
+        found = probe(instance, statement, optimum_of(instance), seconds=0.0, is_bounded=True)
         if statement.text in ("ML 5 15", "CL 7 8"):
             assert found.proof is None
 

@@ -277,6 +277,25 @@ def test_blocks_that_no_cluster_may_hold_together_are_cannot_linked(monkeypatch)
     assert [contraction.allows(np.array(pair)) for pair in (*apart, [0, 3])] == [False] * 3 + [True]
 
 
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        MaximumSize(20_000),
+        MaximumOverlap(range(100), 15),
+        MinimumDifference(range(99_990), 2),
+        SoftCannotLinks([(i, i + 1) for i in range(0, 200, 2)], 5),
+        AnyOf([MaximumSize(20_000), MaximumOverlap([10, 20], 1)]),
+    ],
+    ids=lambda constraint: type(constraint).__name__,
+)
+def test_constraints_on_clusters_of_many_points_take_no_matrix(constraint):
+    points = np.random.default_rng(0).normal(size=(100_000, 1))
+    contraction = contract(Instance(points, 10, cluster_constraints=[constraint]))
+    assert contraction.n_blocks == 100_000
+    assert contraction.keeps(np.arange(100_000) % 10)
+    assert not contraction.keeps(np.minimum(np.arange(100_000), 9))
+
+
 def test_what_follows_from_merged_blocks_is_found():
     """The cannot-links merge 2 with 3 (k = 3), and only so is 2 too large for 4, which merges 4
     with nothing else."""

@@ -144,6 +144,32 @@ def test_distance_constraints_are_strict():
     assert pairs_closer_than(SQUARE[:1], 3.0).shape == (0, 2)
 
 
+@pytest.mark.parametrize("d", [1, 2, 9])
+@pytest.mark.parametrize("whole", [True, False])
+def test_distances_are_compared_as_if_one_by_one(d, whole, monkeypatch):
+    """To the last bit, with points that are equal and distances that occur."""
+    monkeypatch.setattr("sdpbb.problem.coordinates.LARGEST_CELL", 8)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(60, d)) * 10.0 ** rng.uniform(-90, 90)
+        points = np.round(2 * rng.normal(size=(60, d))) if whole else points
+        each = [np.sqrt(((points - point) ** 2).sum(axis=1)) for point in points]
+        distances = np.triu(np.array(each), 1)
+        upper = np.triu(np.ones((60, 60), bool), 1)
+        limit = float(distances[tuple(sorted(rng.choice(60, size=2, replace=False)))])
+        far, near = (distances > limit) & upper, (distances < limit) & upper
+        assert np.array_equal(pairs_farther_than(points, limit), np.argwhere(far))
+        assert np.array_equal(pairs_closer_than(points, limit), np.argwhere(near))
+
+
+def test_distances_of_many_points_are_not_compared_one_by_one():
+    points = np.random.default_rng(0).normal(size=(100_000, 2))
+    far = pairs_farther_than(points, 8.5)
+    assert 0 < len(far) < 1000
+    assert (np.linalg.norm(points[far[:, 0]] - points[far[:, 1]], axis=1) > 8.5).all()
+    assert len(pairs_closer_than(points, 1e-5)) < 1000
+
+
 def test_distinct_edges_are_sorted():
     pairs = np.array([[3, 1], [0, 2], [1, 3], [0, 2]])
     assert distinct_edges(pairs).tolist() == [[0, 2], [1, 3]]

@@ -21,6 +21,9 @@ from sdpbb.search.events import (
     NodeLeft,
     Progress,
     Started,
+    SubsetLost,
+    SubsetsBounded,
+    SubsetsChosen,
     WorkerLost,
     all_of,
 )
@@ -29,7 +32,7 @@ from sdpbb.search.tolerances import Tolerances
 from sdpbb.search.tree import Tree, with_fixings
 from sdpbb.solver import resume, solve
 from sdpbb.traces.file import read_trace
-from sdpbb.traces.trace import MOST_POINTS, Trace, TracedNode
+from sdpbb.traces.trace import MOST_POINTS, Trace, TracedLevel, TracedNode
 from tests.test_engines import HIDDEN
 from tests.test_result import INFEASIBLE, OPTIMAL, UNKNOWN
 from tests.trees import HASTY, SMALL
@@ -221,7 +224,15 @@ def test_rows_have_the_names_of_their_user():
 
 
 def test_other_events_leave_no_trace():
-    assert traced(Compiling(), WorkerLost(3)).to_dict() == Trace().to_dict()
+    assert traced(Compiling(), WorkerLost(3), SubsetLost(150)).to_dict() == Trace().to_dict()
+
+
+LEVEL = SubsetsBounded(SubsetsChosen(0.5, 8, 31, 2), 1.5, 7, 64.0)
+
+
+def test_levels_of_subsets_are_kept():
+    (level,) = traced(LEVEL.chosen, LEVEL).levels
+    assert level == TracedLevel(8, 7, 31, 2, 0.5, 1.5, 64.0)
 
 
 def test_a_run_without_a_clustering_ends_without_an_upper_bound():
@@ -259,6 +270,19 @@ def test_a_trace_is_read_as_it_was_written(run, tmp_path):
     again = sdpbb.read_trace(tmp_path / "trace.json")
     assert again.to_dict() == trace.to_dict()
     assert (again.points, again.nodes) == (trace.points, trace.nodes)
+
+
+def test_levels_are_read_as_they_were_written(tmp_path):
+    trace = traced(LEVEL)
+    trace.write(tmp_path / "trace.json")
+    assert read_trace(tmp_path / "trace.json").levels == trace.levels
+
+
+def test_a_file_without_levels_has_none(tmp_path):
+    values = traced(LEVEL).to_dict()
+    del values["levels"]
+    (tmp_path / "trace.json").write_text(json.dumps(values))
+    assert read_trace(tmp_path / "trace.json").levels == []
 
 
 def test_infinite_bounds_are_null_in_the_file(tmp_path):
@@ -310,6 +334,10 @@ WRONG = {
     "a longer column": (
         changed(points__seconds=[1.0, 2.0]),
         "columns of 'points' differ in length",
+    ),
+    "a level without subsets": (
+        changed(levels__n_subsets=[None]),
+        "a value in 'levels.n_subsets' that cannot be there",
     ),
     "a strange end": (
         changed(nodes__end=["branched", "open", "x"]),

@@ -22,5 +22,5 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
 def pricing_mebibytes(contraction: Contraction) -> float:
     """Return the memory that pricing takes, in MiB, about."""
     return matrices_mebibytes(
-        PRICING_MATRICES + len(contraction.budgets.pairs), contraction.n_blocks
+        PRICING_MATRICES + contraction.budgets.n_matrices, contraction.n_blocks
     )

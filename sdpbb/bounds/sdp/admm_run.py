@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import BoundProgress, ProvenBound
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
+from sdpbb.bounds.sdp.clustering_dual import clustering_affinity, clustering_dual
 from sdpbb.bounds.sdp.cuts import separate
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun, RelaxationState, SdpWarmStart
@@ -21,8 +22,6 @@ from sdpbb.time_left import TimeLeft, no_limit
 
 # An iteration and a bound are taken to last this many times as long as the longest before.
 LATE = 1.5
-# Roots of so many blocks, whose iterations take long, are bounded after so many of them as well.
-SLOW, FIRST_BOUND = 1000, 5
 
 
 @stored
@@ -49,20 +48,35 @@ class AdmmRun(RelaxationRun):
         parameters: SdpParameters,
         state: AdmmRunState | None = None,
         warm_start: SdpWarmStart | None = None,
+        known: NDArray[np.intp] | None = None,
     ) -> None:
-        """state : to go on from; without one, begin from the warm start if there is one"""
+        """
+        Parameters
+        ----------
+        state : to go on from
+        warm_start : to begin with, of a child
+        known : labels (m,) of a clustering of the blocks, to begin a root with
+        """
         super().__init__(contraction, parameters)
-        self.state = self._first_state(warm_start) if state is None else state
+        self.state = self._first_state(warm_start, known) if state is None else state
         self._admm = Admm(self.relaxation, parameters.admm, parameters.spectrum, self.state.admm)
         self._patience = parameters.child if self.state.is_child else parameters.root
         self._iteration_seconds = self._bound_seconds = 0.0
 
-    def _first_state(self, warm_start: SdpWarmStart | None) -> AdmmRunState:
-        if warm_start is None:
-            admm = AdmmState.centre(self.relaxation, self.parameters.admm.penalty)
+    def _first_state(
+        self, warm_start: SdpWarmStart | None, known: NDArray[np.intp] | None
+    ) -> AdmmRunState:
+        contraction, relaxation = self._contraction, self.relaxation
+        penalty = self.parameters.admm.penalty
+        if warm_start is not None:
+            dual, Z = warm_start.for_child(contraction, relaxation.scale)
+            admm = AdmmState.at(relaxation, dual, Z, warm_start.rho)
+        elif known is not None:
+            dual = clustering_dual(contraction, relaxation, known)
+            Z = clustering_affinity(contraction, known)
+            admm = AdmmState.at(relaxation, dual, Z, penalty)
         else:
-            dual, Z = warm_start.for_child(self._contraction, self.relaxation.scale)
-            admm = AdmmState.at(self.relaxation, dual, Z, warm_start.rho)
+            admm = AdmmState.centre(relaxation, penalty)
         is_child, best = warm_start is not None, self._scatter_inside_blocks()
         return AdmmRunState(is_child, best, admm=admm)
 
@@ -71,12 +85,14 @@ class AdmmRun(RelaxationRun):
         return self.state.admm.n_iterations
 
     def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
-        """Iterate until the next evaluation of the safe bound."""
+        """Iterate until the next evaluation of the safe bound. That of a root begins at once."""
+        if self.n_iterations == 0 and not self.state.is_child and not self.state.history:
+            return BoundProgress(self._evaluate(cutoff, is_due=True), False, 0, 0)
         self._separate_if_due()
         while True:
             self._iterate()
             is_late = self._is_late(time_left())
-            if is_late or self._is_bound_due():
+            if is_late or self.n_iterations % self.parameters.bound_period == 0:
                 break
             self._separate_if_due()
         bound = self._evaluate(cutoff, is_due=not is_late)
@@ -89,11 +105,6 @@ class AdmmRun(RelaxationRun):
             n_iterations=self.n_iterations,
             is_cut=is_late,
         )
-
-    def _is_bound_due(self) -> bool:
-        is_slow = self.relaxation.m >= SLOW and not self.state.is_child
-        is_first = is_slow and self.n_iterations == FIRST_BOUND
-        return is_first or self.n_iterations % self.parameters.bound_period == 0
 
     def _iterate(self) -> None:
         begun = time.perf_counter()

@@ -89,8 +89,10 @@ class SdpBounding(BoundingMethod[SdpWarmStart]):
         warm_start: SdpWarmStart | None,
         known: NDArray[np.intp] | None = None,
     ) -> RelaxationRun:
-        """Return a new run on a node; a known clustering is of no use here."""
-        return self._run(contraction, self.parameters, warm_start=warm_start)
+        """Return a new run on a node."""
+        if self._run is ConicRun:  # a known clustering is of no use to it
+            return ConicRun(contraction, self.parameters, warm_start=warm_start)
+        return AdmmRun(contraction, self.parameters, warm_start=warm_start, known=known)
 
     def resume(self, contraction: Contraction, state: RelaxationState) -> RelaxationRun:
         """Return a run that goes on from its state on the same contraction, by the same solver."""

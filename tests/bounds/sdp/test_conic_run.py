@@ -56,7 +56,7 @@ def constrained(seed: int, n: int, k: int) -> Instance:
 def with_cuts(contraction: Contraction, steps: int) -> CutSet:
     """The cuts that the method has after some steps."""
     run = SdpBounding().start(contraction, None)
-    for _ in range(steps):
+    for _ in range(1 + steps):  # the first is the bound that it begins with
         run.advance(np.inf)
     return run.dual_point().cuts
 

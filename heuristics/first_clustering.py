@@ -1,0 +1,85 @@
+"""First clustering of the blocks that keeps the cannot-links, or the proof that there is none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.assignment import fill_empty_clusters
+from heuristics.assignment.feasible_labels import mend
+from heuristics.assignment.potts import Potts
+from heuristics.starts import alternate_kmeans, cluster_means, kmeans_plus_plus, nearest_labels
+from sdpbb.feasibility import find_feasible, use_every_colour
+from sdpbb.problem import Contraction, Infeasibility
+from sdpbb.time_left import OutOfTime, TimeLeft
+
+# Rows of an integer programme that takes some seconds to presolve.
+LARGE_PROGRAMME = 100_000
+# Seconds in which no integer programme is solved.
+NONE = 1e-9
+# Steps of k-means before its labels are mended.
+KMEANS_STEPS = 100
+
+
+def first_clustering(
+    contraction: Contraction, time_left: TimeLeft
+) -> NDArray[np.intp] | Infeasibility | None:
+    """Find a clustering of the blocks into exactly k clusters that keeps the cannot-links.
+
+    It is that of `find_feasible`; but where a greedy colouring does not do and the integer
+    programme is large, a clustering by k-means is mended first: where constraints agree with the
+    data, few cannot-links are to be mended.
+
+    Returns
+    -------
+    labels (m,), or the Infeasibility; None where the time was too short.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    if contraction.n_blocks + contraction.k * len(contraction.cannot_link) > LARGE_PROGRAMME:
+        found = find_feasible(contraction, NONE)
+        if found is None:
+            found = mended_clustering(contraction, time_left)
+        if found is not None:
+            return found
+    seconds = time_left()
+    limit = None if seconds == math.inf else max(0.01, seconds)
+    return find_feasible(contraction, limit, lambda: time_left() <= 0.0)
+
+
+def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[np.intp] | None:
+    """Return a clustering by k-means, mended so that it keeps the cannot-links.
+
+    It may take half of the time left, and is None where that does not do.
+    """
+    k, seconds = contraction.k, time_left()
+    later = 0.0 if seconds == math.inf else seconds / 2
+
+    def half() -> float:
+        return time_left() - later
+
+    def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
+        labels = nearest_labels(contraction.means, at, half)
+        return fill_empty_clusters(labels, contraction.sizes, contraction.means, k, half)
+
+    try:
+        centres = kmeans_plus_plus(contraction, np.random.default_rng(0), half)
+        found = alternate_kmeans(contraction, assign, centres, KMEANS_STEPS, time_left=half)
+    except OutOfTime:
+        return None
+    centres, labels = cluster_means(contraction, found.labels), found.labels.copy()
+    linked, pairs = np.unique(contraction.cannot_link, return_inverse=True)
+    # || c_i ||^2 is the same for all labels of i, and left out.
+    distances = (centres**2).sum(axis=1) - 2.0 * (contraction.means[linked] @ centres.T)
+    costs = contraction.sizes[linked, None] * distances
+    hard = np.full(len(contraction.cannot_link), np.inf)
+    mended = mend(Potts(costs, None, pairs.reshape(-1, 2), hard), labels[linked], half)
+    if mended is None:
+        return None
+    labels[linked] = mended
+    return use_every_colour(labels, k)

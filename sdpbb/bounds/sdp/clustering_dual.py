@@ -1,0 +1,94 @@
+"""Dual values that belong to a clustering, in closed form: those that a root begins with.
+
+Let C_1, ..., C_k be a clustering, w_c the number of points of C_c, m_c its mean, e_i and c_i the
+size and mean of block i. The dual of the Peng-Wei relaxation has a price y_i of each point of a
+block and a price mu of each cluster:
+
+    maximise    sum_i e_i y_i - k mu + (scatter inside blocks)
+    subject to  e_i e_j (||c_i - c_j||^2 - y_i - y_j) / 2 + mu e_i [i = j] - N_ij
+                is positive semidefinite,  N >= 0.
+
+Where clusters are far apart, the clustering is optimal and complementary slackness leaves, up to
+the choice of mu, one solution with N = 0 inside clusters and nothing but N between them:
+
+    y_i = ||c_i - m_c||^2 + mu / w_c  for i of C_c,
+    N_ij = e_i e_j (||c_i - c_j||^2 - y_i - y_j) / 2  for i, j of different clusters.
+
+It is feasible if mu is at least the largest eigenvalue of the scatter of any cluster, and N >= 0.
+Elsewhere, a block on the border of two clusters has no more than the least ||c_i - m_d||^2 -
+mu / w_d, what it is worth to another cluster, and N is cut off at 0. The safe bound at N (see
+`safe_bound`), which asks for no feasibility, is within a few percent of the cost for most data, and
+the first-order method goes on from there.
+
+Source: the dual certificate of Iguchi, Mixon, Peterson and Villar (Probably certifiably correct
+k-means clustering, Mathematical Programming 165, 2017, section 3), with blocks for points, N in the
+place of a matrix of rank one for each pair of clusters, and the cutoffs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.bounds.sdp.safe_bound import DualPoint
+from sdpbb.problem import Contraction
+
+# Price of a cluster, times the least one for which clusters by themselves are feasible. Of 0.9, 1,
+# 1.15, 1.3 and 1.5, the one with the best bounds (docs/relaxation.md).
+PRICE = 1.15
+
+
+def clustering_dual(
+    contraction: Contraction, relaxation: Relaxation, labels: NDArray[np.intp]
+) -> DualPoint:
+    """Return the dual values of a clustering of the blocks, without cuts.
+
+    labels : (m,) from 0 on, each of which occurs
+    """
+    e, means = contraction.sizes, contraction.means
+    prices = _point_prices(e, means, labels)
+    halves = 0.5 * ((means**2).sum(axis=1) - prices)
+    N = halves[:, None] + halves - means @ means.T  # (||c_i - c_j||^2 - y_i - y_j) / 2
+    N *= np.outer(e, e) / relaxation.scale
+    N[(N < 0.0) & ~relaxation.forbidden] = 0.0
+    N[labels[:, None] == labels] = 0.0
+    return DualPoint(N, CutSet.empty(), np.zeros(0))
+
+
+def clustering_affinity(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the clustering matrix Z (m, m) of a clustering of the blocks."""
+    weight = np.bincount(labels, contraction.sizes)
+    return np.where(labels[:, None] == labels, 1.0 / weight[labels], 0.0)
+
+
+def _point_prices(
+    sizes: NDArray[np.float64], means: NDArray[np.float64], labels: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return the price y (m,) of a point of each block, in squared units of the data."""
+    weight = np.bincount(labels, sizes)
+    centres = np.zeros((len(weight), means.shape[1]))
+    np.add.at(centres, labels, sizes[:, None] * means)
+    centres /= weight[:, None]
+    cluster_price = PRICE * _largest_scatter(sizes, means - centres[labels], labels)
+    distances = np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in centres])
+    own = (np.arange(len(labels)), labels)
+    prices = distances[own] + cluster_price / weight[labels]
+    elsewhere = distances - cluster_price / weight
+    elsewhere[own] = np.inf
+    return np.asarray(np.minimum(prices, elsewhere.min(axis=1)))
+
+
+def _largest_scatter(
+    sizes: NDArray[np.float64], deviations: NDArray[np.float64], labels: NDArray[np.intp]
+) -> float:
+    """Return the largest eigenvalue of the scatter matrices of the clusters.
+
+    deviations : (m, r) of the blocks from the means of their clusters
+    """
+    rows = np.sqrt(sizes)[:, None] * deviations
+    parts = [rows[labels == cluster] for cluster in range(int(labels.max()) + 1)]
+    # X'X and X X' have the same eigenvalues but for zeros; the smaller one is taken.
+    grams = (part.T @ part if part.shape[1] <= len(part) else part @ part.T for part in parts)
+    return max(float(np.linalg.eigvalsh(gram).max(initial=0.0)) for gram in grams)

@@ -1,0 +1,122 @@
+"""Root of a search, while the bounds of subsets raise its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.certificates.recorder import ProofRecorder
+from sdpbb.problem import Contraction
+from sdpbb.result import Termination
+from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
+from sdpbb.search.limits import Budget, Limits
+from sdpbb.search.node import Node, NodeResult, NodeStatus
+from sdpbb.search.reporting import Reporter, Watch
+from sdpbb.search.state import Search
+
+# Of the time that is left to a run, the part that heuristics may take before the first subset; up
+# to so many seconds, it is what they have in any run.
+FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
+
+
+@dataclass(eq=False)
+class Root:
+    """Root of a search, while the bounds of subsets raise its own.
+
+    search : has not begun; its clusterings are replaced by better ones
+    contraction, context : of the root
+    limits : of the run
+    recorder : of the proof, if the context keeps evidence
+    reporter, watch : of the search; the reporter is among what the watch tells
+    """
+
+    search: Search
+    contraction: Contraction
+    context: EvaluationContext
+    limits: Limits
+    recorder: ProofRecorder
+    reporter: Reporter
+    watch: Watch
+
+    def begin(self) -> None:
+        """Take the root from the tree, where it is open; tell the watch."""
+        self.watch.began(self.search)
+        self.search.tree.select()
+
+    @property
+    def is_open(self) -> bool:
+        """True while it is neither closed nor without a clustering."""
+        return self.search.tree.n_open > 0
+
+    @property
+    def _node(self) -> Node:
+        return self.search.tree.running(0)
+
+    @property
+    def labels(self) -> NDArray[np.intp]:
+        """Labels (n,) of the points, of the best clustering known while it is open."""
+        labels = self.search.tree.labels
+        labels = self._node.feasible if labels is None else labels
+        assert labels is not None
+        return labels
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit."""
+        return self.limits.time_limit - self.limits.seconds
+
+    def look_for_clusterings(self) -> None:
+        """Run the heuristics, for a part of the time."""
+        tree, left = self.search.tree, self.seconds_left
+
+        def take(labels: NDArray[np.intp], cost: float, source: str) -> None:
+            tree.offer(labels, cost, source)
+            self.reporter.found(self.search)
+
+        seconds = max(FIRST_SHARE * left, min(BEFORE_SHARE * left, FIRST_SECONDS))
+        budget = Budget(until_end=seconds, cancelled=self.is_cancelled, found=take, bounds=False)
+        context = replace(self.context, is_without_bound=True)
+        result = evaluate(replace(self._node, state=None), tree.upper, context, budget)
+        if self.context.keeps_evidence:
+            self.recorder.record(0, result)
+        self._apply(result)
+
+    def is_cancelled(self) -> bool:
+        """Report progress now and then; return whether a task in this process is to end."""
+        self.reporter.stepped(self.search)
+        return self.limits.urgent() is not None
+
+    def raise_to(self, bound: float) -> None:
+        """Raise its bound, if that is lower."""
+        proven = ProvenBound(bound)
+        if proven > self._node.lower:
+            self._apply(NodeResult(NodeStatus.UNFINISHED, proven))
+
+    def refute(self) -> None:
+        """Drop it: no clustering keeps the constraints."""
+        self._apply(NodeResult(NodeStatus.INFEASIBLE, NO_CLUSTERING))
+
+    def _apply(self, result: NodeResult) -> None:
+        """Take a result into the search, and tell the watch."""
+        self.search.apply(0, result, self.limits.seconds)
+        self.watch.evaluated(self.search, 0, result, None)
+        if self.is_open:
+            self.search.tree.select()
+
+    def end(self, limit: Termination | None = None) -> Termination | None:
+        """Give it back to the tree; tell the watch, unless it is to be bounded as a whole.
+
+        Return why the search ends before it is closed, or None.
+        """
+        tree, limit = self.search.tree, limit or self.limits.urgent()
+        if self.is_open:
+            # As a whole, it begins anew: with heuristics, and components that are moved.
+            tree.apply(0, NodeResult(NodeStatus.UNFINISHED, self._node.lower))
+        if limit is not None or not self.is_open:
+            self.watch.ended(self.search)
+        if self.is_open:
+            return limit
+        return None if tree.is_closed or tree.is_exhausted else Termination.PRECISION
