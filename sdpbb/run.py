@@ -13,7 +13,7 @@ import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -317,7 +317,7 @@ class _Run:
                 Watches(reporter, self._writer),
             ),
             instance=self._request.instance,
-            bounding=bounding,
+            bounding=bounding_method(parameters.bounding, _of_subsets(parameters)),
             parameters=parameters.decomposition,
             processes=self._processes,
             free_mebibytes=plan.available,
@@ -369,3 +369,11 @@ class _Run:
 
         instance = self._request.instance
         return CertifiedBounding(bounding, instance.points, cluster_rules(instance), fits)
+
+
+def _of_subsets(parameters: SolverParameters) -> SolverParameters:
+    """Return the parameters of the bounding of subsets."""
+    colgen = parameters.colgen
+    most = parameters.decomposition.max_pricing_slices
+    enumeration = replace(colgen.enumeration, max_pricing_slices=most)
+    return replace(parameters, colgen=replace(colgen, enumeration=enumeration))

@@ -57,3 +57,9 @@ class DecompositionParameters(Parameters):
         gt=1,
         infinite=True,
     )
+    max_pricing_slices: int = parameter(
+        1,
+        "Enumeration is given up after this many slices of exact pricing in a subset.",
+        reason="What stays open is bounded again as a part of a larger subset.",
+        ge=1,
+    )
