@@ -21,7 +21,7 @@ SLICE_SHARE = 0.5
 
 
 @dataclass(frozen=True)
-class Processes:
+class SubsetProcesses:
     """Processes that bound subsets.
 
     pool : of their tasks
@@ -82,7 +82,7 @@ class LevelBounding:
         bounds: SubsetBounds,
         subsets: Sequence[int],
         make: Callable[[int], tuple[SubsetTask, SubsetProgress] | None],
-        processes: Processes,
+        processes: SubsetProcesses,
         limits: Limits,
         statistics: SearchStatistics,
         most_times: float,

@@ -25,13 +25,11 @@ class Restriction:
         # The points of block b are points[begins[b] : begins[b + 1]].
         self._points = np.argsort(contraction.block_of, kind="stable")
         self._begins = np.concatenate([[0], np.cumsum(np.bincount(contraction.block_of))])
-        self._links, self._first_link = _adjacency(m, contraction.cannot_link)
-        self._place = np.full(m, -1, dtype=np.intp)
+        self._cannot_link = _Adjacency(m, contraction.cannot_link)
         n = instance.n_points
         self._stated = [
-            _adjacency(n, pairs) for pairs in (instance.must_link, instance.cannot_link)
+            _Adjacency(n, pairs) for pairs in (instance.must_link, instance.cannot_link)
         ]
-        self._row = np.full(n, -1, dtype=np.intp)
 
     def rows(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the points of some blocks, in increasing order."""
@@ -54,7 +52,7 @@ class Restriction:
             whole.points[rows],
             whole.k,
             must_link=must_link[must_link[:, 0] != must_link[:, 1]],
-            cannot_link=first[self._inside(blocks)],
+            cannot_link=first[self._cannot_link.inside(blocks)],
             cluster_constraints=self._constraints(rows),
         )
 
@@ -63,9 +61,7 @@ class Restriction:
 
         It is what a checker sees, who knows nothing of what follows from the constraints of others.
         """
-        self._row[rows] = np.arange(len(rows))
-        must_link, cannot_link = (self._stated_inside(rows, *pairs) for pairs in self._stated)
-        self._row[rows] = -1
+        must_link, cannot_link = (pairs.inside(rows) for pairs in self._stated)
         return Instance(
             self._instance.points[rows],
             self._instance.k,
@@ -78,33 +74,6 @@ class Restriction:
         """Return the instance as stated, its equal points joined, and the beginning of a proof."""
         stated = self.stated(rows)
         return join_equal_points(stated), SubsetProof(rows.astype(np.int32), equal_points(stated))
-
-    def _stated_inside(
-        self, rows: NDArray[np.intp], second: NDArray[np.intp], begins: NDArray[np.intp]
-    ) -> NDArray[np.intp]:
-        """Return the pairs (q, 2) inside of rows, by their places.
-
-        second, begins : of all pairs, as `_adjacency` has them
-        """
-        counts = begins[rows + 1] - begins[rows]
-        i = np.repeat(np.arange(len(rows)), counts)
-        at = np.arange(len(i)) + np.repeat(begins[rows] - np.cumsum(counts) + counts, counts)
-        j = self._row[second[at]]
-        return np.column_stack([i[j >= 0], j[j >= 0]])
-
-    def _inside(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the cannot-links (q, 2) among some blocks, by their places."""
-        self._place[blocks] = np.arange(len(blocks))
-        pairs = [
-            (place, other)
-            for place, block in enumerate(blocks)
-            for other in self._place[
-                self._links[self._first_link[block] : self._first_link[block + 1]]
-            ]
-            if other >= 0
-        ]
-        self._place[blocks] = -1
-        return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def n_dropped(self, subset_of: NDArray[np.intp]) -> int:
         """Return how many cannot-links are across subsets.
@@ -124,8 +93,23 @@ class Restriction:
         return tuple(constraint for constraint in each if constraint is not None)
 
 
-def _adjacency(m: int, pairs: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the second blocks of pairs, sorted by the first, and where those of each begin."""
-    order = np.argsort(pairs[:, 0], kind="stable")
-    counts = np.bincount(pairs[:, 0], minlength=m)
-    return pairs[order, 1], np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+class _Adjacency:
+    """Pairs (q, 2) of n things, by their first."""
+
+    def __init__(self, n: int, pairs: NDArray[np.intp]) -> None:
+        order = np.argsort(pairs[:, 0], kind="stable")
+        self._second = pairs[order, 1]
+        # The seconds of i are second[begins[i] : begins[i + 1]].
+        self._begins = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=n))])
+        self._place = np.full(n, -1, dtype=np.intp)
+
+    def inside(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the pairs (q, 2) among some of the things, by their places there."""
+        begins = self._begins[chosen]
+        counts = self._begins[chosen + 1] - begins
+        i = np.repeat(np.arange(len(chosen)), counts)
+        at = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+        self._place[chosen] = np.arange(len(chosen))
+        j = self._place[self._second[at]]
+        self._place[chosen] = -1
+        return np.column_stack([i[j >= 0], j[j >= 0]])

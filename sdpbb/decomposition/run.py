@@ -15,7 +15,7 @@ from sdpbb.certificates.recorder import SubsetProof
 from sdpbb.decomposition.bounding import Accuracy, SubsetProgress, SubsetTask, subset_task
 from sdpbb.decomposition.bounds import SubsetBounds, restricted_costs
 from sdpbb.decomposition.dealing import subset_tree
-from sdpbb.decomposition.level import LevelBounding, Processes
+from sdpbb.decomposition.level import LevelBounding, SubsetProcesses
 from sdpbb.decomposition.memory import UNLIMITED, SubsetMemory
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
@@ -172,14 +172,14 @@ class Decomposition:
             root.watch.round_ended(root.search)
         return None
 
-    def _processes(self, state: SubsetBounds) -> Processes:
+    def _processes(self, state: SubsetBounds) -> SubsetProcesses:
         """Return the processes for the subsets of the present level."""
         of_run = self.processes
         is_long = state.tree.n_blocks(state.level).max() > self.bounding.most_blocks_here
         if not is_long and not of_run.has_several_workers:
-            return Processes(of_run.local_pool, of_run.n_cores, 1, self.root.is_cancelled)
+            return SubsetProcesses(of_run.local_pool, of_run.n_cores, 1, self.root.is_cancelled)
         most_tasks = UNLIMITED if of_run.is_cluster else self._most_tasks(state, state.level)
-        return Processes(of_run.worker_pool, of_run.n_cores, max(1, most_tasks))
+        return SubsetProcesses(of_run.worker_pool, of_run.n_cores, max(1, most_tasks))
 
     def _event(self, state: SubsetBounds) -> SubsetsChosen:
         """Return the event that tells of the present level."""

@@ -13,7 +13,7 @@ import sdpbb
 from sdpbb.bounds.hybrid import HybridBounding
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
-from sdpbb.decomposition.level import Processes
+from sdpbb.decomposition.level import SubsetProcesses
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.errors import BackendFailure
 from sdpbb.parameters import SolverParameters
@@ -281,7 +281,7 @@ def test_a_subset_that_is_bounded_alone_for_its_memory_has_all_cores():
     class Pool:
         n_workers, n_free = 4, 3
 
-    alone = Processes(Pool(), n_cores=4, most_tasks=1)
+    alone = SubsetProcesses(Pool(), n_cores=4, most_tasks=1)
     assert (alone.n_free(0), alone.n_free(1)) == (1, 0)
     assert alone.budget(0.0, math.inf, math.inf, 1).cores == 4
     several = replace(alone, most_tasks=2)
