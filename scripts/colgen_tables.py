@@ -18,6 +18,9 @@ SOLVED = ("optimal", "infeasible")
 SAME_OPTIMUM = 1e-8
 """Objectives of the public sets, solved to a gap of 1e-9, agree if they differ by less than this
 share."""
+SLOWER, SLACK = 1.3, 1.0
+"""The default is slow if it takes more than this many times the seconds of the better engine, and
+so many seconds more."""
 ROUNDING = 1e-9
 """Share by which a lower bound may be above an objective that another engine has summed up in
 another order."""
@@ -42,6 +45,8 @@ def write_report(path: Path, rows: list[Row], reference: Path) -> None:
         "tables": lambda part: published_grid(part, published(reference)),
         "small-clusters": small_clusters,
         "public": public,
+        "maps": maps,
+        "engines": choices,
     }
     machines = sorted({row["machine"] for row in rows})
     versions = sorted({row["version"] for row in rows if row["version"]})
@@ -99,6 +104,45 @@ def public(rows: list[Row]) -> list[str]:
             f" {max(compared):.1e} (relative; {SAME_OPTIMUM:g} is asked for).",
         ]
     return lines + grouped(rows, {})
+
+
+def maps(rows: list[Row]) -> list[str]:
+    """Return the places in the plane."""
+    return ["", "## Places in the plane, gap 1e-4", *grouped(rows, {})]
+
+
+def choices(rows: list[Row]) -> list[str]:
+    """Return the seconds of each engine, and how far the default is from the better of the two."""
+    lines = ["", "## The default engine beside the better of the two, gap 1e-4", ""]
+    head = ["instance", "k", "sdp s", "colgen s", "hybrid s", "hybrid / better"]
+    table = [f"| {' | '.join(head)} |", "| --- |" + " ---: |" * (len(head) - 1)]
+    ratios, late = [], []
+    for key, runs in by_instance(rows).items():
+        _, name, k, _, _ = key
+        found = {engine: runs.get(engine) for engine in ("sdp", "colgen", "hybrid")}
+        solved = [
+            float(row["seconds"])
+            for engine, row in found.items()
+            if engine != "hybrid" and row is not None and row["status"] in SOLVED
+        ]
+        default, cell = found["hybrid"], "-"
+        if solved and default is not None and default["seconds"]:
+            ratio = float(default["seconds"]) / min(solved)
+            ratios.append(ratio)
+            is_late = float(default["seconds"]) > SLOWER * min(solved) + SLACK
+            if is_late or default["status"] not in SOLVED:
+                late.append(f"{name} k = {k}")
+            cell = f"{ratio:.2f}"
+        table.append(f"| {' | '.join([name, k, *(shown(row) for row in found.values()), cell])} |")
+    if ratios:
+        lines += [
+            f"Of {len(ratios)} instances that either engine solves alone, the default takes more"
+            f" than {SLOWER:g} times the seconds of the better one and {SLACK:g} more on"
+            f" {len(late)}{': ' + ', '.join(late) if late else ''}. Median ratio"
+            f" {median(ratios):.2f}.",
+            "",
+        ]
+    return lines + table
 
 
 def grouped(rows: list[Row], paper: dict[tuple[str, str, str], Row]) -> list[str]:
