@@ -25,7 +25,7 @@ from sdpbb.search.tree import advanced
 # A subset has the restriction of a good clustering to begin with. A descent from it comes first,
 # and a little more where the first bound, that of the clustering's dual values, does not do.
 SEARCH = SearchParameters(heuristic_iterations=(1,), fixing=False)
-LITTLE = MultiStartParameters(n_starts=1, n_relocations=4)
+LITTLE = MultiStartParameters(n_starts=4, n_relocations=10)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class DecompositionParameters(Parameters):
         le=1,
     )
     largest_gap: float = parameter(
-        2e-2, "Relative gap to which a subset is bounded, at most.", gt=0, lt=1
+        5e-2, "Relative gap to which a subset is bounded, at most.", gt=0, lt=1
     )
     least_gap: float = parameter(
         0.25,

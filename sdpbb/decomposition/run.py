@@ -243,7 +243,7 @@ class Decomposition:
 
     def _go_up(self, state: SubsetBounds) -> None:
         """Choose the next level."""
-        level = next_level(state, self.root.seconds_left)
+        level = next_level(state, self.root.seconds_left, self.processes.n_at_once)
         while level < state.level and not self._fits(state, level):
             level += 1
         # Where no larger subset fits, there is nothing left to do but the whole.

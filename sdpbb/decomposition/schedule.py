@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sdpbb.decomposition.bounds import SubsetBounds
 
 # Seconds of a subset grow like this power of its number of blocks, where that is not seen yet.
-POWER = 2.5
+POWER = 2.25
 LEAST_POWER, MOST_POWER = 1.5, 3.5
 # Levels that a step goes up: subsets of four times the blocks. What lies between is not worth its
-# time, but where a subset of that size would take more than this part of the time left.
+# time, but where the whole level would take more than what is left, or a single subset of it more
+# than this part of that.
 STEP, SHARE = 2, 0.3
 
 
@@ -22,11 +23,17 @@ def smallest_depth(n_blocks: int, smallest: int) -> int:
     return max(0, round(math.log2(n_blocks / smallest)))
 
 
-def next_level(bounds: SubsetBounds, seconds_left: float) -> int:
-    """Return the level to bound after the present one: of subsets of twice the blocks or more."""
+def next_level(bounds: SubsetBounds, seconds_left: float, n_at_once: int) -> int:
+    """Return the level to bound after the present one: of subsets of twice the blocks or more.
+
+    n_at_once : subsets that are bounded at the same time
+    """
     above = bounds.level - STEP
-    if above >= 0 and predicted_seconds(bounds, above) <= SHARE * seconds_left:
-        return above
+    if above >= 0:
+        of_one = predicted_seconds(bounds, above)
+        of_all = of_one * math.ceil(2**above / n_at_once)
+        if of_one <= SHARE * seconds_left and of_all <= seconds_left:
+            return above
     return bounds.level - 1
 
 

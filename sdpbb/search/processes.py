@@ -62,6 +62,11 @@ class RunProcesses:
         return self.is_cluster or self._n_workers > 1
 
     @property
+    def n_at_once(self) -> int:
+        """Tasks that are done at the same time."""
+        return self.worker_pool.n_workers if self.has_several_workers else 1
+
+    @property
     def is_compiling(self) -> bool:
         """True while kernels are being compiled, which workers would wait for."""
         return self._is_compiling()
