@@ -298,24 +298,25 @@ class _Run:
 
         None if the search has ended, or the root is to be bounded as a whole.
         """
-        from sdpbb.decomposition.root import Root  # seldom needed
-        from sdpbb.decomposition.run import Decomposition
+        from sdpbb.decomposition.run import Decomposition  # seldom needed
+        from sdpbb.search.root import Root
 
         parameters = self._parameters
         bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
         # The scatter inside blocks, all that is asked for of the root, is worth no large matrix.
         fits = contraction.n_blocks <= parameters.decomposition.largest
         of_root = self._certified(bounding, fits) if parameters.certify else bounding
-        return Decomposition(
-            root=Root(
-                search,
-                contraction,
-                self._context(search, of_root, plan.is_without_bound),
-                self._limits,
-                self._recorder,
-                reporter,
-                Watches(reporter, self._writer),
-            ),
+        root = Root(
+            search,
+            contraction,
+            self._context(search, of_root, plan.is_without_bound),
+            self._limits,
+            self._recorder.record,
+            reporter,
+            Watches(reporter, self._writer),
+        )
+        decomposition = Decomposition(
+            root=root,
             instance=self._request.instance,
             bounding=bounding_method(parameters.bounding, _of_subsets(parameters)),
             parameters=parameters.decomposition,
@@ -323,7 +324,12 @@ class _Run:
             free_mebibytes=plan.available,
             keep=self._writer.keep_subsets,
             state=self._writer.saved.subsets,
-        ).run()
+        )
+        root.begin()
+        decomposition.prepare()
+        # A run that goes on may have been cut short in this before.
+        root.look_for_clusterings()
+        return root.end(decomposition.run())
 
     def _search_tree(
         self, search: Search, n_blocks: int, plan: MemoryPlan, reporter: Reporter

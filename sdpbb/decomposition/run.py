@@ -19,7 +19,6 @@ from sdpbb.decomposition.level import LevelBounding, SubsetProcesses
 from sdpbb.decomposition.memory import UNLIMITED, SubsetMemory
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.decomposition.restriction import Restriction
-from sdpbb.decomposition.root import Root
 from sdpbb.decomposition.schedule import in_order, next_level, smallest_depth
 from sdpbb.decomposition.subsets import SubsetTree
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind, Instance, contract
@@ -28,6 +27,7 @@ from sdpbb.result import Termination
 from sdpbb.search.evaluations import GRACE, LOOK
 from sdpbb.search.events import SubsetLost, SubsetsBounded, SubsetsChosen
 from sdpbb.search.processes import RunProcesses
+from sdpbb.search.root import Root
 
 # Of the blocks of the smallest subsets, the part that cannot-links may keep together.
 LINKED = 0.25
@@ -39,7 +39,7 @@ BETWEEN_SUMS = 0.25
 class Decomposition:
     """Decomposition of a root, with all that the bounding of its subsets needs.
 
-    root : is raised; it is bounded as a whole afterwards if its context has a bound
+    root : is raised
     instance : as the user states it. Its points are dealt out before equal ones are joined, as they
         are in that of the root: what is heavy is then shared among subsets
     bounding : of the subsets
@@ -58,25 +58,33 @@ class Decomposition:
     keep: Callable[[SubsetBounds], None]
     state: SubsetBounds | None
 
-    def run(self) -> Termination | None:
-        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
+    def prepare(self) -> None:
+        """Contract what is dealt out, and start the workers, which takes seconds.
 
-        Return the limit; None if the root is closed, or is to be bounded as a whole.
+        Raises
+        ------
+        ParameterError
+            If no certificate can hold what would be proven.
         """
-        root, context = self.root, self.root.context
-        root.begin()
-        dealt = root.contraction if context.instance is self.instance else contract(self.instance)
+        context = self.root.context
+        is_joined = context.instance is not self.instance
+        dealt = contract(self.instance) if is_joined else self.root.contraction
         assert isinstance(dealt, Contraction)  # as that of the root is one
         self._dealt, self._restriction = dealt, Restriction(self.instance, dealt)
         self._memory = SubsetMemory(dealt.n_blocks, self.free_mebibytes, context.keeps_evidence)
         if self.state is None and self._depth > 0:
             self._memory.check_certificate(self._smallest)
         if self._depth > 0 and self.processes.has_several_workers:
-            self.processes.worker_pool.start()  # which takes seconds, beside the heuristics
-        # A run that goes on may have been cut short in this before.
-        root.look_for_clusterings()
+            self.processes.worker_pool.start()
+
+    def run(self) -> Termination | None:
+        """Raise the root's bound until it is closed, a limit is reached or nothing is left to do.
+
+        Return the limit. The best clustering that is known says how blocks are dealt out.
+        """
+        root = self.root
         if self.state is None and not self._begin():
-            return root.end()
+            return None
         assert self.state is not None
         self.keep(self.state)
         if np.isinf(self.state.proven).any():  # known when the run was left
@@ -84,11 +92,11 @@ class Decomposition:
         while root.is_open and self.state.level > 0:
             limit = self._bound_level(self.state)
             if limit is not None:
-                return root.end(limit)
+                return limit
             if root.is_open:
                 self._go_up(self.state)
-        nothing_fits = root.is_open and context.is_without_bound
-        return root.end(Termination.MEMORY_LIMIT if nothing_fits else None)
+        nothing_fits = root.is_open and root.context.is_without_bound
+        return Termination.MEMORY_LIMIT if nothing_fits else None
 
     @property
     def _smallest(self) -> int:

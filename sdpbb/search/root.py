@@ -1,14 +1,14 @@
-"""Root of a search, while the bounds of subsets raise its own."""
+"""Root of a search, while its bound is raised by other means than a node's."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.certificates.recorder import ProofRecorder
 from sdpbb.problem import Contraction
 from sdpbb.result import Termination
 from sdpbb.search.evaluate import BEFORE_SHARE, NO_CLUSTERING, EvaluationContext, evaluate
@@ -17,19 +17,19 @@ from sdpbb.search.node import Node, NodeResult, NodeStatus
 from sdpbb.search.reporting import Reporter, Watch
 from sdpbb.search.state import Search
 
-# Of the time that is left to a run, the part that heuristics may take before the first subset; up
-# to so many seconds, it is what they have in any run.
+# Of the time that is left to a run, the part that heuristics may take before the first bound; up to
+# so many seconds, it is what they have in any run.
 FIRST_SHARE, FIRST_SECONDS = 0.1, 5.0
 
 
 @dataclass(eq=False)
 class Root:
-    """Root of a search, while the bounds of subsets raise its own.
+    """Root of a search, while its bound is raised by other means than a node's.
 
     search : has not begun; its clusterings are replaced by better ones
     contraction, context : of the root
     limits : of the run
-    recorder : of the proof, if the context keeps evidence
+    record : is given what heuristics have proven, for the proof, if the context keeps evidence
     reporter, watch : of the search; the reporter is among what the watch tells
     """
 
@@ -37,7 +37,7 @@ class Root:
     contraction: Contraction
     context: EvaluationContext
     limits: Limits
-    recorder: ProofRecorder
+    record: Callable[[int, NodeResult], None]
     reporter: Reporter
     watch: Watch
 
@@ -81,7 +81,7 @@ class Root:
         context = replace(self.context, is_without_bound=True)
         result = evaluate(replace(self._node, state=None), tree.upper, context, budget)
         if self.context.keeps_evidence:
-            self.recorder.record(0, result)
+            self.record(0, result)
         self._apply(result)
 
     def is_cancelled(self) -> bool:
