@@ -11,6 +11,7 @@ PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = (
     "sdpbb/bounds/sdp",
     "sdpbb/bounds/sdp/cuts",
+    "sdpbb/bounds/colgen/interior",
     "sdpbb/bounds/colgen/partitioning",
     "sdpbb/bounds/colgen/pricing",
     "sdpbb/decomposition",

@@ -14,6 +14,11 @@ from sdpbb.bounds.colgen.columns import Columns, PackedColumns
 from sdpbb.bounds.colgen.parameters import EnumerationParameters
 from sdpbb.bounds.colgen.partitioning import cheapest_partition
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
+from sdpbb.bounds.colgen.pricing.regional_search import (
+    RegionalSearch,
+    RegionalSearchState,
+    search_for,
+)
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
 from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues
@@ -43,7 +48,7 @@ class EnumerationState:
     found: PackedColumns
     least: float | None = None
     n_slices: int = 0
-    search: ClusterSearchState | None = None
+    search: ClusterSearchState | RegionalSearchState | None = None
     bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     labels: NDArray[np.intp] | None = None
     is_finished: bool = False
@@ -163,7 +168,9 @@ class Enumeration:
             or len(state.found) > self._parameters.max_clusters
         )
 
-    def _search_from_prices(self, resumed: ClusterSearchState | None = None) -> ClusterSearch:
+    def _search_from_prices(
+        self, resumed: ClusterSearchState | RegionalSearchState | None = None
+    ) -> ClusterSearch | RegionalSearch:
         """Return the search for all clusters of a better clustering; at its root for None."""
         state, problem = self.state, self._pricer.problem()
         assert state.least is not None
@@ -172,7 +179,7 @@ class Enumeration:
         total = math.fsum(prices)
         room += 1e-13 * (abs(total) + abs(state.cutoff))
         threshold = state.cutoff - total - (self._contraction.k - 1) * state.least + room
-        return ClusterSearch(problem, prices, threshold, False, state.least, resumed)
+        return search_for(problem, prices, threshold, False, state.least, resumed)
 
     def _partition(self, least: float) -> None:
         """Partition the blocks into the clusters found."""

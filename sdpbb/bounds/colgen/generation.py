@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
+from sdpbb.bounds.colgen.interior.first_prices import first_prices
+from sdpbb.bounds.colgen.interior.master import InteriorMaster, InteriorState, covering_prefix
 from sdpbb.bounds.colgen.master import Master, MasterSolution, MasterState, Phase
-from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.parameters import ColgenParameters, StabilisationParameters
 from sdpbb.bounds.colgen.pricing.protocol import Pricer
 from sdpbb.bounds.colgen.primal import Primal, PrimalState
 from sdpbb.bounds.colgen.safe_bound import (
@@ -37,6 +39,9 @@ _FARKAS_TOLERANCE = 1e-8
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
 
+# Relative gap from which on an interior solution is worth exact pricing.
+_ROUGH = 1e-4
+
 # Where exact pricing exceeds its slice, the next target is this fraction of the remaining distance
 # away, as long as the bound that it promises is better by the second share.
 _RUNG, _WORTH = 0.2, 0.1
@@ -48,6 +53,7 @@ class StepEvent(Enum):
 
     COLUMNS = "the pool has grown"
     PENALTY = "the penalty of a stabilised programme has changed"
+    TOLERANCE = "the next master programme is to be solved more precisely"
     PRICING = "a slice of exact pricing"
     BOUND = "exact pricing has ended at prices that are not optimal"
     SOLVED = "the master programme is solved, or no further progress is to be had"
@@ -118,7 +124,7 @@ class GenerationState:
     n_steps : so far
     """
 
-    master: MasterState
+    master: MasterState | InteriorState
     stabilisation: StabilisationState
     primal: PrimalState
     bound: ProvenBound
@@ -192,10 +198,8 @@ class Generation:
         """
         self._contraction, self._pricer, self._parameters = contraction, pricer, parameters
         if state is None:
-            pool = Columns.singletons(contraction)
-            pool = pool + columns if columns else pool
-            self._master = Master(pool, contraction.k, parameters.master)
-            self._stabilisation = stabilisation(parameters.stabilisation, centre)
+            self._master = begun_master(contraction, parameters, columns, centre)
+            self._stabilisation = stabilisation(self._schemes(), centre)
             self._primal = Primal(contraction)
             state = GenerationState(
                 self._master.state,
@@ -205,11 +209,15 @@ class Generation:
                 integer,
             )
         else:
-            pool = Columns.of(contraction, state.master.columns.members())
-            self._master = Master(pool, contraction.k, parameters.master, state.master)
-            self._stabilisation = stabilisation(parameters.stabilisation, state=state.stabilisation)
+            self._master = resumed_master(contraction, parameters, state.master)
+            self._stabilisation = stabilisation(self._schemes(), state=state.stabilisation)
             self._primal = Primal(contraction, state.primal)
         self.state = state
+
+    def _schemes(self) -> StabilisationParameters:
+        """Return the parameters of stabilisation: prices near the central path need none."""
+        own = self._parameters.stabilisation
+        return replace(own, scheme="none") if isinstance(self._master, InteriorMaster) else own
 
     @property
     def columns(self) -> Columns:
@@ -283,11 +291,13 @@ class Generation:
         if isinstance(pricing, FarkasPricing):
             return self._farkas_price_exactly(pricing)
         solution = self._master.solve(self._stabilisation.penalty())
-        self._primal.meet(self._master.columns, solution)
+        master = self._master
+        is_clear = not isinstance(master, InteriorMaster) or master.is_worth_rounding
+        self._primal.meet(master.columns, solution, is_clear)
         self.state.own = own = DualValues.of(solution)
         if solution.phase is Phase.FEASIBILITY:
             return self._farkas_price(own)
-        self._master.purge(solution)
+        master.purge(solution)
         return self._price(own, solution, cutoff)
 
     def _price(self, own: DualValues, solution: MasterSolution, cutoff: float) -> StepEvent:
@@ -302,6 +312,8 @@ class Generation:
             found = Columns.of(self._contraction, self._pricer.heuristic(at.prices, sigma))
             observation = self._observation(at, found, first=position == 0)
             self._stabilisation.observe(own, observation, k)
+            if isinstance(self._master, InteriorMaster):
+                self._master.observe(solution, observation.at.value(k))
             grown = self._add(found, own)
             if self.state.early and observation.at.value(k) >= cutoff:
                 self.state.under_way = ExactPricing(
@@ -312,10 +324,22 @@ class Generation:
                 return StepEvent.COLUMNS
         if not self._stabilisation.solved(solution):
             return StepEvent.PENALTY
+        if isinstance(self._master, InteriorMaster):
+            self._master.tighten()
+        if self._is_rough(_ROUGH):
+            return StepEvent.TOLERANCE
         optimal, needed = -own.sigma - self._tolerance(own), self._closing_value(own, cutoff)
         closing = self.state.early and needed < optimal
-        self.state.under_way = ExactPricing(own, needed if closing else optimal, not closing)
+        settles = not closing and not self._is_rough()
+        self.state.under_way = ExactPricing(own, needed if closing else optimal, settles)
         return StepEvent.PRICING
+
+    def _is_rough(self, tolerance: float = 0.0) -> bool:
+        """Return whether a master programme is to be solved to less than a relative gap."""
+        master = self._master
+        if not isinstance(master, InteriorMaster) or master.is_final:
+            return False
+        return master.state.tolerance > tolerance
 
     def _price_exactly(self, pricing: ExactPricing, cutoff: float) -> StepEvent:
         """Work for a slice on exact pricing."""
@@ -360,7 +384,8 @@ class Generation:
         k, total = self._contraction.k, math.fsum(pricing.at.prices)
         begin = (self.state.bound.value - total) / k
         missing = total + k * pricing.target - self.state.bound.value
-        if pricing.has_climbed or missing <= _WORTH * abs(self.state.bound.value):
+        is_quick = isinstance(self._master, InteriorMaster)  # and ends soon enough
+        if is_quick or pricing.has_climbed or missing <= _WORTH * abs(self.state.bound.value):
             return pricing
         rung = begin + _RUNG * (pricing.target - begin)
         return replace(pricing, rung=rung, has_climbed=True)
@@ -450,7 +475,46 @@ class Generation:
 
     def _add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:
         order = np.argsort(reduced, kind="stable")
-        best = order[reduced[order] < below][: self._parameters.generation.max_columns_per_round]
+        most = self._parameters.generation.max_columns_per_round
+        if isinstance(self._master, InteriorMaster):
+            most = max(most, self._contraction.n_blocks)
+        best = order[reduced[order] < below][:most]
         grown = self._master.add(found.select(best)) > 0
         self.state.early = self.state.early or grown
         return grown
+
+
+def begun_master(
+    contraction: Contraction,
+    parameters: ColgenParameters,
+    columns: Columns | None,
+    centre: DualValues | None,
+) -> Master | InteriorMaster:
+    """Return a new master programme over the singletons and some columns.
+
+    centre : dual values to begin from, None for those of the clustering that the columns begin with
+    """
+    pool = Columns.singletons(contraction)
+    if columns is None or not len(columns):
+        return Master(pool, contraction.k, parameters.master)
+    n_known = covering_prefix(columns, contraction.k)
+    pool = pool + columns
+    if not n_known or contraction.n_blocks < parameters.master.interior_from:
+        return Master(pool, contraction.k, parameters.master)
+    if centre is None:
+        known = columns.select(np.arange(n_known))
+        prices, sigma = first_prices(contraction, known)
+    else:
+        prices, sigma = centre.prices, centre.sigma
+    n_fixed = contraction.n_blocks + n_known
+    return InteriorMaster.start(contraction, pool, n_fixed, parameters.master, prices, sigma)
+
+
+def resumed_master(
+    contraction: Contraction, parameters: ColgenParameters, state: MasterState | InteriorState
+) -> Master | InteriorMaster:
+    """Return a master programme that goes on from its state."""
+    pool = Columns.of(contraction, state.columns.members())
+    if isinstance(state, InteriorState):
+        return InteriorMaster(contraction, pool, parameters.master, state)
+    return Master(pool, contraction.k, parameters.master, state)

@@ -51,12 +51,15 @@ class Primal:
         """Labels (m,) of the cheapest clustering found."""
         return self.state.labels
 
-    def meet(self, columns: Columns, solution: MasterSolution) -> None:
-        """Record a master solution, and round it to a clustering if it is a cover."""
+    def meet(self, columns: Columns, solution: MasterSolution, rounds: bool = True) -> None:
+        """Record a master solution, and round it to a clustering if it is a cover.
+
+        rounds : whether that is worth its time
+        """
         used = solution.x > 0.0
         members, x = columns.members[used], solution.x[used]
         self.state.support, self.state.x = PackedColumns.of(members), x
-        if solution.phase is Phase.COST:
+        if solution.phase is Phase.COST and rounds:
             self._offer(round_to_clustering(self._contraction, members, x))
 
     def affinity(self) -> NDArray[np.float64]:

@@ -28,13 +28,15 @@ def round_to_clustering(
     covered is taken, without the others. Blocks that remain go, one by one, where they add least.
     A cover by k clusters with x = 1 comes back without its overlaps.
     """
-    labels = np.full(contraction.n_blocks, -1, np.intp)
+    labels, left = np.full(contraction.n_blocks, -1, np.intp), contraction.sizes.copy()
+    points = csr_array(members.astype(np.float64))
     for cluster in range(contraction.k):
-        gains = x * ((members & (labels < 0)) @ contraction.sizes)
+        gains = x * (points @ left)
         best = int(np.argmax(gains))
         if not gains[best] > 0.0:
             break
         labels[members[best] & (labels < 0)] = cluster
+        left[members[best]] = 0.0
     for block in np.argsort(-contraction.sizes, kind="stable"):
         if labels[block] < 0:
             joined = _cheapest(contraction, labels, int(block))

@@ -13,6 +13,11 @@ from sdpbb.bounds.colgen.parameters import PricingParameters
 from sdpbb.bounds.colgen.pricing.climbing import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.protocol import FarkasOutcome, PricingOutcome
+from sdpbb.bounds.colgen.pricing.regional_search import (
+    RegionalSearch,
+    RegionalSearchState,
+    search_for,
+)
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
 from sdpbb.problem import Contraction
 
@@ -36,7 +41,7 @@ class PricerState:
     prices: NDArray[np.float64] | None = None
     target: float = 0.0
     for_feasibility: bool = False
-    search: ClusterSearchState | None = None
+    search: ClusterSearchState | RegionalSearchState | None = None
 
 
 class BranchingPricer:
@@ -58,7 +63,7 @@ class BranchingPricer:
         self._parameters = parameters
         self.state = state or PricerState(np.zeros((0, contraction.n_blocks), bool))
         self._problems: dict[bool, PricingProblem] = {}
-        self._search: ClusterSearch | None = None
+        self._search: ClusterSearch | RegionalSearch | None = None
         if self.state.search is not None:
             self._search = self._resumed_search(self.state.search)
 
@@ -98,10 +103,12 @@ class BranchingPricer:
         self, for_feasibility: bool, prices: NDArray[np.float64], below: float
     ) -> Membership:
         m, k = self._contraction.n_blocks, self._contraction.k
-        n_seeds = max(k, int(self._parameters.climbing_effort * k / m**2))
-        return self._allowed_clusters(
-            local_minima(self._problem(for_feasibility), prices, below, n_seeds)
+        problem = self._problem(for_feasibility)
+        # Searches that look at the blocks of a region only are cheap.
+        n_seeds = (
+            None if problem.regions else max(k, int(self._parameters.climbing_effort * k / m**2))
         )
+        return self._allowed_clusters(local_minima(problem, prices, below, n_seeds))
 
     def _problem(self, for_feasibility: bool) -> PricingProblem:
         if for_feasibility not in self._problems:
@@ -110,12 +117,14 @@ class BranchingPricer:
             )
         return self._problems[for_feasibility]
 
-    def _resumed_search(self, search: ClusterSearchState | None = None) -> ClusterSearch:
+    def _resumed_search(
+        self, search: ClusterSearchState | RegionalSearchState | None = None
+    ) -> ClusterSearch | RegionalSearch:
         """Return the search whose arguments the state has, at its root where no search is given."""
         state = self.state
         assert state.prices is not None
         problem = self._problem(state.for_feasibility)
-        return ClusterSearch(problem, state.prices, state.target, state=search)
+        return search_for(problem, state.prices, state.target, state=search)
 
     def _advance(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
@@ -135,7 +144,7 @@ class BranchingPricer:
 
     def _search_for(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool
-    ) -> ClusterSearch:
+    ) -> ClusterSearch | RegionalSearch:
         """Return the unfinished search if it has these arguments, else a new one."""
         state = self.state
         if not (

@@ -67,6 +67,12 @@ def _chosen_around(
             square += (data.points[j, c] - mean[c]) ** 2
         gain[j] = profits[j] - data.sizes[j] * square
     size = 0.0
+    if len(data.neighbours) == 0 and len(data.limits) == 0:  # none is in the way of another
+        for j in range(m):
+            if gain[j] > 0.0:
+                _add(data, chosen, used, moment, j, 1.0)
+                size += data.sizes[j]
+        return size
     while True:
         best, block = 0.0, NONE
         for j in range(m):
@@ -149,11 +155,30 @@ def _make_best_move(
     return size + data.sizes[block], total + weights[block], True
 
 
+@inner
+def _record(
+    chosen: Booleans,
+    weights: Reals,
+    moment: Reals,
+    size: float,
+    row: int,
+    found: Booleans,
+    values: Reals,
+) -> None:
+    """Write the chosen set and its value into a row."""
+    total = 0.0
+    for j in range(len(chosen)):
+        found[row, j] = chosen[j]
+        if chosen[j]:
+            total += weights[j]
+    values[row] = total - (moment @ moment) / size
+
+
 @njit(cache=True)
 def climb(
     data: PricingArrays, profits: Reals, seeds: Integers, found: Booleans, values: Reals
 ) -> None:
-    """Find a local minimum of f from each seed.
+    """Find a local minimum of f from each seed, and sets on the way.
 
     The first set is that of the blocks around a place; then the place is moved to their mean, until
     that stands still; then single blocks are exchanged.
@@ -162,7 +187,8 @@ def climb(
     ----------
     data, profits : as for `sdpbb.bounds.colgen.pricing.search_kernels.search`
     seeds : (s,) blocks to begin at
-    found, values : (s, m), (s,) receive the sets and f
+    found, values : (s * r, m), (s * r,) receive the sets and f, r >= 1 for each seed: the local
+        minimum, then the sets around the first r - 1 places; inf where there are none
     """
     m, dimension = data.points.shape
     chosen, before = np.zeros(m, np.bool_), np.zeros(m, np.bool_)
@@ -170,21 +196,26 @@ def climb(
     used, moment = np.zeros(len(data.limits)), np.zeros(dimension)
     for j in range(m):
         weights[j] = data.sizes[j] * (data.points[j] @ data.points[j]) - profits[j]
+    n_kept = len(values) // max(1, len(seeds))
     for s in range(len(seeds)):
-        seed = seeds[s]
+        seed, first = seeds[s], s * n_kept
+        for row in range(first, first + n_kept):
+            values[row] = np.inf
         chosen[:] = False
         used[:] = 0.0
         moment[:] = 0.0
         _add(data, chosen, used, moment, seed, 1.0)
         size = data.sizes[seed]
         if dimension > 0:
-            for _ in range(ROUNDS):
+            for turn in range(ROUNDS):
                 for i in range(len(chosen)):
                     before[i] = chosen[i]
                 mean = moment / size
                 size = _chosen_around(data, profits, mean, chosen, used, moment, gain, blocked)
                 if size == 0.0 or (before == chosen).all():
                     break
+                if turn + 1 < n_kept:
+                    _record(chosen, weights, moment, size, first + 1 + turn, found, values)
         if size == 0.0:
             chosen[:] = False
             used[:] = 0.0
@@ -201,5 +232,5 @@ def climb(
             )
             if not improved:
                 break
-        found[s] = chosen
-        values[s] = total - (moment @ moment) / size
+        found[first] = chosen
+        values[first] = total - (moment @ moment) / size

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
+from sdpbb.bounds.colgen.pricing.regions import Regions, tiling
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
@@ -22,6 +23,9 @@ HIGH_DIMENSION = 2.5
 # and halving boxes in many coordinates may not (10 blocks, one of them far away: not in 2,000,000
 # nodes at some prices).
 FEW_BLOCKS = 16
+# From so many blocks on a search in few dimensions is one for each region: there it takes a third
+# of the time, and arrays of all pairs would take gigabytes with thousands.
+MANY_BLOCKS = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +33,11 @@ class PricingProblem:
     """Pricing problem of a contraction, at any prices.
 
     order : (m,) the block at each position; positions of a clique of cannot-links are neighbours
-    data : over positions
-    scatter : (m,) own scatter of blocks
+    data : over positions; with regions, squares and nearest are empty
+    scatter : own scatter of all blocks, also where the problem is restricted to some
     rounding : what costs may have lost to rounding already
     reach : the largest distance of a mean from the origin
+    regions : of the place of the mean, for many blocks in few dimensions
     """
 
     order: NDArray[np.intp]
@@ -40,6 +45,7 @@ class PricingProblem:
     scatter: NDArray[np.float64]
     rounding: float
     reach: float
+    regions: Regions | None = None
 
     @classmethod
     def of(
@@ -70,8 +76,10 @@ class PricingProblem:
             limits = np.append(limits, forbidden.sum(axis=1) - 1.0)
             if len(pairs):
                 pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
-        squares = squared_distances(means)
         dimension = effective_dimension(means, sizes)
+        is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0
+        regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None
+        squares = squared_distances(means) if regions is None else np.zeros((0, 0))
         data = PricingArrays(
             points=np.ascontiguousarray(means),
             sizes=np.ascontiguousarray(sizes),
@@ -96,6 +104,7 @@ class PricingProblem:
             scatter=scatter,
             rounding=0.0 if without_costs else rounding_of(contraction),
             reach=float(np.sqrt((means**2).sum(axis=1)).max(initial=0.0)),
+            regions=regions,
         )
 
     @property
@@ -115,7 +124,7 @@ class PricingProblem:
         (or there is a smaller set of the same value): so far blocks reach, and two of them are less
         than the sum apart. Implies the published test of compatibility (section 4.2).
         """
-        reach = np.sqrt(np.maximum(self.profits(prices), 0.0) / self.data.sizes) * (1.0 + 1e-12)
+        reach = np.maximum(self.reaches(prices), 0.0)
         far = self.data.squares > (reach[:, None] + reach) ** 2
         apart = self.data.apart | far
         known = replace(self, data=self.data._replace(apart=apart, reach=reach))
@@ -143,11 +152,56 @@ class PricingProblem:
             apart=data.apart[np.ix_(order, order)],
             reach=data.reach[order],
             squares=data.squares[np.ix_(order, order)],
-            nearest=at[data.nearest[order]],
+            nearest=at[data.nearest[order]] if len(data.nearest) else data.nearest,
             boxes=data.boxes,
             by_size=data.by_size,
         )
         return replace(self, order=self.order[order], data=arranged)
+
+    def reaches(self, prices: NDArray[np.float64], slack: float = 0.0) -> NDArray[np.float64]:
+        """Return how far blocks may be from the mean of a cluster of interest, (m,) by position.
+
+        It is -1 for blocks that are in none. A cluster is of interest if leaving out any of its
+        blocks lowers its value by no more than the slack.
+        """
+        worth = self.profits(prices) + slack
+        far = np.sqrt(np.maximum(worth, 0.0) / self.data.sizes) * (1.0 + 1e-12)
+        return np.where(worth > 0.0, far, -1.0)
+
+    def slack(self, prices: NDArray[np.float64], target: float, least: float) -> float:
+        """Return what a block or two of a cluster below the target lower its value by, at most.
+
+        least : proven to be at most all values. c is superadditive: the rest of a cluster is worth
+            min(0, least) at most.
+        """
+        return target - min(0.0, least) + 2.0 * self.margin(prices)
+
+    def restricted(self, positions: NDArray[np.intp]) -> PricingProblem:
+        """Return the problem over the blocks at some positions (ascending), without regions."""
+        data = self.data
+        points = data.points[positions]
+        squares = squared_distances(points)
+        part = PricingArrays(
+            points=points,
+            sizes=data.sizes[positions],
+            clique=data.clique[positions],
+            start=np.zeros(len(positions) + 1, np.int64),
+            neighbours=np.zeros(0, np.int64),
+            linear=np.ascontiguousarray(data.linear[:, positions]),
+            pairs=np.ascontiguousarray(data.pairs[:, positions][:, :, positions]),
+            limits=data.limits,
+            unbudgeted=data.unbudgeted[positions],
+            apart=np.ascontiguousarray(data.apart[np.ix_(positions, positions)]),
+            reach=data.reach[positions],
+            squares=squares,
+            nearest=np.zeros((0, 0), np.int64),
+            boxes=data.boxes and len(positions) > FEW_BLOCKS,
+            by_size=False,
+        )
+        if len(data.neighbours):
+            start, neighbours = _lists(part.apart)
+            part = part._replace(start=start, neighbours=neighbours)
+        return replace(self, order=self.order[positions], data=part, regions=None)
 
     def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
         """Return the problem for clusters of values below a number.
@@ -178,7 +232,7 @@ class PricingProblem:
 
     def members(self, found: NDArray[np.bool_]) -> Membership:
         """Return marks (t, m) by block, from marks (t, m) by position."""
-        members = np.empty_like(found)
+        members = np.zeros((len(found), len(self.scatter)), bool)
         members[:, self.order] = found
         return members
 

@@ -69,6 +69,7 @@ class ClusterSearch:
         clusters below the target
     least : where all are wanted: proven to be at most all values, None if nothing is
     state : of a search with the same arguments, to go on from; None to begin
+    box : (p,), (p,) that the mean is in; None for anywhere
     """
 
     def __init__(
@@ -79,17 +80,16 @@ class ClusterSearch:
         optimal_only: bool = True,
         least: float | None = None,
         state: ClusterSearchState | None = None,
+        box: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
         if optimal_only:
             problem = problem.for_least_value(prices)
         elif least is not None:
-            # c is superadditive: the rest of a cluster is worth min(0, least) at most.
-            value = target - min(0.0, least) + 2.0 * problem.margin(prices)
-            problem = problem.for_values_below(prices, value)
+            problem = problem.for_values_below(prices, problem.slack(prices, target, least))
         self._problem = problem
         self._profits = problem.profits(prices)
         self._optimal_only = optimal_only
-        self.state = _root(problem, target) if state is None else state
+        self.state = _root(problem, target, box) if state is None else state
         self._scratch = _scratch(problem.m)
 
     @property
@@ -136,12 +136,18 @@ class ClusterSearch:
         return self._problem.members(np.concatenate([empty, *met]))
 
 
-def _root(problem: PricingProblem, target: float) -> ClusterSearchState:
+def _root(
+    problem: PricingProblem,
+    target: float,
+    box: tuple[NDArray[np.float64], NDArray[np.float64]] | None,
+) -> ClusterSearchState:
     """Return the state of a search that is at its root."""
     data = problem.data
     m, p = data.points.shape
     stack = _empty_stack(m, p, len(data.limits))
-    stack.low[0], stack.high[0] = data.points.min(axis=0), data.points.max(axis=0)
+    if box is None:
+        box = data.points.min(axis=0), data.points.max(axis=0)
+    stack.low[0], stack.high[0] = box
     stack.radius[0] = np.inf
     first = np.flatnonzero((data.linear <= data.limits[:, None]).all(axis=0))
     stack.candidates[0, : len(first)] = first

@@ -1,0 +1,1 @@
+"""Interior point method for master programmes over many blocks."""

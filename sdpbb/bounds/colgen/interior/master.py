@@ -1,0 +1,178 @@
+"""Restricted master programme over many blocks, solved by the interior point method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.colgen.columns import Columns, Membership, PackedColumns
+from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
+from sdpbb.bounds.colgen.master import MasterSolution, Penalty, Phase
+from sdpbb.bounds.colgen.parameters import MasterParameters
+from sdpbb.bounds.colgen.pricing.problem import principal_coordinates
+from sdpbb.problem import Contraction
+
+# Of x, less counts as nothing.
+_NOTHING = 1e-3
+# The first tolerance, and the tolerance as a share of the gap that pricing has shown.
+_FIRST, _SHARE = 0.1, 0.1
+# Solutions to this tolerance tell clusters apart.
+_CLEAR = 0.01
+# Where pricing finds nothing the tolerance falls by this factor.
+_TIGHTER = 0.1
+
+
+@stored
+@dataclass(eq=False)
+class InteriorState:
+    """State of an `InteriorMaster`.
+
+    columns : the pool
+    limit : with more columns than this some are deleted
+    n_fixed : columns at the beginning that stay: they cover all blocks
+    prices, sigma : to begin from
+    tolerance, solved : relative gaps of the next solve, and of the last
+    is_final : whether the last solve was to the last tolerance, or as near as rounding allows
+    """
+
+    columns: PackedColumns
+    limit: float
+    n_fixed: int
+    prices: NDArray[np.float64]
+    sigma: float
+    tolerance: float = _FIRST
+    solved: float = _FIRST
+    is_final: bool = False
+    phase: Phase = Phase.COST
+
+
+class InteriorMaster:
+    """Restricted master programme in the covering form, whose pool has a cover by k columns.
+
+    It is that of `sdpbb.bounds.colgen.master.Master`; but its solutions are near the central path,
+    and as precise as the gap that column generation has still to close makes worth while. There is
+    no basis to keep: each solve begins from the last prices.
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        columns: Columns,
+        parameters: MasterParameters,
+        state: InteriorState,
+    ) -> None:
+        self.columns, self.k, self.state = columns, contraction.k, state
+        self._parameters, self._m = parameters, contraction.n_blocks
+        along = principal_coordinates(contraction.means, contraction.sizes)[:, 0]
+        self._place = np.empty(self._m, np.intp)
+        self._place[np.argsort(along, kind="stable")] = np.arange(self._m)
+        self._lengths, self._rows = self._sparse(columns.members)
+
+    @classmethod
+    def start(
+        cls,
+        contraction: Contraction,
+        columns: Columns,
+        n_fixed: int,
+        parameters: MasterParameters,
+        prices: NDArray[np.float64],
+        sigma: float,
+    ) -> InteriorMaster:
+        """Begin with columns of which the first n_fixed hold a cover, and dual values."""
+        limit = float(parameters.max_columns_per_block * contraction.n_blocks)
+        state = InteriorState(columns.packed(), limit, n_fixed, prices, sigma)
+        return cls(contraction, columns, parameters, state)
+
+    @property
+    def phase(self) -> Phase:
+        return self.state.phase
+
+    @property
+    def is_worth_rounding(self) -> bool:
+        """Whether the last solution was near enough to an optimum for clusterings."""
+        return self.state.solved <= _CLEAR
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the last solution is as precise as any will be."""
+        return self.state.is_final
+
+    def add(self, columns: Columns) -> int:
+        """Add those of the columns that are not in the pool, and return how many these are."""
+        before = len(self.columns)
+        self.columns = self.columns + columns
+        new = self.columns.members[before:]
+        lengths, rows = self._sparse(new)
+        self._lengths = np.concatenate([self._lengths, lengths])
+        self._rows = np.concatenate([self._rows, rows])
+        self.state.columns = self.state.columns + PackedColumns.of(new)
+        return len(new)
+
+    def solve(self, penalty: Penalty | None = None) -> MasterSolution:
+        """Minimise over the pool to the present tolerance; there are no penalties."""
+        assert penalty is None
+        state, place = self.state, self._place
+        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
+        programme = CoverProgramme(start, self._rows, self.columns.costs, self._m, self.k)
+        prices = np.empty(self._m)
+        prices[place] = state.prices
+        found = solve_cover(programme, prices, state.sigma, state.tolerance)
+        last = self._parameters.interior_tolerance
+        state.solved = state.tolerance
+        state.is_final = state.tolerance <= last or not found.is_precise
+        state.prices, state.sigma = found.prices[place], found.sigma
+        x = np.where(found.x > _NOTHING, found.x, 0.0)
+        return MasterSolution(Phase.COST, found.value, x, state.prices, found.sigma, 0.0)
+
+    def observe(self, solution: MasterSolution, shown: float) -> None:
+        """Set the next tolerance by the gap that pricing has shown between value and bound."""
+        gap = abs(solution.value - shown) / max(abs(solution.value), np.finfo(np.float64).tiny)
+        least = self._parameters.interior_tolerance
+        self.state.tolerance = min(_FIRST, max(_SHARE * gap, least))
+
+    def tighten(self) -> None:
+        """Lower the next tolerance, as pricing has found nothing at the last."""
+        state, least = self.state, self._parameters.interior_tolerance
+        state.tolerance = max(min(state.tolerance, _TIGHTER * state.solved), least)
+
+    def purge(self, solution: MasterSolution) -> int:
+        """Delete columns of high reduced cost if there are too many, and return how many."""
+        state = self.state
+        if len(self.columns) <= state.limit:
+            return 0
+        start = np.concatenate([[0], np.cumsum(self._lengths)])
+        at = np.repeat(np.arange(len(self._lengths)), self._lengths)
+        prices = np.empty(self._m)
+        prices[self._place] = solution.prices
+        reduced = self.columns.costs - np.bincount(at, prices[self._rows], len(self._lengths))
+        order = np.argsort(reduced, kind="stable")
+        keep = solution.x > 0.0
+        keep[: state.n_fixed] = True
+        keep[order[: int(self._parameters.kept * len(order))]] = True
+        state.limit *= self._parameters.growth
+        self._rows, self._lengths = self._rows[keep[at]], self._lengths[keep]
+        self.columns = self.columns.select(keep)
+        state.columns = self.columns.packed()
+        assert start[-1] == len(at)
+        return int((~keep).sum())
+
+    def _sparse(self, members: Membership) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the number of blocks of each cluster, and their places in the order, ascending."""
+        lengths = members.sum(axis=1).astype(np.int64)
+        ordered = np.argsort(self._place)
+        return lengths, np.nonzero(members[:, ordered])[1].astype(np.int64)
+
+
+def covering_prefix(columns: Columns, k: int) -> int:
+    """Return how many columns at the beginning are a partition into at most k; 0 for none."""
+    covered = np.zeros(columns.members.shape[1], bool)
+    for position in range(min(k, len(columns))):
+        if (covered & columns.members[position]).any():
+            return 0
+        covered |= columns.members[position]
+        if covered.all():
+            return position + 1
+    return 0

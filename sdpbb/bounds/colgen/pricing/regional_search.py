@@ -1,0 +1,141 @@
+"""Exact pricing region by region, for many blocks in few dimensions.
+
+A cluster X of value below a target has its mean in one of the regions, and its blocks near that:
+of a cluster of least value, leaving out block i does not lower the value, so that
+
+    e_i || c_i - mean_X ||^2 < a_i,
+
+and where all clusters below the target are wanted and none is below `least`, a_i plus the
+difference between the two takes the place of a_i. So each region is searched over the blocks that
+come so near to it, by the search for all blocks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.colgen.columns import Membership
+from sdpbb.bounds.colgen.pricing.problem import PricingProblem
+from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
+
+
+@stored
+@dataclass(eq=False)
+class RegionalSearchState:
+    """State of a `RegionalSearch`.
+
+    region : the present one
+    search : of the present region, None before it has begun
+    upper : the target, or the least value met
+    n_nodes : in the regions before
+    """
+
+    region: int
+    search: ClusterSearchState | None
+    upper: float
+    n_nodes: int = 0
+    is_finished: bool = False
+
+
+class RegionalSearch:
+    """Branch and bound over the clusters of value c(X) - prices(X) below a target, by regions.
+
+    Where only the least value is wanted, each region hands over the clusters that lower its own.
+    The arguments are those of a `ClusterSearch`, for a problem with regions.
+    """
+
+    def __init__(
+        self,
+        problem: PricingProblem,
+        prices: NDArray[np.float64],
+        target: float,
+        optimal_only: bool = True,
+        least: float | None = None,
+        state: RegionalSearchState | None = None,
+    ) -> None:
+        assert problem.regions is not None
+        self._problem, self._regions, self._prices = problem, problem.regions, prices
+        self._target, self._optimal_only, self._least = target, optimal_only, least
+        slack = 0.0
+        if not optimal_only:
+            slack = np.inf if least is None else problem.slack(prices, target, least)
+        self._reach = problem.reaches(prices, slack)
+        self.state = RegionalSearchState(0, None, target) if state is None else state
+        self._search: ClusterSearch | None = None
+        if self.state.search is not None:
+            self._begin()
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state.is_finished
+
+    @property
+    def upper(self) -> float:
+        """Target, or the least value met if that is smaller and only the least is wanted."""
+        return self.state.upper
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes looked at so far."""
+        return self.state.n_nodes + (0 if self._search is None else self._search.n_nodes)
+
+    def run(self, n_nodes: int) -> Membership:
+        """Look at so many more nodes; return the clusters (t, m) met, as `ClusterSearch.run`."""
+        state, last = self.state, self.n_nodes + n_nodes
+        met = [np.zeros((0, self._problem.m), bool)]
+        while not state.is_finished and self.n_nodes < last:
+            if self._search is None and not self._begin():
+                self._leave()
+                continue
+            assert self._search is not None
+            met.append(self._search.run(last - self.n_nodes))
+            if self._search.is_finished:
+                state.upper = min(state.upper, self._search.upper)
+                state.n_nodes = self.n_nodes
+                self._leave()
+        return np.concatenate(met)
+
+    def _begin(self) -> bool:
+        """Begin, or go on with, the search of the present region, unless nothing is near it."""
+        region, regions, problem = self.state.region, self._regions, self._problem
+        near = regions.near(region, problem.data.points, self._reach)
+        if not len(near):
+            return False
+        self._search = ClusterSearch(
+            problem.restricted(near),
+            self._prices,
+            self._target,
+            self._optimal_only,
+            self._least,
+            self.state.search,
+            (regions.low[region], regions.high[region]),
+        )
+        self.state.search = self._search.state
+        return True
+
+    def _leave(self) -> None:
+        """Move to the next region."""
+        state = self.state
+        self._search = state.search = None
+        state.region += 1
+        state.is_finished = state.region == len(self._regions)
+
+
+def search_for(
+    problem: PricingProblem,
+    prices: NDArray[np.float64],
+    target: float,
+    optimal_only: bool = True,
+    least: float | None = None,
+    state: ClusterSearchState | RegionalSearchState | None = None,
+) -> ClusterSearch | RegionalSearch:
+    """Return the search of a problem: by regions if it has any."""
+    if problem.regions is None:
+        assert not isinstance(state, RegionalSearchState)
+        return ClusterSearch(problem, prices, target, optimal_only, least, state)
+    assert not isinstance(state, ClusterSearchState)
+    return RegionalSearch(problem, prices, target, optimal_only, least, state)
