@@ -14,6 +14,8 @@ PRICING_MATRICES = 4
 def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:
     """Return whether pricing needs no good prices to begin with (see `CentreParameters`)."""
     per_cluster = contraction.n_blocks / contraction.k
+    if contraction.n_blocks >= parameters.many and per_cluster <= parameters.largest:
+        return effective_dimension(contraction.means, contraction.sizes) <= parameters.low
     if not parameters.small < per_cluster <= parameters.large:
         return per_cluster <= parameters.small
     return effective_dimension(contraction.means, contraction.sizes) <= parameters.high

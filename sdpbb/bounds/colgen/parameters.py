@@ -192,6 +192,16 @@ class CentreParameters(Parameters):
     high: float = parameter(
         3.0, "Effective dimensions that are few; inf for any.", ge=0, infinite=True
     )
+    many: int = parameter(
+        256,
+        "With so many blocks pricing is easy in at most `low` effective dimensions, with at most "
+        "`largest` blocks per cluster.",
+        ge=1,
+    )
+    low: float = parameter(2.5, "Effective dimensions where these have regions of the mean.", ge=0)
+    largest: float = parameter(
+        60.0, "Blocks per cluster up to which that is so; inf for any.", ge=0, infinite=True
+    )
     iterations: int = parameter(100, "Iterations of the semidefinite bound, at most.", ge=1)
 
 

@@ -92,12 +92,12 @@ class InteriorMaster:
 
     @property
     def is_worth_rounding(self) -> bool:
-        """Whether the last solution was near enough to an optimum for clusterings."""
+        """True if the last solution is near enough to an optimum for clusterings."""
         return self.state.solved <= _CLEAR
 
     @property
     def is_final(self) -> bool:
-        """Whether the last solution is as precise as any will be."""
+        """True if the last solution is as precise as any will be."""
         return self.state.is_final
 
     def add(self, columns: Columns) -> int:
