@@ -1,4 +1,4 @@
-"""Descent: k-means with exact assignment steps, and local search, in turn."""
+"""Descent: k-means with exact assignment steps, and local search, in turn; swaps of centres."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
+from heuristics.centre_swaps.search import CentreSwaps
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from heuristics.starts import KMeansLabels, alternate_kmeans, cluster_means, is_large
@@ -77,6 +78,7 @@ class Descent:
         self._is_hasty = is_large(contraction) if is_hasty is None else is_hasty
         self._assign: Assignment | None = None
         self._search: LocalSearch | None = None
+        self._swaps: CentreSwaps | None = None
         self.n_iterations = 0
 
     def known(self) -> HeuristicSolution:
@@ -150,6 +152,18 @@ class Descent:
             is_done = self._is_hasty and not len(self._contraction.cannot_link)
             if is_done or time_left() <= 0.0:
                 return best
+
+    def swap_centres(
+        self,
+        labels: NDArray[np.intp],
+        rng: np.random.Generator,
+        n_failures: int,
+        stop: Callable[[], bool] | None = None,
+    ) -> NDArray[np.intp]:
+        """Return labels (m,) after a search over swaps of centres, as `CentreSwaps` does it."""
+        if self._swaps is None:
+            self._swaps = CentreSwaps(self._contraction)
+        return self._swaps(labels, rng, n_failures, with_stop(self.time_left, stop))
 
     def kmeans(
         self,

@@ -3,24 +3,25 @@
 Works on the blocks of a contraction, so that the nodes of a tree can use it; `best_of` is the same
 for instances.
 
+What a start ends with is searched over swaps of centres (`heuristics.centre_swaps`), and recombined
+with the best so far, region by region; the best is searched at length in the end.
+
 Where there are many blocks, initial centres and centres put elsewhere are looked for in a coreset,
 a few thousand weighted blocks, and a descent over all blocks begins from the best of these.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import Assignment
-from heuristics.assignment.cannot_links import WideComponent
 from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
-from heuristics.local_search import LocalSearch
-from heuristics.parameters import HeuristicSchedule, MultiStartParameters
+from heuristics.parameters import MultiStartParameters
+from heuristics.recombination import recombine
 from heuristics.starts import (
     cluster_means,
     coreset,
@@ -34,9 +35,11 @@ from heuristics.starts import (
 from sdpbb.problem import Contraction
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
-IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=20, local_search=False)
+IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.3, local_search=False)
 # Relocations in coresets end when so many, one after the other, have saved less than that.
 MOST_FAILURES = 3
+# Of the effort of the search over swaps of centres, what all starts together have before the best.
+BEFORE_THE_BEST = 0.4
 
 
 class _Best:
@@ -102,9 +105,12 @@ class MultiStart:
         time_left = with_stop(descent.time_left, stop)
         try:
             for centres in self._initial_centres(contraction, rng, affinity, time_left):
-                descent.from_centres(centres, source, stop, best.offer, best.cost)
+                found_here = descent.from_centres(centres, source, stop, best.offer, best.cost)
                 check_time(time_left)
-            self._relocate(contraction, best, rng, descent, stop)
+                if self.parameters.n_starts > 1:
+                    effort = BEFORE_THE_BEST / self.parameters.n_starts
+                    self._swap_centres(contraction, found_here, effort, best, rng, descent, stop)
+            self._improve(contraction, best, rng, descent, stop)
         except OutOfTime:
             if best.solution is None:
                 best.offer(descent.known())
@@ -141,15 +147,58 @@ class MultiStart:
         stop: Callable[[], bool] | None = None,
         found: OnImproved | None = None,
     ) -> HeuristicSolution:
-        """Return the best of a clustering and of descents from it with one centre put elsewhere.
+        """Return the best of a clustering and of descents from it with centres put elsewhere.
 
         Each descent is from the best so far; `stop` and `found` as for `run`.
         """
         best = _Best(solution, found)
         with suppress(OutOfTime):
-            self._relocate(contraction, best, rng, descent, stop)
+            self._improve(contraction, best, rng, descent, stop)
         assert best.solution is not None
         return best.solution
+
+    def _improve(
+        self,
+        contraction: Contraction,
+        best: _Best,
+        rng: np.random.Generator,
+        descent: Descent,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        """Improve the best clustering by swaps of centres, and by relocations."""
+        if is_large(contraction):
+            self._relocate_in_coresets(contraction, best, rng, descent, stop)
+            return
+        assert best.solution is not None
+        self._swap_centres(contraction, best.solution, 1.0, best, rng, descent, stop)
+        self._relocate(contraction, best, rng, descent, stop)
+
+    def _swap_centres(
+        self,
+        contraction: Contraction,
+        solution: HeuristicSolution,
+        effort: float,
+        best: _Best,
+        rng: np.random.Generator,
+        descent: Descent,
+        stop: Callable[[], bool] | None,
+    ) -> None:
+        """Improve a clustering by swaps of centres, with a share of the effort, and recombine it.
+
+        That is, with the best so far, of which the solution may be one. A descent ends it.
+        """
+        k = contraction.k
+        n_failures = math.ceil(effort * self.parameters.swap_effort * k * min(4 * k, 100))
+        if not n_failures or is_large(contraction):
+            return
+        assert best.solution is not None
+        labels = descent.swap_centres(solution.labels, rng, n_failures, stop)
+        if best.solution is not solution:
+            labels = recombine(contraction, best.solution.labels, labels)
+        cost = contraction.cost(labels)
+        if cost < best.cost:
+            best.offer(HeuristicSolution(labels, cost, solution.source))
+            descent.from_labels(labels, solution.source, stop, best.offer, cost)
 
     def _relocate(
         self,
@@ -159,9 +208,6 @@ class MultiStart:
         descent: Descent,
         stop: Callable[[], bool] | None,
     ) -> None:
-        if is_large(contraction):
-            self._relocate_in_coresets(contraction, best, rng, descent, stop)
-            return
         time_left = with_stop(descent.time_left, stop)
         for _ in range(self.parameters.n_relocations):
             check_time(time_left)
@@ -218,71 +264,6 @@ class MultiStart:
             yield from_affinity(contraction, rows, rng, time_left)
 
 
-@dataclass(frozen=True)
-class IncumbentSearch:
-    """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says.
-
-    It is a `sdpbb.search.primal.PrimalHeuristic`.
-
-    knows_good : whether the clustering known before is a good one, so that the search before the
-        bound is one descent from it
-    """
-
-    schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
-    knows_good: bool = False
-
-    def prepare(
-        self, contraction: Contraction, known: NDArray[np.intp], time_left: TimeLeft
-    ) -> PreparedSearch:
-        return PreparedSearch(self, contraction, known, time_left)
-
-
-class PreparedSearch:
-    """`IncumbentSearch` prepared for one contraction: its descents share tables.
-
-    It is a `sdpbb.search.primal.PreparedHeuristic`.
-    """
-
-    def __init__(
-        self,
-        search: IncumbentSearch,
-        contraction: Contraction,
-        known: NDArray[np.intp],
-        time_left: TimeLeft,
-    ) -> None:
-        self._search = search
-        self._contraction = contraction
-        self._known = known
-        self._time_left = time_left
-        self._descent: Descent | None = None  # with the parameters of the first search
-
-    def search(
-        self,
-        rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None,
-        stop: Callable[[], bool],
-        found: Callable[[NDArray[np.intp], str], None],
-    ) -> None:
-        schedule = self._search.schedule
-        parameters = schedule.before if affinity is None else schedule.during
-        if self._descent is None:
-            self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
-        if affinity is None and self._search.knows_good:
-            better = MultiStart(parameters).improve(
-                self._contraction, self._known, self._descent, stop
-            )
-            found(better.labels, better.source)
-            return
-        MultiStart(parameters).run(
-            self._contraction,
-            rng,
-            affinity,
-            self._descent,
-            stop,
-            lambda better: found(better.labels, better.source),
-        )
-
-
 def _centres_from_coreset(
     contraction: Contraction,
     rng: np.random.Generator,
@@ -329,24 +310,3 @@ def _relocate_centre(
     centres = cluster_means(contraction, solution.labels)
     centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
     return centres
-
-
-def exercise(contraction: Contraction) -> None:
-    """Call the kernels that almost every run needs, also those of a start from an affinity."""
-    found = MultiStart().run(contraction, np.random.default_rng(0))
-    together = found.labels == found.labels[:, None]
-    affinity = together / (together @ contraction.sizes)
-    MultiStart().run(contraction, np.random.default_rng(0), affinity)
-
-
-def exercise_rare(contraction: Contraction) -> None:
-    """Call the kernels for many blocks, and for components too wide for dynamic programming.
-
-    These are components of cannot-links.
-
-    contraction : with cannot-links
-    """
-    labels = Assignment(contraction, 0)(contraction.means[: contraction.k])
-    LocalSearch(contraction, swap_blocks=0)(labels)
-    cannot_links = contraction.cannot_link
-    WideComponent(np.unique(cannot_links), cannot_links).exercise_search()

@@ -11,7 +11,7 @@ from sdpbb.declaration import Parameters, parameter
 @stored
 @dataclass(frozen=True)
 class MultiStartParameters(Parameters):
-    """Search of IPC-k-means: starts from k-means++, then relocations of the best clustering."""
+    """Search of IPC-k-means: starts from k-means++, swaps of centres, relocations of the best."""
 
     n_starts: int = parameter(10, "Number of sets of initial centres.", ge=1)
     n_relocations: int = parameter(
@@ -19,6 +19,14 @@ class MultiStartParameters(Parameters):
         "After these, how often one of the best clustering's centres is put elsewhere, to begin "
         "again from there.",
         ge=0,
+    )
+    swap_effort: float = parameter(
+        1.0,
+        "The search over swaps of centres ends when this many times k min(4 k, 100) of them, "
+        "one after the other, have not improved; that from each start sooner. 0 for no search.",
+        reason="Near each centre there are some dozen places for another one.",
+        ge=0,
+        le=1000,
     )
     max_iterations: int = parameter(
         100,
@@ -47,11 +55,11 @@ class HeuristicSchedule(Parameters):
     """Efforts of the exact solver's search for upper bounds."""
 
     before: MultiStartParameters = parameter(
-        lambda: MultiStartParameters(n_starts=5, n_relocations=10),
+        lambda: MultiStartParameters(n_starts=5, n_relocations=4),
         "Search at the root before its bound.",
         reason="Without it nothing could stop early.",
     )
     during: MultiStartParameters = parameter(
-        lambda: MultiStartParameters(n_starts=3, n_relocations=10),
+        lambda: MultiStartParameters(n_starts=3, n_relocations=4, swap_effort=0.3),
         "Search from the relaxation's solution.",
     )

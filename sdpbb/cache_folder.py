@@ -17,6 +17,7 @@ FOLDERS = (
     "sdpbb/decomposition",
     "heuristics",
     "heuristics/assignment",
+    "heuristics/centre_swaps",
 )
 KERNELS = tuple(os.path.join(PACKAGES, *folder.split("/")) for folder in FOLDERS)
 

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numba.core.event import Event, Listener, install_listener
 
-from heuristics.multi_start import exercise, exercise_rare
+from heuristics.incumbents import exercise, exercise_rare
 from sdpbb.bounds.registry import BOUNDING_METHODS, bounding_class
 from sdpbb.bounds.sdp.admm_kernels import dual_sweeps
 from sdpbb.kernel_records import delete_unreadable, is_recorded, record

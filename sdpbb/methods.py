@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from heuristics.incumbents import exercise_rare
 from heuristics.method import Heuristic, Soft
-from heuristics.multi_start import MultiStart, exercise_rare
+from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
 from heuristics.registry import method
 from sdpbb.bounds.registry import bounding_method

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from heuristics.first_clustering import first_clustering
-from heuristics.multi_start import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch
 from sdpbb import conclusion
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import bounding_method

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.multi_start import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
@@ -25,7 +25,7 @@ from sdpbb.search.tree import advanced
 # A subset has the restriction of a good clustering to begin with. A descent from it comes first,
 # and a little more where the first bound, that of the clustering's dual values, does not do.
 SEARCH = SearchParameters(heuristic_iterations=(1,), fixing=False)
-LITTLE = MultiStartParameters(n_starts=4, n_relocations=10)
+LITTLE = MultiStartParameters(n_starts=4, n_relocations=5, swap_effort=0.5)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 
 from heuristics.assignment.cannot_links import PROGRAMME_SHARE
 from heuristics.assignment.integer_programme import AssignmentProgramme
-from heuristics.multi_start import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding

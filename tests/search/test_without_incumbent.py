@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics.multi_start import IncumbentSearch
+from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import BoundProgress, PairFixings, ProvenBound
 from sdpbb.bounds.method import BoundingMethod

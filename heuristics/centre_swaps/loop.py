@@ -1,0 +1,151 @@
+"""Loop over trials of a search over swaps of centres."""
+
+from __future__ import annotations
+
+from heuristics.centre_swaps.moves import (
+    centre_anew,
+    find_near,
+    link_all,
+    price,
+    squared_distance,
+    undo,
+)
+from heuristics.centre_swaps.state import Blocks, Clusters, Journal, Rounds
+from heuristics.centre_swaps.trials import swap
+from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
+
+# Random numbers in [0, 1) that a trial takes.
+DRAWS = 5
+# Share of the trials that put a centre near to where it was. At first the others save more; later
+# four of five improvements are of these.
+NEAR_SHARE = 0.6
+
+
+@njit(cache=True, nogil=True)
+def prepare(first: int, last: int, clusters: Clusters, rounds: Rounds) -> None:
+    """Find what is near clusters from the first to before the last; with the first, link blocks."""
+    if first == 0:
+        link_all(clusters)
+    for c in range(first, last):
+        find_near(c, clusters, rounds.distances)
+
+
+@njit(cache=True, nogil=True)
+def price_all(blocks: Blocks, clusters: Clusters) -> None:
+    """Compute the costs of all clusters, and about what it costs to remove their centres."""
+    for c in range(len(clusters.count)):
+        price(c, blocks, clusters)
+
+
+@njit(cache=True, nogil=True)
+def try_swaps(
+    draws: Reals,
+    first: int,
+    work: int,
+    threshold: float,
+    blocks: Blocks,
+    clusters: Clusters,
+    journal: Journal,
+    rounds: Rounds,
+    n: Integers,
+) -> int:
+    """Try swaps from row `first` of the draws on, until about `work` distances are computed.
+
+    Trials that improve by more than the threshold are kept, the others are undone.
+
+    Parameters
+    ----------
+    draws : (s, DRAWS) in [0, 1)
+    n : (4,) trials so far, the last one that was kept, those that were kept, distances computed
+
+    Return the row to go on from.
+    """
+    end = n[3] + work
+    for number in range(first, len(draws)):
+        if n[3] >= end:
+            return number
+        n[0] += 1
+        is_near = draws[number, 0] < NEAR_SHARE
+        a = _centre_to_go(is_near, draws[number, 1], draws[number, 2], clusters)
+        home = _cluster_to_split(a, is_near, draws[number, 3], clusters)
+        n[3] += 2 * len(clusters.count)
+        if home < 0:
+            continue
+        seed = _block_of(home, draws[number, 4], blocks, clusters)
+        change, n_distances = swap(
+            a, seed, -threshold, threshold, n[0], blocks, clusters, journal, rounds
+        )
+        n[3] += n_distances
+        if change >= -threshold:
+            undo(clusters, journal)
+            continue
+        n[1] = n[0]
+        n[2] += 1
+        _accept(n[0], blocks, clusters, journal, rounds)
+    return len(draws)
+
+
+@njit(cache=True, nogil=True)
+def _centre_to_go(is_near: bool, one: float, other: float, clusters: Clusters) -> int:
+    """Return a random cluster; if the centre goes far away, the one of two cheaper to remove."""
+    k = len(clusters.count)
+    a, b = min(k - 1, int(one * k)), min(k - 1, int(other * k))
+    return a if is_near or clusters.removal[a] <= clusters.removal[b] else b
+
+
+@njit(cache=True, nogil=True)
+def _cluster_to_split(a: int, is_near: bool, draw: float, clusters: Clusters) -> int:
+    """Return a random cluster of several blocks, near a or any but a; -1 if there is none.
+
+    It is drawn with probabilities proportional to the costs.
+    """
+    n = clusters.near.shape[1] if is_near else len(clusters.count)
+    total = 0.0
+    for number in range(n):
+        c = clusters.near[a, number] if is_near else number
+        if c != a and clusters.count[c] > 1:
+            total += clusters.cost[c]
+    left, drawn = draw * total, -1
+    for number in range(n):
+        c = clusters.near[a, number] if is_near else number
+        if c != a and clusters.count[c] > 1 and clusters.cost[c] > 0.0:
+            drawn = c
+            left -= clusters.cost[c]
+            if left < 0.0:
+                break
+    return drawn
+
+
+@njit(cache=True, nogil=True)
+def _block_of(c: int, draw: float, blocks: Blocks, clusters: Clusters) -> int:
+    """Return a random block of a cluster, drawn by its part of the cost."""
+    left = draw * clusters.cost[c]
+    drawn = i = clusters.first[c]
+    while i >= 0:
+        drawn = i
+        left -= blocks.sizes[i] * squared_distance(blocks.means, i, clusters.centres, c)
+        if left < 0.0:
+            break
+        i = clusters.after[i]
+    return drawn
+
+
+@njit(cache=True, nogil=True)
+def _accept(
+    trial: int, blocks: Blocks, clusters: Clusters, journal: Journal, rounds: Rounds
+) -> None:
+    """Compute anew what a trial has changed: centres, what is near them, and costs."""
+    n_changed = journal.n[1]
+    for number in range(n_changed):
+        centre_anew(journal.clusters[number], blocks, clusters)
+    for number in range(n_changed):
+        find_near(journal.clusters[number], clusters, rounds.distances)
+    for number in range(n_changed):
+        for position in range(clusters.near.shape[1]):
+            c = clusters.near[journal.clusters[number], position]
+            if journal.cluster_stamp[c] != trial:
+                journal.cluster_stamp[c] = trial
+                find_near(c, clusters, rounds.distances)
+                price(c, blocks, clusters)
+        price(journal.clusters[number], blocks, clusters)

@@ -1,0 +1,187 @@
+"""Trial of a search over swaps of centres: one goes, one comes, and blocks near by descend."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from heuristics.centre_swaps.moves import find_near, keep_cluster, may_join, move, squared_distance
+from heuristics.centre_swaps.state import Blocks, Clusters, Journal, Rounds
+from sdpbb.jit import njit
+
+# A descent is left if so many rounds, each as good as its last one, would not take it to the goal.
+PATIENCE = 10.0
+
+
+@njit(cache=True, nogil=True)
+def swap(
+    a: int,
+    seed: int,
+    goal: float,
+    threshold: float,
+    trial: int,
+    blocks: Blocks,
+    clusters: Clusters,
+    journal: Journal,
+    rounds: Rounds,
+) -> tuple[float, int]:
+    """Remove centre a, put it on block `seed` of another cluster, and descend.
+
+    Return the change of the cost, at least the goal where the trial was left on the way, and the
+    distances that were computed.
+    """
+    journal.n[0] = 0
+    journal.n[1] = 0
+    keep_cluster(a, trial, clusters, journal)
+    n_distances = clusters.count[a] * clusters.near.shape[1]
+    change = _remove(a, trial, blocks, clusters, journal)
+    if change == np.inf or clusters.count[clusters.labels[seed]] == 1:
+        return np.inf, n_distances
+    inserted, n_more = _insert(a, seed, trial, blocks, clusters, journal, rounds)
+    n_distances += n_more
+    change += inserted
+    change, n_more = _descend(change, goal, threshold, trial, blocks, clusters, journal, rounds)
+    return change, n_distances + n_more
+
+
+@njit(cache=True, nogil=True)
+def _remove(a: int, trial: int, blocks: Blocks, clusters: Clusters, journal: Journal) -> float:
+    """Move each block of a to the cheapest cluster near it that it may join.
+
+    Return the change of the cost; inf where a block may join none.
+    """
+    change = 0.0
+    i = clusters.first[a]
+    while i >= 0:
+        following = clusters.after[i]
+        w, best, target = blocks.sizes[i], np.inf, -1
+        for position in range(clusters.near.shape[1]):
+            b = clusters.near[a, position]
+            cost = squared_distance(blocks.means, i, clusters.centres, b)
+            cost *= clusters.weight[b] / (clusters.weight[b] + w)
+            if cost < best and may_join(i, b, blocks, clusters.labels):
+                best, target = cost, b
+        if target < 0:
+            return np.inf
+        change += move(i, target, trial, blocks, clusters, journal)
+        i = following
+    return change
+
+
+@njit(cache=True, nogil=True)
+def _insert(
+    a: int,
+    seed: int,
+    trial: int,
+    blocks: Blocks,
+    clusters: Clusters,
+    journal: Journal,
+    rounds: Rounds,
+) -> tuple[float, int]:
+    """Put the empty cluster a on a block: blocks nearer to it than to their centre join it.
+
+    No cluster is emptied. Return the change of the cost, and the distances that were computed.
+    """
+    n_near = clusters.near.shape[1]
+    home = clusters.labels[seed]
+    for t in range(clusters.centres.shape[1]):
+        clusters.centres[a, t] = blocks.means[seed, t]
+    find_near(a, clusters, rounds.distances)
+    change = move(seed, a, trial, blocks, clusters, journal)
+    n_distances = len(clusters.count)
+    for position in range(-1, n_near):
+        c = home if position < 0 else clusters.near[a, position]
+        if position >= 0 and c == home:
+            continue
+        i = clusters.first[c]
+        while i >= 0 and clusters.count[c] > 1:
+            following = clusters.after[i]
+            n_distances += 2
+            here = squared_distance(blocks.means, i, clusters.centres, c)
+            there = squared_distance(blocks.means, i, blocks.means, seed)
+            if there < here and may_join(i, a, blocks, clusters.labels):
+                change += move(i, a, trial, blocks, clusters, journal)
+            i = following
+    # It comes into the lists of those near it, in place of the last one.
+    for position in range(n_near):
+        c = clusters.near[a, position]
+        is_listed = False
+        for other in range(n_near):
+            is_listed |= clusters.near[c, other] == a
+        if not is_listed:
+            keep_cluster(c, trial, clusters, journal)
+            clusters.near[c, n_near - 1] = a
+    return change, n_distances
+
+
+@njit(cache=True, nogil=True)
+def _descend(
+    change: float,
+    goal: float,
+    threshold: float,
+    trial: int,
+    blocks: Blocks,
+    clusters: Clusters,
+    journal: Journal,
+    rounds: Rounds,
+) -> tuple[float, int]:
+    """Move blocks in and near the clusters that the trial has changed, until no move improves.
+
+    A round is over the clusters that the last one changed and those near them; of the latter only
+    moves to the former are looked at. No cluster is emptied.
+
+    change : of the cost so far
+
+    Return the change of the cost, and the distances that were computed.
+    """
+    n_distances = 0
+    rounds.number[0] += 1
+    for number in range(journal.n[1]):
+        rounds.changed[journal.clusters[number]] = rounds.number[0]
+    while True:
+        last = rounds.number[0]
+        rounds.number[0] += 1
+        n_listed = _list_clusters(last, clusters, journal, rounds)
+        saved = 0.0
+        for number in range(n_listed):
+            a = rounds.queue[number]
+            i = clusters.first[a]
+            while i >= 0 and clusters.count[a] > 1:
+                following = clusters.after[i]
+                w = blocks.sizes[i]
+                stay = squared_distance(blocks.means, i, clusters.centres, a)
+                best = stay * clusters.weight[a] / (clusters.weight[a] - w) - threshold / w
+                target = -1
+                for position in range(clusters.near.shape[1]):
+                    b = clusters.near[a, position]
+                    is_changed = rounds.changed[a] >= last or rounds.changed[b] >= last
+                    if not is_changed:
+                        continue
+                    n_distances += 1
+                    cost = squared_distance(blocks.means, i, clusters.centres, b)
+                    cost *= clusters.weight[b] / (clusters.weight[b] + w)
+                    if cost < best and may_join(i, b, blocks, clusters.labels):
+                        best, target = cost, b
+                if target >= 0:
+                    saved -= move(i, target, trial, blocks, clusters, journal)
+                    rounds.changed[a] = rounds.changed[target] = rounds.number[0]
+                i = following
+        change -= saved
+        if saved <= 0.0 or change - PATIENCE * saved > goal:
+            return change, n_distances
+
+
+@njit(cache=True, nogil=True)
+def _list_clusters(last: int, clusters: Clusters, journal: Journal, rounds: Rounds) -> int:
+    """List the clusters changed in the last round and those near them; return how many."""
+    n_listed = 0
+    for number in range(journal.n[1]):
+        c = journal.clusters[number]
+        if rounds.changed[c] != last:
+            continue
+        for position in range(-1, clusters.near.shape[1]):
+            b = c if position < 0 else clusters.near[c, position]
+            if rounds.listed[b] != last:
+                rounds.listed[b] = last
+                rounds.queue[n_listed] = b
+                n_listed += 1
+    return n_listed

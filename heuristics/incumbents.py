@@ -1,0 +1,104 @@
+"""Heuristic of the exact solver: `MultiStart`, as hard as a schedule says, in any contraction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.assignment import Assignment
+from heuristics.assignment.cannot_links import WideComponent
+from heuristics.descent import Descent
+from heuristics.local_search import LocalSearch
+from heuristics.multi_start import MultiStart
+from heuristics.parameters import HeuristicSchedule
+from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft
+
+
+@dataclass(frozen=True)
+class IncumbentSearch:
+    """Heuristic of the exact solver: `MultiStart`, as hard as its schedule says.
+
+    It is a `sdpbb.search.primal.PrimalHeuristic`.
+
+    knows_good : whether the clustering known before is a good one, so that the search before the
+        bound is one descent from it
+    """
+
+    schedule: HeuristicSchedule = field(default_factory=HeuristicSchedule)
+    knows_good: bool = False
+
+    def prepare(
+        self, contraction: Contraction, known: NDArray[np.intp], time_left: TimeLeft
+    ) -> PreparedSearch:
+        return PreparedSearch(self, contraction, known, time_left)
+
+
+class PreparedSearch:
+    """`IncumbentSearch` prepared for one contraction: its descents share tables.
+
+    It is a `sdpbb.search.primal.PreparedHeuristic`.
+    """
+
+    def __init__(
+        self,
+        search: IncumbentSearch,
+        contraction: Contraction,
+        known: NDArray[np.intp],
+        time_left: TimeLeft,
+    ) -> None:
+        self._search = search
+        self._contraction = contraction
+        self._known = known
+        self._time_left = time_left
+        self._descent: Descent | None = None  # with the parameters of the first search
+
+    def search(
+        self,
+        rng: np.random.Generator,
+        affinity: NDArray[np.float64] | None,
+        stop: Callable[[], bool],
+        found: Callable[[NDArray[np.intp], str], None],
+    ) -> None:
+        schedule = self._search.schedule
+        parameters = schedule.before if affinity is None else schedule.during
+        if self._descent is None:
+            self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
+        if affinity is None and self._search.knows_good:
+            better = MultiStart(parameters).improve(
+                self._contraction, self._known, self._descent, stop
+            )
+            found(better.labels, better.source)
+            return
+        MultiStart(parameters).run(
+            self._contraction,
+            rng,
+            affinity,
+            self._descent,
+            stop,
+            lambda better: found(better.labels, better.source),
+        )
+
+
+def exercise(contraction: Contraction) -> None:
+    """Call the kernels that almost every run needs, also those of a start from an affinity."""
+    found = MultiStart().run(contraction, np.random.default_rng(0))
+    together = found.labels == found.labels[:, None]
+    affinity = together / (together @ contraction.sizes)
+    MultiStart().run(contraction, np.random.default_rng(0), affinity)
+
+
+def exercise_rare(contraction: Contraction) -> None:
+    """Call the kernels for many blocks, and for components too wide for dynamic programming.
+
+    These are components of cannot-links.
+
+    contraction : with cannot-links
+    """
+    labels = Assignment(contraction, 0)(contraction.means[: contraction.k])
+    LocalSearch(contraction, swap_blocks=0)(labels)
+    cannot_links = contraction.cannot_link
+    WideComponent(np.unique(cannot_links), cannot_links).exercise_search()
