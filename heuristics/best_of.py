@@ -34,8 +34,9 @@ class BestOf(Heuristic):
     A run begins at k-means++ centres, or at what another method finds. It alternates between
     k-means with exact assignment steps (which recolour whole components of the cannot-link graph
     at a time) and a local search over moves of blocks, swaps, and exchanges of Kempe chains of
-    cannot-linked blocks, until neither improves; then centres of the best clustering are put
-    elsewhere, one at a time, to begin again from there. The sum of squares never increases, so the
+    cannot-linked blocks, until neither improves; then centres are swapped, with descents
+    of the blocks near by, and at last centres of the best clustering are put elsewhere, one at a
+    time, to begin again from there. The sum of squares never increases, so the
     result is at least as good as that of the other method, if that keeps the constraints.
 
     Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local
@@ -49,7 +50,16 @@ class BestOf(Heuristic):
         4, "Independent runs, seeded one by one.", reason="More of them never end worse.", ge=1
     )
     n_starts: int = parameter(10, "Sets of k-means++ centres of each run; not with a method.", ge=1)
-    n_relocations: int = parameter(100, "Centres that each run puts elsewhere.", ge=0)
+    n_relocations: int = parameter(
+        100, "Centres that each run puts elsewhere, with descents over all blocks.", ge=0
+    )
+    swap_effort: float = parameter(
+        1.0,
+        "Effort of the search over swaps of centres, which looks at what is near alone: it ends when "
+        "this many times k min(4 k, 100) of them have not improved; 0 for none.",
+        ge=0,
+        le=1000,
+    )
     method: Heuristic | str | None = parameter(
         None,
         "Method that each run begins from instead of k-means++ centres, one run of it each with a "
@@ -78,6 +88,7 @@ class BestOf(Heuristic):
         parameters = MultiStartParameters(
             n_starts=self.n_starts,
             n_relocations=self.n_relocations,
+            swap_effort=self.swap_effort,
             assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
