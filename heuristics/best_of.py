@@ -55,8 +55,8 @@ class BestOf(Heuristic):
     )
     swap_effort: float = parameter(
         1.0,
-        "Effort of the search over swaps of centres, which looks at what is near alone: it ends when "
-        "this many times k min(4 k, 100) of them have not improved; 0 for none.",
+        "Effort of the search over swaps of centres, which looks at what is near alone: it ends "
+        "when this many times k min(4 k, 100) of them have not improved; 0 for none.",
         ge=0,
         le=1000,
     )
