@@ -32,9 +32,8 @@ def recombine(
     k = contraction.k
     shared = coo_array((np.ones(len(first)), (first, k + second)), shape=(2 * k, 2 * k))
     n_regions, region = connected_components(shared, directed=False)
-    costs = _costs(contraction, second), _costs(contraction, first)
-    saved = np.bincount(region[:k], weights=costs[1], minlength=n_regions)
-    saved -= np.bincount(region[k:], weights=costs[0], minlength=n_regions)
+    saved = _sums(region[:k], _costs(contraction, first), n_regions)
+    saved -= _sums(region[k:], _costs(contraction, second), n_regions)
     more = np.bincount(region[k:], minlength=n_regions)
     more -= np.bincount(region[:k], minlength=n_regions)
     is_second = (more == 0) & (saved > 0.0)
@@ -48,7 +47,12 @@ def _costs(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.flo
     """Return the cost of each cluster, (k,), without the scatter inside of blocks."""
     away = contraction.means - cluster_means(contraction, labels)[labels]
     of_blocks = contraction.sizes * (away**2).sum(axis=1)
-    return np.bincount(labels, weights=of_blocks, minlength=contraction.k)
+    return _sums(labels, of_blocks, contraction.k)
+
+
+def _sums(labels: NDArray[np.integer], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Return the sum of the values of each label, (n,)."""
+    return np.asarray(np.bincount(labels, weights=values, minlength=n), np.float64)
 
 
 def _choose(saved: NDArray[np.float64], more: NDArray[np.int64]) -> NDArray[np.bool_]:

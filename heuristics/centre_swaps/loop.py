@@ -34,7 +34,7 @@ def prepare(first: int, last: int, clusters: Clusters, rounds: Rounds) -> None:
 @njit(cache=True, nogil=True)
 def price_all(blocks: Blocks, clusters: Clusters) -> None:
     """Compute the costs of all clusters, and about what it costs to remove their centres."""
-    for c in range(len(clusters.count)):
+    for c in range(len(clusters.n_blocks)):
         price(c, blocks, clusters)
 
 
@@ -69,7 +69,7 @@ def try_swaps(
         is_near = draws[number, 0] < NEAR_SHARE
         a = _centre_to_go(is_near, draws[number, 1], draws[number, 2], clusters)
         home = _cluster_to_split(a, is_near, draws[number, 3], clusters)
-        n[3] += 2 * len(clusters.count)
+        n[3] += 2 * len(clusters.n_blocks)
         if home < 0:
             continue
         seed = _block_of(home, draws[number, 4], blocks, clusters)
@@ -89,7 +89,7 @@ def try_swaps(
 @njit(cache=True, nogil=True)
 def _centre_to_go(is_near: bool, one: float, other: float, clusters: Clusters) -> int:
     """Return a random cluster; if the centre goes far away, the one of two cheaper to remove."""
-    k = len(clusters.count)
+    k = len(clusters.n_blocks)
     a, b = min(k - 1, int(one * k)), min(k - 1, int(other * k))
     return a if is_near or clusters.removal[a] <= clusters.removal[b] else b
 
@@ -100,16 +100,16 @@ def _cluster_to_split(a: int, is_near: bool, draw: float, clusters: Clusters) ->
 
     It is drawn with probabilities proportional to the costs.
     """
-    n = clusters.near.shape[1] if is_near else len(clusters.count)
+    n = clusters.near.shape[1] if is_near else len(clusters.n_blocks)
     total = 0.0
     for number in range(n):
         c = clusters.near[a, number] if is_near else number
-        if c != a and clusters.count[c] > 1:
+        if c != a and clusters.n_blocks[c] > 1:
             total += clusters.cost[c]
     left, drawn = draw * total, -1
     for number in range(n):
         c = clusters.near[a, number] if is_near else number
-        if c != a and clusters.count[c] > 1 and clusters.cost[c] > 0.0:
+        if c != a and clusters.n_blocks[c] > 1 and clusters.cost[c] > 0.0:
             drawn = c
             left -= clusters.cost[c]
             if left < 0.0:
@@ -121,7 +121,8 @@ def _cluster_to_split(a: int, is_near: bool, draw: float, clusters: Clusters) ->
 def _block_of(c: int, draw: float, blocks: Blocks, clusters: Clusters) -> int:
     """Return a random block of a cluster, drawn by its part of the cost."""
     left = draw * clusters.cost[c]
-    drawn = i = clusters.first[c]
+    drawn: int = clusters.first[c]
+    i = drawn
     while i >= 0:
         drawn = i
         left -= blocks.sizes[i] * squared_distance(blocks.means, i, clusters.centres, c)

@@ -51,11 +51,12 @@ def move(i: int, b: int, trial: int, blocks: Blocks, clusters: Clusters, journal
     _unlink(i, clusters)
     _link(i, b, clusters)
     clusters.labels[i] = b
-    clusters.count[a] -= 1
-    clusters.count[b] += 1
-    change, r = 0.0, blocks.means.shape[1]
+    clusters.n_blocks[a] -= 1
+    clusters.n_blocks[b] += 1
+    change: float = 0.0
+    r = blocks.means.shape[1]
     weight = clusters.weight[a] - w
-    if clusters.count[a] > 0:
+    if clusters.n_blocks[a] > 0:
         distance = squared_distance(blocks.means, i, clusters.centres, a)
         change -= w * clusters.weight[a] / weight * distance
         for t in range(r):
@@ -80,7 +81,7 @@ def keep_cluster(c: int, trial: int, clusters: Clusters, journal: Journal) -> No
     journal.cluster_stamp[c] = trial
     journal.clusters[journal.n[1]] = c
     journal.n[1] += 1
-    journal.count[c] = clusters.count[c]
+    journal.n_blocks[c] = clusters.n_blocks[c]
     journal.weight[c] = clusters.weight[c]
     for t in range(clusters.centres.shape[1]):
         journal.centres[c, t] = clusters.centres[c, t]
@@ -99,7 +100,7 @@ def undo(clusters: Clusters, journal: Journal) -> None:
             clusters.labels[i] = journal.labels[i]
     for number in range(journal.n[1]):
         c = journal.clusters[number]
-        clusters.count[c] = journal.count[c]
+        clusters.n_blocks[c] = journal.n_blocks[c]
         clusters.weight[c] = journal.weight[c]
         for t in range(clusters.centres.shape[1]):
             clusters.centres[c, t] = journal.centres[c, t]
@@ -110,7 +111,7 @@ def undo(clusters: Clusters, journal: Journal) -> None:
 @njit(cache=True, nogil=True)
 def find_near(c: int, clusters: Clusters, distances: Reals) -> None:
     """Write the clusters whose centres are nearest to that of c in its list."""
-    k, n_near = len(clusters.count), clusters.near.shape[1]
+    k, n_near = len(clusters.n_blocks), clusters.near.shape[1]
     n_found = 0
     for b in range(k):
         if b == c:

@@ -34,7 +34,7 @@ class Blocks(NamedTuple):
 class Clusters(NamedTuple):
     """Clustering of the blocks, kept up block by block.
 
-    labels (m,) of the blocks; count (k,) of blocks, weight (k,) and centre (k, r) of the clusters.
+    labels (m,) of the blocks; n_blocks (k,), weight (k,) and centres (k, r) of the clusters.
     The blocks of cluster c are first[c], after[first[c]] and so on to -1; `before` leads back.
     near (k, l) are clusters whose centres are near, the nearest ones first as far as that is known.
     cost (k,) and removal (k,), about what it costs to remove the centre, are those of the last
@@ -42,7 +42,7 @@ class Clusters(NamedTuple):
     """
 
     labels: Integers
-    count: Integers
+    n_blocks: Integers
     weight: Reals
     centres: Reals
     first: Integers
@@ -62,7 +62,7 @@ class Clusters(NamedTuple):
         return cls(
             own,
             np.bincount(own, minlength=k).astype(np.int64),
-            np.bincount(own, weights=contraction.sizes, minlength=k),
+            np.asarray(np.bincount(own, weights=contraction.sizes, minlength=k), np.float64),
             cluster_means(contraction, own),
             np.full(k, -1, np.int64),
             np.full(len(own), -1, np.int64),
@@ -87,14 +87,14 @@ class Journal(NamedTuple):
     labels: Integers
     clusters: Integers
     cluster_stamp: Integers
-    count: Integers
+    n_blocks: Integers
     weight: Reals
     centres: Reals
     near: Integers
 
     @classmethod
     def of(cls, clusters: Clusters) -> Journal:
-        m, k = len(clusters.labels), len(clusters.count)
+        m, k = len(clusters.labels), len(clusters.n_blocks)
         return cls(
             np.zeros(2, np.int64),
             np.zeros(m, np.int64),

@@ -32,9 +32,9 @@ def swap(
     journal.n[0] = 0
     journal.n[1] = 0
     keep_cluster(a, trial, clusters, journal)
-    n_distances = clusters.count[a] * clusters.near.shape[1]
+    n_distances = clusters.n_blocks[a] * clusters.near.shape[1]
     change = _remove(a, trial, blocks, clusters, journal)
-    if change == np.inf or clusters.count[clusters.labels[seed]] == 1:
+    if change == np.inf or clusters.n_blocks[clusters.labels[seed]] == 1:
         return np.inf, n_distances
     inserted, n_more = _insert(a, seed, trial, blocks, clusters, journal, rounds)
     n_distances += n_more
@@ -87,13 +87,13 @@ def _insert(
         clusters.centres[a, t] = blocks.means[seed, t]
     find_near(a, clusters, rounds.distances)
     change = move(seed, a, trial, blocks, clusters, journal)
-    n_distances = len(clusters.count)
+    n_distances = len(clusters.n_blocks)
     for position in range(-1, n_near):
         c = home if position < 0 else clusters.near[a, position]
         if position >= 0 and c == home:
             continue
         i = clusters.first[c]
-        while i >= 0 and clusters.count[c] > 1:
+        while i >= 0 and clusters.n_blocks[c] > 1:
             following = clusters.after[i]
             n_distances += 2
             here = squared_distance(blocks.means, i, clusters.centres, c)
@@ -145,7 +145,7 @@ def _descend(
         for number in range(n_listed):
             a = rounds.queue[number]
             i = clusters.first[a]
-            while i >= 0 and clusters.count[a] > 1:
+            while i >= 0 and clusters.n_blocks[a] > 1:
                 following = clusters.after[i]
                 w = blocks.sizes[i]
                 stay = squared_distance(blocks.means, i, clusters.centres, a)

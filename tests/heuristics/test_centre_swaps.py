@@ -39,7 +39,7 @@ def state_of(contraction, labels, n_near):
 def check_state(contraction, clusters):
     """Check that counts, weights, centres and lists are those of the labels."""
     expected = Clusters.of(contraction, clusters.labels, clusters.near.shape[1])
-    assert np.array_equal(clusters.count, expected.count)
+    assert np.array_equal(clusters.n_blocks, expected.n_blocks)
     assert clusters.weight == pytest.approx(expected.weight, rel=1e-12)
     assert clusters.centres == pytest.approx(expected.centres, abs=1e-9)
     for c in range(contraction.k):
@@ -77,7 +77,7 @@ def test_a_trial_changes_the_cost_as_said_and_is_undone(seed, density, k, n_near
         if trial % 3 == 0 or change == np.inf:
             undo(clusters, journal)
             check_state(contraction, clusters)
-            for name in ("labels", "count", "weight", "centres", "near"):
+            for name in ("labels", "n_blocks", "weight", "centres", "near"):
                 assert np.array_equal(getattr(clusters, name), getattr(before, name))
 
 
