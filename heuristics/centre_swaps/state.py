@@ -113,13 +113,14 @@ class Rounds(NamedTuple):
     """Rounds of descents: what changed when, and room.
 
     number (1,) of the last round of all descents; changed (k,) and listed (k,) are those in which a
-    cluster was changed, and looked at; queue (k,) and distances (l,) are room.
+    cluster was changed, and looked at; queue (k,), candidates (l,) and distances (l,) are room.
     """
 
     number: Integers
     changed: Integers
     listed: Integers
     queue: Integers
+    candidates: Integers
     distances: Reals
 
     @classmethod
@@ -130,5 +131,6 @@ class Rounds(NamedTuple):
             np.full(k, -1, np.int64),
             np.full(k, -1, np.int64),
             np.zeros(k, np.int64),
+            np.zeros(n_near, np.int64),
             np.zeros(n_near),
         )

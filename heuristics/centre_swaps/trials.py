@@ -143,31 +143,79 @@ def _descend(
         n_listed = _list_clusters(last, clusters, journal, rounds)
         saved = 0.0
         for number in range(n_listed):
-            a = rounds.queue[number]
-            i = clusters.first[a]
-            while i >= 0 and clusters.n_blocks[a] > 1:
-                following = clusters.after[i]
-                w = blocks.sizes[i]
-                stay = squared_distance(blocks.means, i, clusters.centres, a)
-                best = stay * clusters.weight[a] / (clusters.weight[a] - w) - threshold / w
-                target = -1
-                for position in range(clusters.near.shape[1]):
-                    b = clusters.near[a, position]
-                    is_changed = rounds.changed[a] >= last or rounds.changed[b] >= last
-                    if not is_changed:
-                        continue
-                    n_distances += 1
-                    cost = squared_distance(blocks.means, i, clusters.centres, b)
-                    cost *= clusters.weight[b] / (clusters.weight[b] + w)
-                    if cost < best and may_join(i, b, blocks, clusters.labels):
-                        best, target = cost, b
-                if target >= 0:
-                    saved -= move(i, target, trial, blocks, clusters, journal)
-                    rounds.changed[a] = rounds.changed[target] = rounds.number[0]
-                i = following
+            change_here, n_more = _sweep(
+                rounds.queue[number], last, threshold, trial, blocks, clusters, journal, rounds
+            )
+            saved -= change_here
+            n_distances += n_more
         change -= saved
         if saved <= 0.0 or change - PATIENCE * saved > goal:
             return change, n_distances
+
+
+@njit(cache=True, nogil=True)
+def _sweep(
+    a: int,
+    last: int,
+    threshold: float,
+    trial: int,
+    blocks: Blocks,
+    clusters: Clusters,
+    journal: Journal,
+    rounds: Rounds,
+) -> tuple[float, int]:
+    """Move each block of a to the cluster near it where it saves most, if it saves anything.
+
+    Return the change of the cost, and the distances that were computed.
+
+    With s the distance of a block to its centre and D between two centres, it is at least D - s
+    from the other one. So no move to it saves where D >= s (1 + sqrt(g)), with g the quotient of
+    the factors of the squared distances, as large as it can be.
+    """
+    n_candidates, lightest = _find_candidates(a, last, clusters, rounds)
+    n_distances, change = n_candidates, 0.0
+    i = clusters.first[a]
+    while i >= 0 and n_candidates and clusters.n_blocks[a] > 1:
+        following = clusters.after[i]
+        n_distances += 1
+        w = blocks.sizes[i]
+        stay = squared_distance(blocks.means, i, clusters.centres, a)
+        factor = clusters.weight[a] / (clusters.weight[a] - w)
+        reach = stay * (1.0 + np.sqrt(factor * (1.0 + w / lightest))) ** 2
+        best, target = stay * factor - threshold / w, -1
+        for position in range(n_candidates):
+            if rounds.distances[position] >= reach:
+                continue
+            n_distances += 1
+            b = rounds.candidates[position]
+            cost = squared_distance(blocks.means, i, clusters.centres, b)
+            cost *= clusters.weight[b] / (clusters.weight[b] + w)
+            if cost < best and may_join(i, b, blocks, clusters.labels):
+                best, target = cost, b
+        if target >= 0:
+            change += move(i, target, trial, blocks, clusters, journal)
+            rounds.changed[a] = rounds.changed[target] = rounds.number[0]
+            n_candidates, lightest = _find_candidates(a, last, clusters, rounds)
+            n_distances += n_candidates
+        i = following
+    return change, n_distances
+
+
+@njit(cache=True, nogil=True)
+def _find_candidates(a: int, last: int, clusters: Clusters, rounds: Rounds) -> tuple[int, float]:
+    """List clusters near a to move to: those changed since the last round, or all if a is.
+
+    Their squared distances are listed as well. Return how many, and the least of their weights.
+    """
+    n, lightest = 0, np.inf
+    for position in range(clusters.near.shape[1]):
+        b = clusters.near[a, position]
+        if rounds.changed[a] >= last or rounds.changed[b] >= last:
+            rounds.candidates[n] = b
+            rounds.distances[n] = squared_distance(clusters.centres, a, clusters.centres, b)
+            lightest = min(lightest, clusters.weight[b])
+            n += 1
+    return n, lightest
 
 
 @njit(cache=True, nogil=True)
