@@ -10,7 +10,7 @@ from heuristics.centre_swaps.moves import (
     squared_distance,
     undo,
 )
-from heuristics.centre_swaps.state import Blocks, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
 from heuristics.centre_swaps.trials import swap
 from sdpbb.arrays import Integers, Reals
 from sdpbb.jit import njit
@@ -32,7 +32,7 @@ def prepare(first: int, last: int, clusters: Clusters, rounds: Rounds) -> None:
 
 
 @njit(cache=True, nogil=True)
-def price_all(blocks: Blocks, clusters: Clusters) -> None:
+def price_all(blocks: BlockData, clusters: Clusters) -> None:
     """Compute the costs of all clusters, and about what it costs to remove their centres."""
     for c in range(len(clusters.n_blocks)):
         price(c, blocks, clusters)
@@ -44,7 +44,7 @@ def try_swaps(
     first: int,
     work: int,
     threshold: float,
-    blocks: Blocks,
+    blocks: BlockData,
     clusters: Clusters,
     journal: Journal,
     rounds: Rounds,
@@ -118,7 +118,7 @@ def _cluster_to_split(a: int, is_near: bool, draw: float, clusters: Clusters) ->
 
 
 @njit(cache=True, nogil=True)
-def _block_of(c: int, draw: float, blocks: Blocks, clusters: Clusters) -> int:
+def _block_of(c: int, draw: float, blocks: BlockData, clusters: Clusters) -> int:
     """Return a random block of a cluster, drawn by its part of the cost."""
     left = draw * clusters.cost[c]
     drawn: int = clusters.first[c]
@@ -134,7 +134,7 @@ def _block_of(c: int, draw: float, blocks: Blocks, clusters: Clusters) -> int:
 
 @njit(cache=True, nogil=True)
 def _accept(
-    trial: int, blocks: Blocks, clusters: Clusters, journal: Journal, rounds: Rounds
+    trial: int, blocks: BlockData, clusters: Clusters, journal: Journal, rounds: Rounds
 ) -> None:
     """Compute anew what a trial has changed: centres, what is near them, and costs."""
     n_changed = journal.n[1]

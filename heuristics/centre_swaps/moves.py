@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from heuristics.centre_swaps.state import Blocks, Clusters, Journal
+from heuristics.centre_swaps.state import BlockData, Clusters, Journal
 from sdpbb.arrays import Integers, Reals
 from sdpbb.jit import njit
 
@@ -26,7 +26,7 @@ def squared_distance(rows: Reals, i: int, others: Reals, j: int) -> float:
 
 
 @njit(cache=True, nogil=True)
-def may_join(i: int, b: int, blocks: Blocks, labels: Integers) -> bool:
+def may_join(i: int, b: int, blocks: BlockData, labels: Integers) -> bool:
     """Return whether block i has no cannot-link with a block of cluster b."""
     for position in range(blocks.starts[i], blocks.starts[i + 1]):
         if labels[blocks.neighbours[position]] == b:
@@ -35,7 +35,9 @@ def may_join(i: int, b: int, blocks: Blocks, labels: Integers) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def move(i: int, b: int, trial: int, blocks: Blocks, clusters: Clusters, journal: Journal) -> float:
+def move(
+    i: int, b: int, trial: int, blocks: BlockData, clusters: Clusters, journal: Journal
+) -> float:
     """Move block i to another cluster b, which may be empty; return the change of the cost.
 
     Where the block was the last one, its cluster keeps its centre.
@@ -133,7 +135,7 @@ def find_near(c: int, clusters: Clusters, distances: Reals) -> None:
 
 
 @njit(cache=True, nogil=True)
-def centre_anew(c: int, blocks: Blocks, clusters: Clusters) -> None:
+def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
     """Compute centre and weight of a cluster from its blocks, so that rounding does not add up."""
     weight, r = 0.0, blocks.means.shape[1]
     for t in range(r):
@@ -151,7 +153,7 @@ def centre_anew(c: int, blocks: Blocks, clusters: Clusters) -> None:
 
 
 @njit(cache=True, nogil=True)
-def price(c: int, blocks: Blocks, clusters: Clusters) -> None:
+def price(c: int, blocks: BlockData, clusters: Clusters) -> None:
     """Compute the cost of a cluster, and what it costs if its blocks go elsewhere, one by one."""
     cost, elsewhere = 0.0, 0.0
     i = clusters.first[c]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.centre_swaps.loop import DRAWS, prepare, price_all, try_swaps
-from heuristics.centre_swaps.state import Blocks, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
 from heuristics.local_search import MINIMUM_IMPROVEMENT
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK, TimeLeft, chunks, no_limit
@@ -24,7 +24,7 @@ class CentreSwaps:
 
     def __init__(self, contraction: Contraction) -> None:
         self._contraction = contraction
-        self._blocks = Blocks.of(contraction)
+        self._blocks = BlockData.of(contraction)
         self._threshold = MINIMUM_IMPROVEMENT * contraction.total
 
     def __call__(

@@ -13,7 +13,7 @@ from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
 
 
-class Blocks(NamedTuple):
+class BlockData(NamedTuple):
     """Blocks: sizes (m,), means (m, r), and adjacency lists of their cannot-links.
 
     The neighbours of block i are neighbours[starts[i] : starts[i + 1]].
@@ -25,7 +25,7 @@ class Blocks(NamedTuple):
     neighbours: Integers
 
     @classmethod
-    def of(cls, contraction: Contraction) -> Blocks:
+    def of(cls, contraction: Contraction) -> BlockData:
         lists = adjacency_lists(contraction.n_blocks, contraction.cannot_link)
         means = np.ascontiguousarray(contraction.means)
         return cls(contraction.sizes, means, lists.starts, lists.block)

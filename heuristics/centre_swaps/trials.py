@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.centre_swaps.moves import find_near, keep_cluster, may_join, move, squared_distance
-from heuristics.centre_swaps.state import Blocks, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
 from sdpbb.jit import njit
 
 # A descent is left if so many rounds, each as good as its last one, would not take it to the goal.
@@ -19,7 +19,7 @@ def swap(
     goal: float,
     threshold: float,
     trial: int,
-    blocks: Blocks,
+    blocks: BlockData,
     clusters: Clusters,
     journal: Journal,
     rounds: Rounds,
@@ -44,7 +44,7 @@ def swap(
 
 
 @njit(cache=True, nogil=True)
-def _remove(a: int, trial: int, blocks: Blocks, clusters: Clusters, journal: Journal) -> float:
+def _remove(a: int, trial: int, blocks: BlockData, clusters: Clusters, journal: Journal) -> float:
     """Move each block of a to the cheapest cluster near it that it may join.
 
     Return the change of the cost; inf where a block may join none.
@@ -72,7 +72,7 @@ def _insert(
     a: int,
     seed: int,
     trial: int,
-    blocks: Blocks,
+    blocks: BlockData,
     clusters: Clusters,
     journal: Journal,
     rounds: Rounds,
@@ -119,7 +119,7 @@ def _descend(
     goal: float,
     threshold: float,
     trial: int,
-    blocks: Blocks,
+    blocks: BlockData,
     clusters: Clusters,
     journal: Journal,
     rounds: Rounds,
@@ -159,7 +159,7 @@ def _sweep(
     last: int,
     threshold: float,
     trial: int,
-    blocks: Blocks,
+    blocks: BlockData,
     clusters: Clusters,
     journal: Journal,
     rounds: Rounds,

@@ -7,7 +7,7 @@ from heuristics.centre_swaps import search as swap_search
 from heuristics.centre_swaps.loop import prepare, price_all
 from heuristics.centre_swaps.moves import undo
 from heuristics.centre_swaps.search import CentreSwaps
-from heuristics.centre_swaps.state import Blocks, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
 from heuristics.centre_swaps.trials import swap
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, contract
@@ -28,7 +28,7 @@ def case_of(seed: int, m: int, density: float, k: int):
 
 
 def state_of(contraction, labels, n_near):
-    blocks = Blocks.of(contraction)
+    blocks = BlockData.of(contraction)
     clusters = Clusters.of(contraction, labels, n_near)
     rounds = Rounds.of(clusters)
     prepare(0, contraction.k, clusters, rounds)
