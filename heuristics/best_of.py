@@ -13,6 +13,7 @@ from heuristics.descent import Descent
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import MultiStartParameters
+from heuristics.recombination import recombine
 from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name
 from heuristics.result import HeuristicResult, Stop
@@ -47,7 +48,10 @@ class BestOf(Heuristic):
     name = "best-of"
 
     n_runs: int = parameter(
-        4, "Independent runs, seeded one by one.", reason="More of them never end worse.", ge=1
+        4,
+        "Independent runs, seeded one by one, whose best parts are put together.",
+        reason="More of them never end worse.",
+        ge=1,
     )
     n_starts: int = parameter(10, "Sets of k-means++ centres of each run; not with a method.", ge=1)
     n_relocations: int = parameter(
@@ -98,9 +102,10 @@ class BestOf(Heuristic):
         task = _SharedByRestarts(instance, contraction, feasible, begun_by, parameters)
         run_all = self._run_in_this_process if self.workers == 1 else self._run_in_processes
         outcomes = run_all(task, seeds, clock)
-        # Of equals the first, whichever process was faster.
-        ranked = sorted(outcomes, key=lambda position: (outcomes[position].cost, position))
-        best = outcomes[ranked[0]].labels if ranked else feasible
+        # In this order whichever process was faster, so that more runs never end worse.
+        best = feasible
+        for position in sorted(outcomes):
+            best = recombine(contraction, best, outcomes[position].labels)
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
         return SearchResult(contraction.lift(best), stop, n_iterations)

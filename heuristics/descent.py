@@ -157,13 +157,13 @@ class Descent:
         self,
         labels: NDArray[np.intp],
         rng: np.random.Generator,
-        n_failures: int,
+        effort: float,
         stop: Callable[[], bool] | None = None,
     ) -> NDArray[np.intp]:
         """Return labels (m,) after a search over swaps of centres, as `CentreSwaps` does it."""
         if self._swaps is None:
             self._swaps = CentreSwaps(self._contraction)
-        return self._swaps(labels, rng, n_failures, with_stop(self.time_left, stop))
+        return self._swaps(labels, rng, effort, with_stop(self.time_left, stop))
 
     def kmeans(
         self,

@@ -12,7 +12,6 @@ a few thousand weighted blocks, and a descent over all blocks begins from the be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
@@ -187,12 +186,11 @@ class MultiStart:
 
         That is, with the best so far, of which the solution may be one. A descent ends it.
         """
-        k = contraction.k
-        n_failures = math.ceil(effort * self.parameters.swap_effort * k * min(4 * k, 100))
-        if not n_failures or is_large(contraction):
+        effort *= self.parameters.swap_effort
+        if effort == 0.0 or is_large(contraction):
             return
         assert best.solution is not None
-        labels = descent.swap_centres(solution.labels, rng, n_failures, stop)
+        labels = descent.swap_centres(solution.labels, rng, effort, stop)
         if best.solution is not solution:
             labels = recombine(contraction, best.solution.labels, labels)
         cost = contraction.cost(labels)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ from sdpbb.time_left import WORK, TimeLeft, chunks, no_limit
 
 # Centres near each centre that its blocks look at. In the plane about six have a border with it.
 NEAR = 12
-# Differences of coordinates after which a search ends; each takes a few nanoseconds.
+# Differences of coordinates after which a search ends, with effort 1: some seconds.
 STEPS, STEPS_PER_CENTRE = 1_000_000_000, 10_000_000
 # Trials whose random numbers are drawn at once.
 BATCH = 256
@@ -31,7 +33,7 @@ class CentreSwaps:
         self,
         labels: NDArray[np.intp],
         rng: np.random.Generator,
-        n_failures: int,
+        effort: float = 1.0,
         time_left: TimeLeft = no_limit,
     ) -> NDArray[np.intp]:
         """Return labels (m,) at most as costly, with k clusters that keep the cannot-links.
@@ -39,7 +41,8 @@ class CentreSwaps:
         Parameters
         ----------
         labels : (m,) exactly the clusters 0..k-1, the cannot-links kept; not modified
-        n_failures : trials without an improvement, one after the other, that end the search
+        effort : the search ends when this many times k min(4 k, 100) trials, one after the other,
+            have not improved, and where it takes far longer than that takes in most cases
         time_left : asked between pieces of work; when no time is left the search ends with what it
             has
 
@@ -49,9 +52,10 @@ class CentreSwaps:
             If no time is left before the first trial.
         """
         k, r = self._contraction.k, self._contraction.means.shape[1]
-        most = STEPS + k * STEPS_PER_CENTRE
-        if not 1 < k < self._contraction.n_blocks or n_failures == 0:
+        if not 1 < k < self._contraction.n_blocks or effort == 0.0:
             return labels
+        n_failures = math.ceil(effort * k * min(4 * k, 100))
+        most_steps = effort * (STEPS + k * STEPS_PER_CENTRE)
         clusters = Clusters.of(self._contraction, labels, min(NEAR, k - 1))
         journal, rounds = Journal.of(clusters), Rounds.of(clusters)
         for first, last in chunks(k, k * r, time_left):
@@ -61,7 +65,7 @@ class CentreSwaps:
         draws, row = np.empty((0, DRAWS)), 0
         work = max(1, WORK // (2 * r))
         batch = min(BATCH, 1 + n_failures // 4)
-        while n[0] - n[1] < n_failures and n[3] * r < most and time_left() > 0.0:
+        while n[0] - n[1] < n_failures and n[3] * r < most_steps and time_left() > 0.0:
             if row == len(draws):
                 draws, row = rng.random((batch, DRAWS)), 0
             row = try_swaps(

@@ -81,15 +81,15 @@ def test_a_trial_changes_the_cost_as_said_and_is_undone(seed, density, k, n_near
                 assert np.array_equal(getattr(clusters, name), getattr(before, name))
 
 
-@given(seeds, st.floats(0, 0.3), st.integers(1, 6), st.integers(1, 40))
+@given(seeds, st.floats(0, 0.3), st.integers(1, 6), st.floats(0, 1))
 @examples(60)
-def test_the_cost_never_rises_and_constraints_are_kept(seed, density, k, n_failures):
+def test_the_cost_never_rises_and_constraints_are_kept(seed, density, k, effort):
     case = case_of(seed, 20, density, k)
     if case is None:
         return
     contraction, labels = case
     given_labels = labels.copy()
-    found = CentreSwaps(contraction)(labels, np.random.default_rng(seed), n_failures)
+    found = CentreSwaps(contraction)(labels, np.random.default_rng(seed), effort)
     assert np.array_equal(labels, given_labels)
     assert proper(contraction.adjacency, found)
     assert np.array_equal(np.unique(found), np.arange(k))
@@ -101,7 +101,7 @@ def test_optimal_on_tiny_instances_without_constraints(seed):
     rng = np.random.default_rng(seed)
     contraction = contraction_of(random_graph(rng, 9, 0.0), 4, rng)
     best = min(contraction.cost(labels) for labels in clusterings(9, 4))
-    found = CentreSwaps(contraction)(np.arange(9) % 4, rng, 300)
+    found = CentreSwaps(contraction)(np.arange(9) % 4, rng, 5.0)
     assert contraction.cost(found) == pytest.approx(best, rel=1e-12)
 
 
@@ -112,25 +112,25 @@ def test_finds_sixty_four_groups_from_arbitrary_labels():
     contraction = contract(Instance(points, 64))
     of_groups = contraction.cost(np.repeat(np.arange(64), 5))
     start = np.arange(320) % 64
-    found = CentreSwaps(contraction)(start, rng, 4_000)
+    found = CentreSwaps(contraction)(start, rng)
     assert contraction.cost(found) <= of_groups
 
 
 def test_equal_points_and_single_blocks():
     rng = np.random.default_rng(0)
     same = contract(Instance(np.ones((12, 2)), 4))
-    assert same.cost(CentreSwaps(same)(np.arange(12) % 4, rng, 50)) == 0.0
+    assert same.cost(CentreSwaps(same)(np.arange(12) % 4, rng)) == 0.0
     single = contract(Instance(rng.normal(size=(4, 2)), 4))
-    assert single.cost(CentreSwaps(single)(np.arange(4), rng, 50)) == 0.0
+    assert single.cost(CentreSwaps(single)(np.arange(4), rng)) == 0.0
 
 
 def test_pieces_come_to_the_same(monkeypatch):
     rng = np.random.default_rng(1)
     contraction = contraction_of(random_graph(rng, 120, 0.01), 9, rng)
     labels = find_feasible(contraction)
-    whole = CentreSwaps(contraction)(labels, np.random.default_rng(2), 200)
+    whole = CentreSwaps(contraction)(labels, np.random.default_rng(2))
     monkeypatch.setattr(swap_search, "WORK", 50)
-    pieces = CentreSwaps(contraction)(labels, np.random.default_rng(2), 200)
+    pieces = CentreSwaps(contraction)(labels, np.random.default_rng(2))
     assert np.array_equal(whole, pieces)
 
 
@@ -142,7 +142,7 @@ def test_a_search_ends_where_no_time_is_left(monkeypatch):
     costs = [contraction.cost(labels)]
     for n_looks in (0, 5, 50):
         left = Countdown(n_looks)
-        found = CentreSwaps(contraction)(labels, np.random.default_rng(2), 5_000, left)
+        found = CentreSwaps(contraction)(labels, np.random.default_rng(2), 3.0, left)
         assert left.n_looks == n_looks + 1
         assert contraction.keeps(found)
         costs.append(contraction.cost(found))
