@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from heuristics.starts import cluster_means
 from sdpbb.problem import Contraction
+from sdpbb.problem.graph import connected_components
 
 
 def recombine(
@@ -30,8 +29,8 @@ def recombine(
     first, second : (m,) exactly the clusters 0..k-1
     """
     k = contraction.k
-    shared = coo_array((np.ones(len(first)), (first, k + second)), shape=(2 * k, 2 * k))
-    n_regions, region = connected_components(shared, directed=False)
+    region = connected_components(2 * k, np.column_stack([first, k + second]))
+    n_regions = int(region.max()) + 1
     saved = _sums(region[:k], _costs(contraction, first), n_regions)
     saved -= _sums(region[k:], _costs(contraction, second), n_regions)
     more = np.bincount(region[k:], minlength=n_regions)
