@@ -345,6 +345,17 @@ class _Evaluation:
         bounded = bounded_contraction(node, self._context.instance)
         return bounded is None or bounded.n_blocks < self._bounded.n_blocks
 
+    def _best_feasible(self) -> NDArray[np.intp]:
+        """Return labels (n,) that keep the node's decisions: the cheapest found here, if any.
+
+        The next slice of the evaluation begins its bounding with them.
+        """
+        labels = self._incumbent.labels
+        of_blocks = None if labels is None else labels_of_blocks(labels, self._decided)
+        if labels is not None and of_blocks is not None and self._decided.keeps(of_blocks):
+            return labels
+        return self._decided.lift(self._feasible)
+
     def _result(self, status: NodeStatus, **more: Any) -> NodeResult:
         """Return the result of the evaluation."""
         if status is NodeStatus.UNFINISHED:
@@ -358,7 +369,7 @@ class _Evaluation:
             cost=self._incumbent.cost,
             source=self._incumbent.source,
             block_of=self._bounded.block_of,
-            feasible=self._decided.lift(self._feasible),
+            feasible=self._best_feasible(),
             n_iterations=self._progress.n_iterations - self._iterations_before,
             n_cuts=self._progress.n_cuts,
             **more,

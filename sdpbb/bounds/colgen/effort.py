@@ -14,11 +14,13 @@ PRICING_MATRICES = 4
 def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> bool:
     """Return whether pricing needs no good prices to begin with (see `CentreParameters`)."""
     per_cluster = contraction.n_blocks / contraction.k
-    if contraction.n_blocks >= parameters.many and per_cluster <= parameters.largest:
-        return effective_dimension(contraction.means, contraction.sizes) <= parameters.low
-    if not parameters.small < per_cluster <= parameters.large:
-        return per_cluster <= parameters.small
-    return effective_dimension(contraction.means, contraction.sizes) <= parameters.high
+    if per_cluster <= parameters.small:
+        return True
+    dimension = effective_dimension(contraction.means, contraction.sizes)
+    is_regional = contraction.n_blocks >= parameters.many and dimension <= parameters.low
+    if is_regional and per_cluster <= parameters.largest:
+        return True
+    return per_cluster <= parameters.large and dimension <= parameters.high
 
 
 def pricing_mebibytes(contraction: Contraction) -> float:

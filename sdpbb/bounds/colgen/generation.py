@@ -14,6 +14,7 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
 from sdpbb.bounds.colgen.interior.first_prices import first_prices
 from sdpbb.bounds.colgen.interior.master import InteriorMaster, InteriorState, covering_prefix
+from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.bounds.colgen.master import Master, MasterSolution, MasterState, Phase
 from sdpbb.bounds.colgen.parameters import ColgenParameters, StabilisationParameters
 from sdpbb.bounds.colgen.pricing.protocol import Pricer
@@ -39,6 +40,8 @@ _FARKAS_TOLERANCE = 1e-8
 # For rounding in the proof of a bound that is to reach the cutoff.
 _ROOM = 1e-9
 
+# Repairs of prices in a row, and the share of what a bound lacks that makes a repair worth it.
+_REPAIRS, _PROMISE = 3, 0.6
 # Relative gap from which on an interior solution is worth exact pricing.
 _ROUGH = 1e-4
 
@@ -84,6 +87,8 @@ class ExactPricing:
     at : the dual values
     target : only values below it are of interest
     settles : whether the master programme is solved if nothing is found
+    repairs : how often prices may be lowered yet, until no cluster is below the target; None where
+        they are those of the master programme
     rung : a lower target, which proves less, sooner; None on the way to the target itself
     has_climbed : whether such targets have been tried
     """
@@ -91,6 +96,7 @@ class ExactPricing:
     at: DualValues
     target: float
     settles: bool
+    repairs: int | None = None
     rung: float | None = None
     has_climbed: bool = False
 
@@ -120,6 +126,7 @@ class GenerationState:
     own : dual values of the last master programme
     early : whether exact pricing before the end is worth another try
     finished : the event that all further steps end with, None before
+    tried : the highest value of repaired prices that exact pricing began at
     least : proven for the values of all clusters at own, when the master programme is solved
     n_steps : so far
     """
@@ -133,6 +140,7 @@ class GenerationState:
     own: DualValues | None = None
     early: bool = True
     finished: StepEvent | None = None
+    tried: float = -math.inf
     least: float | None = None
     n_steps: int = 0
 
@@ -287,6 +295,8 @@ class Generation:
         if isinstance(pricing, ExactPricing):
             if pricing.rung is not None:
                 return self._price_to_rung(pricing, pricing.rung)
+            if pricing.repairs is not None:
+                return self._price_repaired(pricing, pricing.repairs, cutoff)
             return self._price_exactly(pricing, cutoff)
         if isinstance(pricing, FarkasPricing):
             return self._farkas_price_exactly(pricing)
@@ -315,6 +325,8 @@ class Generation:
             if isinstance(self._master, InteriorMaster):
                 self._master.observe(solution, observation.at.value(k))
             grown = self._add(found, own)
+            if isinstance(self._master, InteriorMaster) and self._repair(own, found, cutoff):
+                return StepEvent.PRICING
             if self.state.early and observation.at.value(k) >= cutoff:
                 self.state.under_way = ExactPricing(
                     at, self._closing_value(at, cutoff), settles=False
@@ -333,6 +345,18 @@ class Generation:
         settles = not closing and not self._is_rough()
         self.state.under_way = ExactPricing(own, needed if closing else optimal, settles)
         return StepEvent.PRICING
+
+    def _repair(self, own: DualValues, found: Columns, cutoff: float) -> bool:
+        """Begin exact pricing at repaired prices if these promise a much better bound."""
+        state, k = self.state, self._contraction.k
+        prices = repaired(own.prices, own.sigma, self._contraction.scatter, found)
+        at = DualValues(prices, own.sigma)
+        value, known = at.value(k), max(state.tried, state.bound.value)
+        if not (value >= cutoff > known or value - known >= _PROMISE * abs(own.value(k) - known)):
+            return False
+        state.tried = value
+        state.under_way = ExactPricing(at, -own.sigma, False, _REPAIRS)
+        return True
 
     def _is_rough(self, tolerance: float = 0.0) -> bool:
         """Return whether a master programme is to be solved to less than a relative gap."""
@@ -368,6 +392,27 @@ class Generation:
             self._primal.search(self._master.columns, own, cutoff, self._parameters.generation)
         self.state.finished = StepEvent.SOLVED
         return StepEvent.SOLVED
+
+    def _price_repaired(self, pricing: ExactPricing, repairs: int, cutoff: float) -> StepEvent:
+        """Work for a slice on exact pricing at repaired prices, and repair them once more."""
+        state, at, k = self.state, pricing.at, self._contraction.k
+        outcome = self._pricer.exact(at.prices, pricing.target)
+        assert state.own is not None
+        self._add(Columns.of(self._contraction, outcome.members), state.own)
+        if outcome.least is None:
+            return StepEvent.PRICING
+        state.under_way = None
+        self._prove(at.prices, outcome.least)
+        master = self._master
+        if repairs and state.bound.value < cutoff and isinstance(master, InteriorMaster):
+            reduced = master.reduced(at.prices, at.sigma)
+            scatter = self._contraction.scatter
+            prices = repaired(at.prices, at.sigma, scatter, master.columns, reduced)
+            lower = DualValues(prices, at.sigma)
+            if not np.array_equal(prices, at.prices) and lower.value(k) > state.bound.value:
+                state.under_way = replace(pricing, at=lower, repairs=repairs - 1)
+                return StepEvent.PRICING
+        return StepEvent.BOUND
 
     def _prove(self, prices: NDArray[np.float64], least: float) -> None:
         """Take the Lagrangian bound of prices at which no cluster has a value below least."""

@@ -6,11 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.interior.first_prices import first_prices
 from sdpbb.bounds.colgen.interior.master import InteriorMaster, covering_prefix
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
+from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.bounds.colgen.parameters import ColgenParameters, MasterParameters
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.brute_force import BruteForcePricer, all_columns, master_value
@@ -126,3 +128,46 @@ def test_first_prices_are_worth_no_more_than_the_clustering(seed):
     assert sigma > 0.0
     worth = clusters.members @ prices
     assert (worth <= clusters.costs + sigma * (1.0 + 1e-9)).all()
+
+
+@given(SEEDS, st.floats(0.1, 3.0))
+@examples(40, derandomize=True)
+def test_repaired_prices_are_lower_and_dear_for_no_known_cluster(seed, share):
+    rng = np.random.default_rng(seed)
+    contraction = planar(int(rng.integers(4, 11)), 2)
+    columns = all_columns(contraction)
+    m = contraction.n_blocks
+    prices = share * contraction.total / m * rng.uniform(-0.2, 1.0, m)
+    sigma = float(rng.uniform(0.0, 1.0)) * contraction.total
+    lowered = repaired(prices, sigma, contraction.scatter, columns)
+    assert (lowered <= prices).all()
+    reduced = columns.costs - columns.members @ lowered + sigma
+    assert reduced.min() > -1e-9 * contraction.total
+
+
+def test_a_bound_is_proven_before_the_master_programme_is_solved():
+    points = np.random.default_rng(3).normal(size=(300, 2))
+    contraction = contract(Instance(points, 60))
+    assert isinstance(contraction, Contraction)
+    labels = np.argsort(np.argsort(points[:, 0])) * 60 // 300
+    run = ColgenBounding().start(contraction, None, labels)
+    bounds = [run.advance(np.inf).bound.value]
+    while run.advance(np.inf).bound.value == 0.0:
+        assert run.n_iterations < 60
+    for _ in range(400):
+        progress = run.advance(np.inf)
+        bounds.append(progress.bound.value)
+        if progress.stalled:
+            break
+    assert progress.stalled
+    assert (np.diff(bounds) >= 0.0).all()
+    assert len(np.unique(bounds)) > 3
+    # What is proven at other prices by another search is the same.
+    simplex = ColgenParameters(master=MasterParameters(interior_from=1000))
+    other = ColgenBounding(simplex).start(contraction, None, labels)
+    for _ in range(400):
+        progress = other.advance(np.inf)
+        if progress.stalled:
+            break
+    assert progress.stalled
+    assert bounds[-1] == pytest.approx(progress.bound.value, rel=1e-6)

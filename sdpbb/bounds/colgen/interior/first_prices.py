@@ -9,6 +9,10 @@ from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension
 from sdpbb.problem import Contraction
 
+# Of its price in its cluster, what a block is worth at least: one cluster of nearly all blocks
+# beside many of one has a sigma that none but the first is worth.
+_LEAST = 0.1
+
 
 def first_prices(contraction: Contraction, clusters: Columns) -> tuple[NDArray[np.float64], float]:
     """Return prices (m,) and the price sigma of a cluster.
@@ -36,5 +40,5 @@ def first_prices(contraction: Contraction, clusters: Columns) -> tuple[NDArray[n
     inside = squares[own] + sigma / weights[labels]
     squares -= sigma / weights
     squares[own] = np.inf
-    worth = np.minimum(inside, squares.min(axis=1))
-    return contraction.scatter + e * np.maximum(worth, 0.0), sigma
+    worth = np.maximum(np.minimum(inside, squares.min(axis=1)), _LEAST * inside)
+    return contraction.scatter + e * worth, sigma

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
 from sdpbb.bounds.colgen.master import MasterSolution, Penalty, Phase
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.bounds.colgen.pricing.problem import principal_coordinates
+from sdpbb.errors import BackendFailure
 from sdpbb.problem import Contraction
 
 # Of x, less counts as nothing.
@@ -115,17 +117,28 @@ class InteriorMaster:
         """Minimise over the pool to the present tolerance; there are no penalties."""
         assert penalty is None
         state, place = self.state, self._place
-        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
-        programme = CoverProgramme(start, self._rows, self.columns.costs, self._m, self.k)
+        programme = self._programme()
         prices = np.empty(self._m)
         prices[place] = state.prices
         found = solve_cover(programme, prices, state.sigma, state.tolerance)
         last = self._parameters.interior_tolerance
+        if not (math.isfinite(found.sigma) and np.isfinite(found.prices).all()):
+            raise BackendFailure("interior point method: numbers that differ too much in size")
         state.solved = state.tolerance
         state.is_final = state.tolerance <= last or not found.is_precise
         state.prices, state.sigma = found.prices[place], found.sigma
         x = np.where(found.x > _NOTHING, found.x, 0.0)
         return MasterSolution(Phase.COST, found.value, x, state.prices, found.sigma, 0.0)
+
+    def _programme(self) -> CoverProgramme:
+        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
+        return CoverProgramme(start, self._rows, self.columns.costs, self._m, self.k)
+
+    def reduced(self, prices: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+        """Return the reduced costs (t,) of the pool."""
+        duals = np.empty(self._m + 1)
+        duals[self._place], duals[self._m] = prices, sigma
+        return self._programme().reduced(duals)
 
     def observe(self, solution: MasterSolution, shown: float) -> None:
         """Set the next tolerance by the gap that pricing has shown between value and bound."""
@@ -143,12 +156,8 @@ class InteriorMaster:
         state = self.state
         if len(self.columns) <= state.limit:
             return 0
-        start = np.concatenate([[0], np.cumsum(self._lengths)])
         at = np.repeat(np.arange(len(self._lengths)), self._lengths)
-        prices = np.empty(self._m)
-        prices[self._place] = solution.prices
-        reduced = self.columns.costs - np.bincount(at, prices[self._rows], len(self._lengths))
-        order = np.argsort(reduced, kind="stable")
+        order = np.argsort(self.reduced(solution.prices, solution.sigma), kind="stable")
         keep = solution.x > 0.0
         keep[: state.n_fixed] = True
         keep[order[: int(self._parameters.kept * len(order))]] = True
@@ -156,7 +165,6 @@ class InteriorMaster:
         self._rows, self._lengths = self._rows[keep[at]], self._lengths[keep]
         self.columns = self.columns.select(keep)
         state.columns = self.columns.packed()
-        assert start[-1] == len(at)
         return int((~keep).sum())
 
     def _sparse(self, members: Membership) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
