@@ -272,13 +272,15 @@ class _Run:
         has_search = saved is not None and saved.search is not None
         plan = memory_plan(self._parameters, contraction, is_resumed=has_search)
         reporter = Reporter(self._observer, self._limits)
-        if self._begins_with_subsets(search, plan, contraction.n_blocks):
+        if self._begins_with_subsets(search, plan, contraction):
             reached = self._bound_subsets(search, contraction, plan, reporter)
             if reached is not None or not search.tree.n_open:
                 return reached
         return self._search_tree(search, contraction.n_blocks, plan, reporter)
 
-    def _begins_with_subsets(self, search: Search, plan: MemoryPlan, n_blocks: int) -> bool:
+    def _begins_with_subsets(
+        self, search: Search, plan: MemoryPlan, contraction: Contraction
+    ) -> bool:
         """Return whether the root's first bound is the sum of the bounds of subsets.
 
         It is if that is asked for, and by itself where the hybrid bound of all blocks takes long or
@@ -287,9 +289,12 @@ class _Run:
         parameters = self._parameters
         if search.tree.has_begun or not search.tree.n_open:
             return False
-        large = n_blocks >= parameters.decomposition.least_blocks or plan.is_without_bound
-        by_itself = parameters.bounding == "hybrid" and large
-        return by_itself or parameters.bounding == "decomposition"
+        if parameters.bounding != "hybrid":
+            return parameters.bounding == "decomposition"
+        if plan.is_without_bound:
+            return True
+        is_large = contraction.n_blocks >= parameters.decomposition.least_blocks
+        return is_large and not bounding_method("hybrid", parameters).is_quick(contraction)
 
     def _bound_subsets(
         self, search: Search, contraction: Contraction, plan: MemoryPlan, reporter: Reporter

@@ -105,6 +105,11 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         self.hybrid = hybrid or HybridParameters()
         self.most_blocks_here = self.sdp.most_blocks_here
 
+    def is_quick(self, contraction: Contraction) -> bool:
+        """Return whether pricing looks easy, so that column generation comes first."""
+        is_easy = is_easy_to_price(contraction, self.colgen.centre)
+        return is_easy and is_low(contraction, self.hybrid)
+
     def lighter(self, contraction: Contraction) -> str | None:
         """Return the bounding by columns alone where pricing is easy."""
         return "colgen" if is_easy_to_price(contraction, self.colgen.centre) else None
@@ -146,15 +151,20 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         return HybridRun(contraction, self, relaxation, state)
 
 
+def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:
+    """Return whether all blocks, and neighbours, have few effective dimensions."""
+    means, sizes = contraction.means, contraction.sizes
+    n_neighbours = max(1, round(contraction.n_blocks / contraction.k))
+    return (
+        effective_dimension(means, sizes) <= parameters.high
+        and neighbour_dimension(means, sizes, n_neighbours) <= parameters.high
+    )
+
+
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
     """Return whether clusters are so small, in so few dimensions, that column generation ends."""
-    means, sizes = contraction.means, contraction.sizes
     per_cluster = contraction.n_blocks / contraction.k
-    return (
-        per_cluster <= parameters.small
-        and effective_dimension(means, sizes) <= parameters.high
-        and neighbour_dimension(means, sizes, max(1, round(per_cluster))) <= parameters.high
-    )
+    return per_cluster <= parameters.small and is_low(contraction, parameters)
 
 
 class Stage(Protocol):
@@ -183,9 +193,7 @@ class EasyColumnStage:
     leaves_node = True
 
     def begins(self, run: HybridRun, cutoff: float) -> bool:
-        centre = run.bounding.colgen.centre
-        is_easy = self.name not in run.skipped and is_easy_to_price(run.contraction, centre)
-        if is_easy and run.is_small:
+        if self.name not in run.skipped and run.bounding.is_quick(run.contraction):
             run.generate(None)
             return True
         run.skip(self.name)

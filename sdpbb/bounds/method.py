@@ -57,6 +57,10 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         """
         return None
 
+    def is_quick(self, contraction: Contraction) -> bool:
+        """Return whether bounding takes little time, however many blocks there are."""
+        return False
+
     @staticmethod
     def exercise(contraction: Contraction) -> None:
         """Run the compiled loops of the method once, with the types that runs call them with."""

@@ -14,7 +14,7 @@ class DecompositionParameters(Parameters):
     """Decomposition bound: the sum of the bounds of subsets, small ones first."""
 
     least_blocks: int = parameter(
-        2000,
+        1000,
         "Without being asked for, subsets are bounded first where there are so many blocks.",
         ge=2,
     )
