@@ -14,6 +14,9 @@ from sdpbb.problem import Contraction
 
 Membership = NDArray[np.bool_]
 
+# Entries from which on it takes longer to turn marks into numbers than to find those that are set.
+_LARGE = 100_000
+
 
 @stored
 @dataclass(frozen=True, eq=False)
@@ -66,8 +69,11 @@ class Columns:
         members = np.asarray(members, bool).reshape(-1, contraction.n_blocks)
         members = members[members.any(axis=1)]
         if len(members) > 1:
-            first = np.unique(np.packbits(members, axis=1), axis=0, return_index=True)[1]
-            members = members[np.sort(first)]
+            seen: dict[bytes, int] = {}
+            for row, key in enumerate(np.packbits(members, axis=1)):
+                seen.setdefault(key.tobytes(), row)
+            if len(seen) < len(members):
+                members = members[list(seen.values())]
         return cls(members, cluster_costs(contraction, members))
 
     @classmethod
@@ -79,6 +85,13 @@ class Columns:
     def keys(self) -> tuple[bytes, ...]:
         """Keys (t,), a different one for each cluster."""
         return tuple(row.tobytes() for row in np.packbits(self.members, axis=1))
+
+    def collected(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of the prices (m,) of the blocks of each cluster, (t,)."""
+        if self.members.size < _LARGE:
+            return np.asarray(self.members @ prices)
+        row, block = np.nonzero(self.members)
+        return np.bincount(row, prices[block], len(self)).astype(np.float64)
 
     def select(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Columns:
         """Return some of the columns, by mark or position."""

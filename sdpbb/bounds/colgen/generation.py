@@ -258,7 +258,7 @@ class Generation:
         """Warm start of the children of the node: the columns of the lowest reduced costs."""
         columns, own = self._master.columns, self.duals
         if own is not None:
-            reduced = columns.costs - columns.members @ own.prices
+            reduced = columns.costs - columns.collected(own.prices)
             count = self._parameters.generation.inherited_per_block * self._contraction.n_blocks
             columns = columns.select(np.argsort(reduced, kind="stable")[:count])
         return GenerationWarmStart(self._contraction.block_of, columns.packed(), own)
@@ -490,7 +490,7 @@ class Generation:
 
         `least` is given if it is proven.
         """
-        values = found.costs - found.members @ at.prices
+        values = found.costs - found.collected(at.prices)
         cluster = found.members[np.argmin(values)] if len(found) else None
         met = float(values.min(initial=-at.sigma))
         shown = DualValues(at.prices, -(met if least is None else least))
@@ -511,12 +511,12 @@ class Generation:
 
     def _add(self, found: Columns, own: DualValues) -> bool:
         """Add the columns that improve the restricted master programme; return whether any do."""
-        reduced = found.costs - found.members @ own.prices + own.sigma
+        reduced = found.costs - found.collected(own.prices) + own.sigma
         return self._add_best(found, reduced, -self._tolerance(own))
 
     def _add_covering(self, found: Columns, own: DualValues) -> bool:
         """Add the columns of `_add` in the phase FEASIBILITY."""
-        return self._add_best(found, own.sigma - found.members @ own.prices, -_FARKAS_TOLERANCE)
+        return self._add_best(found, own.sigma - found.collected(own.prices), -_FARKAS_TOLERANCE)
 
     def _add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:
         order = np.argsort(reduced, kind="stable")

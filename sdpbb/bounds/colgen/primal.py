@@ -78,7 +78,7 @@ class Primal:
         if np.all(np.abs(self.state.x - 1.0) < _WHOLE):
             return
         upper = min(cutoff, self.state.cost)
-        reduced = columns.costs - columns.members @ duals.prices + duals.sigma
+        reduced = columns.costs - columns.collected(duals.prices) + duals.sigma
         usable = columns.select(reduced <= upper - duals.value(self._contraction.k))
         if 0 < len(usable) <= limits.integer_columns:
             self._offer(labels_of_cheapest_cover(self._contraction, usable, limits.integer_seconds))

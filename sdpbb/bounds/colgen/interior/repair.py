@@ -28,10 +28,14 @@ def repaired(
     """
     lowered = prices.copy()
     if reduced is None:
-        reduced = columns.costs - columns.members @ prices + sigma
+        reduced = columns.costs - columns.collected(prices) + sigma
     order = np.argsort(reduced, kind="stable")
-    for column in order[reduced[order] < 0.0]:
-        blocks = np.flatnonzero(columns.members[column])
+    violated = order[reduced[order] < 0.0]
+    if not len(violated):
+        return lowered
+    row, block = np.nonzero(columns.members[violated])
+    ends = np.cumsum(np.bincount(row, minlength=len(violated)))
+    for column, blocks in zip(violated, np.split(block, ends[:-1]), strict=True):
         violation = lowered[blocks].sum() - sigma - columns.costs[column]
         worth = np.maximum(lowered[blocks] - scatter[blocks], 0.0)
         total = worth.sum()

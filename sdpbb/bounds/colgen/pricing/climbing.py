@@ -57,7 +57,10 @@ def _by_regions(
         climb(part.data, part.profits(prices), np.searchsorted(near, own), found, met)
         good = np.flatnonzero(met < below)
         if len(good):
-            once = np.unique(np.packbits(found[good], axis=1), axis=0, return_index=True)[1]
-            members.append(part.members(found[good[once]]))
-            values.append(met[good[once]])
+            keys = np.packbits(found[good], axis=1)
+            once = list(
+                {key.tobytes(): row for row, key in zip(good.tolist(), keys, strict=True)}.values()
+            )
+            members.append(part.members(found[once]))
+            values.append(met[once])
     return np.concatenate(members), np.concatenate(values)

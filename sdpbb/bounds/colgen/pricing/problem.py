@@ -268,14 +268,19 @@ def clique_numbers(adjacency: NDArray[np.bool_]) -> NDArray[np.intp]:
     Vertices come by decreasing degree, each into the first clique that it is adjacent to all of.
     The checker has a function of its own on purpose (`sdpbb.checker.pricing.problem`).
     """
-    number = np.empty(len(adjacency), dtype=np.intp)
-    common = np.ones((0, len(adjacency)), bool)  # per clique: what is adjacent to all of it
+    m = len(adjacency)
+    number = np.empty(m, dtype=np.intp)
+    common = np.ones((max(1, min(m, 64)), m), bool)  # per clique: what is adjacent to all of it
+    count = 0
     for vertex in np.argsort(-adjacency.sum(axis=1), kind="stable").tolist():
-        fitting = np.flatnonzero(common[:, vertex])
-        if len(fitting):
-            number[vertex] = fitting[0]
-            common[fitting[0]] &= adjacency[vertex]
-        else:
-            number[vertex] = len(common)
-            common = np.vstack([common, adjacency[vertex]])
+        first = int(common[:count, vertex].argmax()) if count else 0
+        if count and common[first, vertex]:
+            number[vertex] = first
+            common[first] &= adjacency[vertex]
+            continue
+        if count == len(common):
+            common = np.concatenate([common, np.ones_like(common)])
+        number[vertex] = count
+        common[count] = adjacency[vertex]
+        count += 1
     return number
