@@ -25,6 +25,7 @@ PACKAGES = {
     "heuristics": "heuristics.",
     "sdp": "sdpbb.bounds.sdp.",
     "colgen": "sdpbb.bounds.colgen.",
+    "places": "sdpbb.bounds.places.",
 }
 
 

@@ -9,6 +9,7 @@ from heuristics.parameters import HeuristicSchedule
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.declaration import Parameters, parameter, wrong
@@ -107,6 +108,9 @@ class SolverParameters(Parameters):
     )
     decomposition: DecompositionParameters = parameter(
         DecompositionParameters, "Sum of the bounds of subsets, for many blocks."
+    )
+    places: PlaceParameters = parameter(
+        PlaceParameters, "Bound by prices and places, for many blocks in few dimensions."
     )
     search: SearchParameters = parameter(SearchParameters, "The search besides bounding.")
     heuristics: HeuristicSchedule = parameter(

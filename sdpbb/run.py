@@ -303,7 +303,8 @@ class _Run:
 
         None if the search has ended, or the root is to be bounded as a whole.
         """
-        from sdpbb.decomposition.run import Decomposition  # seldom needed
+        from sdpbb.decomposition.places import raise_by_places  # seldom needed
+        from sdpbb.decomposition.run import Decomposition
         from sdpbb.search.root import Root
 
         parameters = self._parameters
@@ -334,6 +335,8 @@ class _Run:
         decomposition.prepare()
         # A run that goes on may have been cut short in this before.
         root.look_for_clusterings()
+        if decomposition.state is None:
+            raise_by_places(root, parameters.places, plan.available)
         return root.end(decomposition.run())
 
     def _search_tree(

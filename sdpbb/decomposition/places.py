@@ -1,0 +1,48 @@
+"""Bound of a root by prices and places, before its subsets are bounded."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.search.root import Root
+from sdpbb.time_left import OutOfTime, at_most
+
+
+def raise_by_places(root: Root, parameters: PlaceParameters, free_mebibytes: float) -> None:
+    """Raise the bound of a root by prices and places, where it has few dimensions and many blocks.
+
+    Certified runs have no such bound: the checker does not know it.
+    """
+    if not root.is_open or root.context.keeps_evidence:
+        return
+    if root.contraction.n_blocks < parameters.least_blocks or parameters.time_share == 0.0:
+        return
+    from sdpbb.bounds.places.bounding import (  # seldom needed
+        PlaceBounding,
+        exercise,
+        is_within_reach,
+        place_mebibytes,
+    )
+    from sdpbb.kernels import compile_once
+
+    contraction, tree = root.contraction, root.search.tree
+    if tree.labels is None or not is_within_reach(contraction):
+        return
+    if place_mebibytes(contraction.n_blocks) > free_mebibytes:
+        return
+    compile_once("places", exercise, lambda: None)
+    labels = tree.labels[contraction.representatives].astype(np.intp)
+
+    def seconds_left() -> float:
+        return 0.0 if root.is_cancelled() else root.seconds_left
+
+    time_left = at_most(seconds_left, parameters.time_share * root.seconds_left)
+    bounding = PlaceBounding(contraction, labels, parameters, tree.tolerances.gap)
+    with suppress(OutOfTime):
+        for done in bounding.rounds(time_left):
+            root.raise_to(done.bound.value)
+            if not root.is_open:
+                return
