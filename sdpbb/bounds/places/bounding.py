@@ -40,7 +40,7 @@ OF_CELLS: Ascents = ((30.0, 300), (100.0, 300), (300.0, 300), (1000.0, 200), (30
 OF_POINTS: Ascents = ((100.0, 60), (300.0, 80), (1000.0, 60))
 OF_ROUNDS: Ascents = ((3000.0, 50), (10000.0, 100))
 # Places that are not within this of the most valuable one are dropped between rounds.
-NEAR = 0.7
+NEAR = 0.85
 # Of the places that a search has met, those are taken that are so far from each other, in radii of
 # the smallest cluster; from round to round.
 APART = (0.05, 0.03, 0.02, 0.01)
