@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import InfeasibilityKind, Instance
@@ -12,7 +13,7 @@ from sdpbb.result import SolutionStatus
 from sdpbb.search.events import MemoryShort, SubsetsChosen
 from sdpbb.solver import solve
 
-PARAMETERS = SolverParameters(gap=0.02)
+PARAMETERS = SolverParameters(gap=0.02, places=PlaceParameters(time_share=0.0))
 CENTRES = 20.0 * np.random.default_rng(1).normal(size=(5, 3))
 
 

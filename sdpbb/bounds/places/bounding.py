@@ -35,10 +35,16 @@ from sdpbb.time_left import TimeLeft, check_time, no_limit
 
 _EPS = float(np.finfo(np.float64).eps)
 Ascents = tuple[tuple[float, int], ...]
-# Sharpness of the maximum, and steps: for the prices of cells, of all points, and in later rounds.
+# Sharpness of the maximum, and steps: for prices of cells, and for those of all points, by round.
 OF_CELLS: Ascents = ((30.0, 300), (100.0, 300), (300.0, 300), (1000.0, 200), (3000.0, 100))
-OF_POINTS: Ascents = ((100.0, 60), (300.0, 80), (1000.0, 60))
-OF_ROUNDS: Ascents = ((3000.0, 50), (10000.0, 100))
+OF_ROUNDS: tuple[Ascents, ...] = (
+    ((100.0, 60), (300.0, 60)),
+    ((300.0, 100), (1000.0, 200)),
+    ((1000.0, 60), (3000.0, 120)),
+    ((3000.0, 60), (10000.0, 120)),
+)
+# Rounds end where one leaves more than this part of the gap, once all of these are done.
+ENOUGH = 0.97
 # Places that are not within this of the most valuable one are dropped between rounds.
 NEAR = 0.85
 # Of the places that a search has met, those are taken that are so far from each other, in radii of
@@ -123,20 +129,20 @@ class PlaceBounding:
             return
         prices = self._first_prices(time_left)
         dual = self._dual(self._points, self._weights, self._places)
-        steps, last = OF_POINTS, 0.0
+        last = 0.0
         for number in range(self._parameters.rounds):
             best = prices
-            for sharpness, most in steps:
+            for sharpness, most in OF_ROUNDS[min(number, len(OF_ROUNDS) - 1)]:
                 best, prices = dual.ascend(prices, sharpness, most, time_left)
             n_places, search = len(dual.places), self._search(dual, best, number, time_left)
             greatest = search.run(time_left)
             self._raise(best, greatest)
             yield PlaceRound(self.bound, n_places, search.n_boxes)
             left = self._cost + float(self._contraction.scatter.sum()) - self.bound.value
-            if left <= self._gap * self._cost or (number > 2 and left > 0.97 * last):
+            if left <= self._gap * self._cost or (number > 4 and left > ENOUGH * last):
                 return
             dual.places = self._more_places(dual, best, search, number, time_left)
-            steps, last, prices = OF_ROUNDS, left, best
+            last, prices = left, best
 
     def _dual(
         self,
