@@ -38,10 +38,8 @@ Ascents = tuple[tuple[float, int], ...]
 # Sharpness of the maximum, and steps: for prices of cells, and for those of all points, by round.
 OF_CELLS: Ascents = ((30.0, 300), (100.0, 300), (300.0, 300), (1000.0, 200), (3000.0, 100))
 OF_ROUNDS: tuple[Ascents, ...] = (
-    ((100.0, 60), (300.0, 60)),
-    ((300.0, 100), (1000.0, 200)),
-    ((1000.0, 60), (3000.0, 120)),
-    ((3000.0, 60), (10000.0, 120)),
+    ((100.0, 60), (300.0, 80), (1000.0, 60)),
+    ((3000.0, 50), (10000.0, 100)),
 )
 # Rounds end where one leaves more than this part of the gap, once all of these are done.
 ENOUGH = 0.97
