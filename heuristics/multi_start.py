@@ -34,9 +34,14 @@ from heuristics.starts import (
 from sdpbb.problem import Contraction
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
 
-IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.3, local_search=False)
+IN_CORESET = MultiStartParameters(n_starts=5, n_relocations=0, swap_effort=0.02, local_search=False)
 # Relocations in coresets end when so many, one after the other, have saved less than that.
 MOST_FAILURES = 3
+# Up to so many blocks to a cluster, swaps of centres pay where there are many blocks: a trial looks
+# at those of some dozen clusters.
+LARGE_CLUSTERS = 1_000
+# Of the effort of the search over swaps of centres, what it has where there are many blocks.
+EFFORT_OF_LARGE = 0.1
 # Of the effort of the search over swaps of centres, what all starts together have before the best.
 BEFORE_THE_BEST = 0.4
 
@@ -106,7 +111,7 @@ class MultiStart:
             for centres in self._initial_centres(contraction, rng, affinity, time_left):
                 found_here = descent.from_centres(centres, source, stop, best.offer, best.cost)
                 check_time(time_left)
-                if self.parameters.n_starts > 1:
+                if self.parameters.n_starts > 1 and not is_large(contraction):
                     effort = BEFORE_THE_BEST / self.parameters.n_starts
                     self._swap_centres(contraction, found_here, effort, best, rng, descent, stop)
             self._improve(contraction, best, rng, descent, stop)
@@ -167,6 +172,11 @@ class MultiStart:
         """Improve the best clustering by swaps of centres, and by relocations."""
         if is_large(contraction):
             self._relocate_in_coresets(contraction, best, rng, descent, stop)
+            assert best.solution is not None
+            if contraction.n_blocks <= LARGE_CLUSTERS * contraction.k:
+                self._swap_centres(
+                    contraction, best.solution, EFFORT_OF_LARGE, best, rng, descent, stop
+                )
             return
         assert best.solution is not None
         self._swap_centres(contraction, best.solution, 1.0, best, rng, descent, stop)
@@ -187,7 +197,7 @@ class MultiStart:
         That is, with the best so far, of which the solution may be one. A descent ends it.
         """
         effort *= self.parameters.swap_effort
-        if effort == 0.0 or is_large(contraction):
+        if effort == 0.0:
             return
         assert best.solution is not None
         labels = descent.swap_centres(solution.labels, rng, effort, stop)
