@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.colgen.columns import Columns, PackedColumns, merged
+from sdpbb.bounds.colgen.columns import Columns, PackedColumns, cluster_costs, merged
 from sdpbb.bounds.colgen.interior.first_prices import first_prices
 from sdpbb.bounds.colgen.interior.master import InteriorMaster, InteriorState, covering_prefix
 from sdpbb.bounds.colgen.interior.repair import repaired
@@ -559,7 +559,8 @@ def resumed_master(
     contraction: Contraction, parameters: ColgenParameters, state: MasterState | InteriorState
 ) -> Master | InteriorMaster:
     """Return a master programme that goes on from its state."""
-    pool = Columns.of(contraction, state.columns.members())
+    members = state.columns.members()  # different ones, as they were added
+    pool = Columns(members, cluster_costs(contraction, members))
     if isinstance(state, InteriorState):
         return InteriorMaster(contraction, pool, parameters.master, state)
     return Master(pool, contraction.k, parameters.master, state)
