@@ -200,7 +200,7 @@ class CentreParameters(Parameters):
     )
     low: float = parameter(2.5, "Effective dimensions where these have regions of the mean.", ge=0)
     largest: float = parameter(
-        60.0, "Blocks per cluster up to which that is so; inf for any.", ge=0, infinite=True
+        25.0, "Blocks per cluster up to which that is so; inf for any.", ge=0, infinite=True
     )
     iterations: int = parameter(100, "Iterations of the semidefinite bound, at most.", ge=1)
 

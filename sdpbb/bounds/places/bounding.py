@@ -41,6 +41,8 @@ OF_ROUNDS: tuple[Ascents, ...] = (
     ((100.0, 60), (300.0, 80), (1000.0, 60)),
     ((3000.0, 50), (10000.0, 100)),
 )
+# Part of the cost that the first searches may lose by their tolerance.
+EARLY = 1e-2
 # Rounds end where one leaves more than this part of the gap, once all of these are done.
 ENOUGH = 0.97
 # Places that are not within this of the most valuable one are dropped between rounds.
@@ -52,18 +54,20 @@ APART = (0.05, 0.03, 0.02, 0.01)
 CLIMBERS, CLIMBS = 40, 30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PlaceRound:
     """Round of a bound by prices and places.
 
     bound : the best so far
     n_places : at which the prices were made
     n_boxes : that the search looked at
+    met : (p, 3) places that the search met, of nearly the greatest value, the best first
     """
 
     bound: ProvenBound
     n_places: int
     n_boxes: int
+    met: NDArray[np.float64]
 
 
 def is_within_reach(contraction: Contraction) -> bool:
@@ -125,21 +129,24 @@ class PlaceBounding:
         """
         if not (self._cost > 0.0 and math.isfinite(self._radius)):
             return
-        prices = self._first_prices(time_left)
-        dual = self._dual(self._points, self._weights, self._places)
+        dual = self._dual(self._points, self._weights, self._centres)
+        # These two rounds take little time, and give the first bounds.
+        yield self._proven(dual, self._first_prices(), EARLY, time_left)
+        prices = self._prices_of_cells(time_left)
+        dual.places = self._places
+        yield self._proven(dual, prices, EARLY, time_left)
         last = 0.0
         for number in range(self._parameters.rounds):
             best = prices
             for sharpness, most in OF_ROUNDS[min(number, len(OF_ROUNDS) - 1)]:
                 best, prices = dual.ascend(prices, sharpness, most, time_left)
-            n_places, search = len(dual.places), self._search(dual, best, number, time_left)
-            greatest = search.run(time_left)
-            self._raise(best, greatest)
-            yield PlaceRound(self.bound, n_places, search.n_boxes)
+            accuracy = max(self._parameters.first_accuracy / 3.0**number, self._gap / 10.0)
+            done = self._proven(dual, best, accuracy, time_left)
+            yield done
             left = self._cost + float(self._contraction.scatter.sum()) - self.bound.value
             if left <= self._gap * self._cost or (number > 4 and left > ENOUGH * last):
                 return
-            dual.places = self._more_places(dual, best, search, number, time_left)
+            dual.places = self._more_places(dual, best, done.met, number, time_left)
             last, prices = left, best
 
     def _dual(
@@ -150,7 +157,12 @@ class PlaceBounding:
     ) -> PlaceDual:
         return PlaceDual(points, weights, self._contraction.k, places, self._cost)
 
-    def _first_prices(self, time_left: TimeLeft) -> NDArray[np.float64]:
+    def _first_prices(self) -> NDArray[np.float64]:
+        """Return the prices (m,) that belong to the clustering, in closed form."""
+        own, second = self._nearest
+        return own + _equal_surpluses((second - own) / 2.0, self._weights, self._labels)
+
+    def _prices_of_cells(self, time_left: TimeLeft) -> NDArray[np.float64]:
         """Return prices (m,) from those of cells; choose the first places."""
         points, weights, labels = self._points, self._weights, self._labels
         places = cells_of(points, weights, labels, self._parameters.places, time_left)
@@ -169,19 +181,27 @@ class PlaceBounding:
         own, second = self._nearest
         return own + np.clip(surplus, 0.0, np.maximum(second - own, 0.0))
 
-    def _search(
-        self, dual: PlaceDual, prices: NDArray[np.float64], number: int, time_left: TimeLeft
-    ) -> PlaceSearch:
-        """Return a search for the greatest value at prices."""
+    def _proven(
+        self,
+        dual: PlaceDual,
+        prices: NDArray[np.float64],
+        accuracy: float,
+        time_left: TimeLeft,
+    ) -> PlaceRound:
+        """Raise the bound by a search for the greatest value at prices.
+
+        accuracy : part of the cost that the bound may lose by the search's tolerance
+        """
         values = dual.values(prices, time_left)
         known = 0.0
         for place in (*self._centres, *dual.places[np.argsort(-values)[:8]]):
             check_time(time_left)
             value = climb(self._points, self._weights, prices, place.copy(), CLIMBS)
             known = max(known, value)
-        accuracy = max(self._parameters.first_accuracy / 3.0**number, self._gap / 10.0)
         tolerance = accuracy * self._cost / self._contraction.k
-        return PlaceSearch(self._points, self._weights, prices, known, tolerance)
+        search = PlaceSearch(self._points, self._weights, prices, known, tolerance)
+        self._raise(prices, search.run(time_left))
+        return PlaceRound(self.bound, len(dual.places), search.n_boxes, search.met)
 
     def _raise(self, prices: NDArray[np.float64], greatest: float) -> None:
         """Raise the bound to that of prices at which no place has a greater value."""
@@ -197,7 +217,7 @@ class PlaceBounding:
         self,
         dual: PlaceDual,
         prices: NDArray[np.float64],
-        search: PlaceSearch,
+        met: NDArray[np.float64],
         number: int,
         time_left: TimeLeft,
     ) -> NDArray[np.float64]:
@@ -205,7 +225,7 @@ class PlaceBounding:
         values = dual.values(prices, time_left)
         near = dual.places[values >= NEAR * values.max()]
         apart = APART[min(number, len(APART) - 1)] * self._radius
-        new = _thinned(search.met, apart, self._parameters.new_places)
+        new = _thinned(met, apart, self._parameters.new_places)
         climbed = new[:CLIMBERS].copy()
         for place in climbed:
             check_time(time_left)

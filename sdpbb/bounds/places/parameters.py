@@ -17,7 +17,7 @@ class PlaceParameters(Parameters):
     """Bound by prices of points and the places of means, in three dimensions or fewer."""
 
     least_blocks: int = parameter(
-        2000,
+        1000,
         "Blocks from which on runs that begin with subsets have this bound before.",
         reason="Smaller ones are proven in seconds by the bounds that follow.",
         ge=2,
