@@ -23,8 +23,8 @@ HIGH_DIMENSION = 2.5
 # and halving boxes in many coordinates may not (10 blocks, one of them far away: not in 2,000,000
 # nodes at some prices).
 FEW_BLOCKS = 16
-# From so many blocks on a search in few dimensions is one for each region: there it takes a third
-# of the time, and arrays of all pairs would take gigabytes with thousands.
+# From so many blocks on a search in few dimensions is one for each region; arrays of all pairs
+# would take gigabytes with thousands.
 MANY_BLOCKS = 256
 
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 # Of distances that are compared, beside the rounding of coordinates.
 _ROOM = 1e-9
-# Blocks in a region at least, and as a share of those of a cluster: with half and twice as many,
-# exact pricing of u1060 and u2152 takes as long within a quarter.
+# Blocks in a region at least, and as a share of those of a cluster.
 _FEWEST = 8
 _SHARE = 1.0
 
