@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import rows
 from benchmark import ONE_THREAD, ROOT, cpu_name
-from colgen_instances import constraints_by_number
 
 FIELDS = (
     *("n", "k", "d", "constraints", "status", "objective", "gap", "seconds", "nodes"),
@@ -61,7 +60,7 @@ def solve_one(case: Case, time_limit: float) -> dict[str, Any]:
     deviation = SPREAD * 0.5 * case.k ** (-1 / case.d)
     clouds = rng.random((case.k, case.d))[labels]
     points = clouds + deviation * rng.normal(size=clouds.shape)
-    must_link, cannot_link = constraints_by_number(labels, case.constraints, rng)
+    must_link, cannot_link = by_number(labels, case.constraints, rng)
     instance = sdpbb.Instance(points, case.k, must_link, cannot_link)
     parameters = sdpbb.SolverParameters(time_limit=time_limit)
     began = time.perf_counter()
