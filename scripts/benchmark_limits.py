@@ -51,6 +51,7 @@ def cases() -> Iterator[Case]:
 def solve_one(case: Case, time_limit: float) -> dict[str, Any]:
     """Solve in this process, after a small instance that loads the kernels."""
     import sdpbb
+    from sdpbb.constraint_sets import by_number
 
     points = np.random.default_rng(0).normal(size=(40, 3))
     small = sdpbb.Instance(points, 8, cannot_link=[(0, 1)])
