@@ -163,8 +163,11 @@ def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:
 
 def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
     """Return whether clusters are so small, in so few dimensions, that column generation ends."""
-    per_cluster = contraction.n_blocks / contraction.k
-    return per_cluster <= parameters.small and is_low(contraction, parameters)
+    return _has_small_clusters(contraction, parameters) and is_low(contraction, parameters)
+
+
+def _has_small_clusters(contraction: Contraction, parameters: HybridParameters) -> bool:
+    return contraction.n_blocks / contraction.k <= parameters.small
 
 
 class Stage(Protocol):
@@ -193,7 +196,8 @@ class EasyColumnStage:
     leaves_node = True
 
     def begins(self, run: HybridRun, cutoff: float) -> bool:
-        if self.name not in run.skipped and run.bounding.is_quick(run.contraction):
+        is_easy = is_easy_to_price(run.contraction, run.bounding.colgen.centre)
+        if is_easy and self.name not in run.skipped and run.is_low:
             run.generate(None)
             return True
         run.skip(self.name)
@@ -305,7 +309,6 @@ class HybridRun:
         state: HybridState,
     ) -> None:
         self.contraction, self.bounding, self.relaxation = contraction, bounding, relaxation
-        self.is_small = is_small(contraction, bounding.hybrid)
         self.state = state
         self.enumeration: Enumeration | None = None
         if state.enumeration is not None:
@@ -319,6 +322,16 @@ class HybridRun:
             from sdpbb.bounds.colgen.bounding import ColgenRun
 
             self.columns = ColgenRun(contraction, bounding.colgen, state.columns)
+
+    @cached_property
+    def is_low(self) -> bool:
+        """True if all blocks, and neighbours, have few effective dimensions."""
+        return is_low(self.contraction, self.bounding.hybrid)
+
+    @property
+    def is_small(self) -> bool:
+        """True if clusters are so small, in so few dimensions, that column generation ends."""
+        return _has_small_clusters(self.contraction, self.bounding.hybrid) and self.is_low
 
     @cached_property
     def _pricer(self) -> BranchingPricer:

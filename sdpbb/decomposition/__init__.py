@@ -16,5 +16,5 @@ can always be split, at no cost, so that "k or fewer" and "exactly k" have the s
 - `bounds`: what is proven of each, and in sum; `schedule`: the subsets to bound next
 - `level`: the subsets of a level, bounded by processes
 - `memory`: whether the subsets of a level fit
-- `root`: the root that they raise; `run`: level by level
+- `run`: level by level; `places`: the bound by prices and places that comes before
 """
