@@ -1,10 +1,9 @@
-"""Restricted master programme: the cheapest cover of the blocks by known clusters."""
+"""Restricted master programme solved by the simplex method, in two phases."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,14 @@ from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from sdpbb.archive.stored import stored
 from sdpbb.backends.growing import Basis, GrowingModel, Vertex
-from sdpbb.bounds.colgen.columns import Columns, PackedColumns
+from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.master_programme import (
+    MasterProgramme,
+    MasterProgrammeState,
+    MasterSolution,
+    Penalty,
+    Phase,
+)
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import BackendFailure
 
@@ -33,67 +39,20 @@ _FEASIBLE = 1e-7
 
 
 @stored
-class Phase(Enum):
-    """Objective of the master programme."""
-
-    FEASIBILITY = "the number of blocks, in parts, that are not covered"
-    COST = "the cost of a cover"
-
-
-@dataclass(frozen=True, eq=False)
-class Penalty:
-    """Penalty on prices far from a centre, which is subtracted from the dual objective:
-
-        slope * sum_i max(0, |lambda_i - centre_i| - width),
-
-    that is, perturbations 0 <= y+, y- <= slope of the cover of a block, at the costs
-    centre_i + width and width - centre_i.
-    """
-
-    centre: NDArray[np.float64]
-    width: float
-    slope: float
-
-
-@dataclass(frozen=True, eq=False)
-class MasterSolution:
-    """Optimal solution of the restricted master programme and of its dual.
-
-    phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
-    value : the minimum; with a penalty its perturbations are paid for
-    x : (t,) how much of each column is used
-    prices : (m,) lambda >= 0
-    sigma : >= 0, the price of a cluster
-    perturbation : sum of the perturbations y+ + y- used; 0 without a penalty
-    """
-
-    phase: Phase
-    value: float
-    x: NDArray[np.float64]
-    prices: NDArray[np.float64]
-    sigma: float
-    perturbation: float
-
-
-@stored
 @dataclass(eq=False)
-class MasterState:
+class MasterState(MasterProgrammeState):
     """State of a `Master`.
 
-    columns : the pool
-    limit : with more columns than this some are deleted
     unit : costs and prices are handed to HiGHS in it
     basis : the last optimal one, None before
     """
 
-    columns: PackedColumns
-    limit: float
     phase: Phase = Phase.FEASIBILITY
     unit: float = 1.0
     basis: Basis | None = None
 
 
-class Master:
+class Master(MasterProgramme):
     """Restricted master programme in the covering form, over a pool of columns.
 
         minimise    sum_X c_X x_X
@@ -108,6 +67,8 @@ class Master:
     Costs are handed to HiGHS in powers of two units, chosen by the value of the programme, as its
     tolerances are absolute.
     """
+
+    state: MasterState
 
     def __init__(
         self,
@@ -143,7 +104,6 @@ class Master:
         return self.state.phase
 
     def add(self, columns: Columns) -> int:
-        """Add those of the columns that are not in the pool, and return how many these are."""
         state, before = self.state, len(self.columns)
         self.columns = self.columns + columns
         new = self.columns.select(np.arange(before, len(self.columns)))
@@ -154,14 +114,9 @@ class Master:
         return len(new)
 
     def solve(self, penalty: Penalty | None = None) -> MasterSolution:
-        """Minimise over the pool.
+        """Minimise over the pool, as in the interface.
 
         A penalty is left out in the phase FEASIBILITY, which ends once the pool covers all blocks.
-
-        Raises
-        ------
-        BackendFailure
-            If HiGHS ends without a verdict, or contradicts itself.
         """
         state = self.state
         if state.phase is Phase.COST and (solution := self._of_least_cost(penalty)) is not None:
@@ -197,7 +152,6 @@ class Master:
         return solution
 
     def purge(self, solution: MasterSolution) -> int:
-        """Delete columns of high reduced cost if there are too many, and return how many."""
         state = self.state
         if len(self.columns) <= state.limit or state.basis is None:
             return 0
@@ -211,6 +165,12 @@ class Master:
         self.columns = self.columns.select(keep)
         state.columns = self.columns.packed()
         return int((~keep).sum())
+
+    def observe(self, solution: MasterSolution, shown: float) -> None:
+        pass  # every solution is as precise as any will be
+
+    def tighten(self) -> None:
+        pass
 
     def _append(self, columns: Columns) -> None:
         count = len(columns)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, PackedColumns
-from sdpbb.bounds.colgen.master import MasterSolution, Phase
+from sdpbb.bounds.colgen.master_programme import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import GenerationParameters
 from sdpbb.bounds.colgen.rounding import Labels, labels_of_cheapest_cover, round_to_clustering
 from sdpbb.bounds.colgen.stabilisation import DualValues

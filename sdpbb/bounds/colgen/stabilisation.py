@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
-from sdpbb.bounds.colgen.master import MasterSolution, Penalty
+from sdpbb.bounds.colgen.master_programme import MasterSolution, Penalty
 from sdpbb.bounds.colgen.parameters import Scheme, StabilisationParameters
 
 

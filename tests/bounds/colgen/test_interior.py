@@ -10,7 +10,7 @@ from sdpbb.bounds.colgen.bounding import ColgenBounding
 from sdpbb.bounds.colgen.columns import Columns
 from sdpbb.bounds.colgen.generation import Generation
 from sdpbb.bounds.colgen.interior.first_prices import first_prices
-from sdpbb.bounds.colgen.interior.master import InteriorMaster, covering_prefix
+from sdpbb.bounds.colgen.interior.master import InteriorState, covering_prefix
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
 from sdpbb.bounds.colgen.interior.repair import repaired
 from sdpbb.bounds.colgen.parameters import ColgenParameters, MasterParameters
@@ -77,7 +77,7 @@ def test_generation_ends_at_the_value_of_the_master_programme(n, k, blind):
     known = np.arange(n) % k == np.arange(k)[:, None]
     columns = Columns.of(contraction, known)
     generation = Generation(contraction, pricer, parameters, columns)
-    assert isinstance(generation._master, InteriorMaster)
+    assert isinstance(generation.state.master, InteriorState)
     for _ in range(300):
         if generation.step(np.inf).stalled:
             break

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdpbb.bounds.colgen.columns import Columns
-from sdpbb.bounds.colgen.master import Master, MasterSolution, Penalty, Phase
+from sdpbb.bounds.colgen.master import Master
+from sdpbb.bounds.colgen.master_programme import MasterSolution, Penalty, Phase
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdpbb.bounds.colgen.master import MasterSolution, Phase
+from sdpbb.bounds.colgen.master_programme import MasterSolution, Phase
 from sdpbb.bounds.colgen.parameters import StabilisationParameters
 from sdpbb.bounds.colgen.stabilisation import DualValues, Observation, stabilisation
 from sdpbb.errors import ParameterError

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Columns, Membership, PackedColumns
 from sdpbb.bounds.colgen.interior.method import CoverProgramme, solve_cover
-from sdpbb.bounds.colgen.master import MasterSolution, Penalty, Phase
+from sdpbb.bounds.colgen.interior.repair import repaired
+from sdpbb.bounds.colgen.master_programme import (
+    MasterProgramme,
+    MasterProgrammeState,
+    MasterSolution,
+    Penalty,
+    Phase,
+)
 from sdpbb.bounds.colgen.parameters import MasterParameters
 from sdpbb.bounds.colgen.pricing.problem import principal_coordinates
 from sdpbb.errors import BackendFailure
@@ -21,27 +28,23 @@ from sdpbb.problem import Contraction
 _NOTHING = 1e-3
 # The first tolerance, and the tolerance as a share of the gap that pricing has shown.
 _FIRST, _SHARE = 0.1, 0.1
-# Solutions to this tolerance tell clusters apart.
-_CLEAR = 0.01
+# Solutions to this tolerance tell clusters apart, and are worth exact pricing.
+_CLEAR, _PRECISE = 0.01, 1e-4
 # Where pricing finds nothing the tolerance falls by this factor.
 _TIGHTER = 0.1
 
 
 @stored
 @dataclass(eq=False)
-class InteriorState:
+class InteriorState(MasterProgrammeState):
     """State of an `InteriorMaster`.
 
-    columns : the pool
-    limit : with more columns than this some are deleted
     n_fixed : columns at the beginning that stay: they cover all blocks
     prices, sigma : to begin from
     tolerance, solved : relative gaps of the next solve, and of the last
     is_final : whether the last solve was to the last tolerance, or as near as rounding allows
     """
 
-    columns: PackedColumns
-    limit: float
     n_fixed: int
     prices: NDArray[np.float64]
     sigma: float
@@ -51,13 +54,18 @@ class InteriorState:
     phase: Phase = Phase.COST
 
 
-class InteriorMaster:
+class InteriorMaster(MasterProgramme):
     """Restricted master programme in the covering form, whose pool has a cover by k columns.
 
     It is that of `sdpbb.bounds.colgen.master.Master`; but its solutions are near the central path,
     and as precise as the gap that column generation has still to close makes worth while. There is
     no basis to keep: each solve begins from the last prices.
     """
+
+    needs_stabilisation = False
+    is_quick_to_price = True
+
+    state: InteriorState
 
     def __init__(
         self,
@@ -68,6 +76,7 @@ class InteriorMaster:
     ) -> None:
         self.columns, self.k, self.state = columns, contraction.k, state
         self._parameters, self._m = parameters, contraction.n_blocks
+        self._scatter = contraction.scatter
         along = principal_coordinates(contraction.means, contraction.sizes)[:, 0]
         self._place = np.empty(self._m, np.intp)
         self._place[np.argsort(along, kind="stable")] = np.arange(self._m)
@@ -93,17 +102,22 @@ class InteriorMaster:
         return self.state.phase
 
     @property
+    def columns_at_once(self) -> int:
+        return self._m
+
+    @property
     def is_worth_rounding(self) -> bool:
-        """True if the last solution is near enough to an optimum for clusterings."""
         return self.state.solved <= _CLEAR
 
     @property
+    def is_worth_pricing(self) -> bool:
+        return self.is_final or self.state.tolerance <= _PRECISE
+
+    @property
     def is_final(self) -> bool:
-        """True if the last solution is as precise as any will be."""
         return self.state.is_final
 
     def add(self, columns: Columns) -> int:
-        """Add those of the columns that are not in the pool, and return how many these are."""
         before = len(self.columns)
         self.columns = self.columns + columns
         new = self.columns.members[before:]
@@ -130,16 +144,6 @@ class InteriorMaster:
         x = np.where(found.x > _NOTHING, found.x, 0.0)
         return MasterSolution(Phase.COST, found.value, x, state.prices, found.sigma, 0.0)
 
-    def _programme(self) -> CoverProgramme:
-        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
-        return CoverProgramme(start, self._rows, self.columns.costs, self._m, self.k)
-
-    def reduced(self, prices: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-        """Return the reduced costs (t,) of the pool."""
-        duals = np.empty(self._m + 1)
-        duals[self._place], duals[self._m] = prices, sigma
-        return self._programme().reduced(duals)
-
     def observe(self, solution: MasterSolution, shown: float) -> None:
         """Set the next tolerance by the gap that pricing has shown between value and bound."""
         gap = abs(solution.value - shown) / max(abs(solution.value), np.finfo(np.float64).tiny)
@@ -152,12 +156,11 @@ class InteriorMaster:
         state.tolerance = max(min(state.tolerance, _TIGHTER * state.solved), least)
 
     def purge(self, solution: MasterSolution) -> int:
-        """Delete columns of high reduced cost if there are too many, and return how many."""
         state = self.state
         if len(self.columns) <= state.limit:
             return 0
         at = np.repeat(np.arange(len(self._lengths)), self._lengths)
-        order = np.argsort(self.reduced(solution.prices, solution.sigma), kind="stable")
+        order = np.argsort(self._reduced(solution.prices, solution.sigma), kind="stable")
         keep = solution.x > 0.0
         keep[: state.n_fixed] = True
         keep[order[: int(self._parameters.kept * len(order))]] = True
@@ -166,6 +169,24 @@ class InteriorMaster:
         self.columns = self.columns.select(keep)
         state.columns = self.columns.packed()
         return int((~keep).sum())
+
+    def repaired(
+        self, prices: NDArray[np.float64], sigma: float, clusters: Columns | None = None
+    ) -> NDArray[np.float64]:
+        if clusters is not None:
+            return repaired(prices, sigma, self._scatter, clusters)
+        reduced = self._reduced(prices, sigma)
+        return repaired(prices, sigma, self._scatter, self.columns, reduced)
+
+    def _programme(self) -> CoverProgramme:
+        start = np.concatenate([[0], np.cumsum(self._lengths)]).astype(np.int64)
+        return CoverProgramme(start, self._rows, self.columns.costs, self._m, self.k)
+
+    def _reduced(self, prices: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
+        """Return the reduced costs (t,) of the pool."""
+        duals = np.empty(self._m + 1)
+        duals[self._place], duals[self._m] = prices, sigma
+        return self._programme().reduced(duals)
 
     def _sparse(self, members: Membership) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the number of blocks of each cluster, and their places in the order, ascending."""

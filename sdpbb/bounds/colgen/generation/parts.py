@@ -1,0 +1,84 @@
+"""Parts of the column generation of a node, on which all kinds of pricing work."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.generation.state import GenerationState
+from sdpbb.bounds.colgen.master_programme import MasterProgramme
+from sdpbb.bounds.colgen.parameters import GenerationParameters
+from sdpbb.bounds.colgen.pricing.protocol import Pricer
+from sdpbb.bounds.colgen.primal import Primal
+from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
+from sdpbb.bounds.colgen.stabilisation import DualValues, Observation, Stabilisation
+from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.problem import Contraction
+
+# For rounding in the proof of a bound that is to reach the cutoff.
+_ROOM = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationParts:
+    """Parts of the column generation of a node, and what all kinds of pricing do with clusters."""
+
+    contraction: Contraction
+    pricer: Pricer
+    parameters: GenerationParameters
+    master: MasterProgramme
+    stabilisation: Stabilisation
+    primal: Primal
+    state: GenerationState
+
+    def add(self, found: Columns, own: DualValues) -> bool:
+        """Add the columns that improve the restricted master programme; return whether any do."""
+        reduced = found.costs - found.collected(own.prices) + own.sigma
+        return self.add_best(found, reduced, -self.tolerance(own))
+
+    def add_best(self, found: Columns, reduced: NDArray[np.float64], below: float) -> bool:
+        """Add the columns with the least reduced costs, as far as these are below a number."""
+        order = np.argsort(reduced, kind="stable")
+        most = max(self.parameters.max_columns_per_round, self.master.columns_at_once)
+        best = order[reduced[order] < below][:most]
+        grown = self.master.add(found.select(best)) > 0
+        self.state.early = self.state.early or grown
+        return grown
+
+    def prove(self, prices: NDArray[np.float64], least: float) -> None:
+        """Take the Lagrangian bound of prices at which no cluster has a value below least."""
+        proven = lagrangian_bound(self.contraction, prices, least)
+        if proven > self.state.bound:
+            self.state.bound = ProvenBound(proven.value, Lagrangian(prices, least))
+
+    def observation(
+        self, at: DualValues, found: Columns, first: bool = False, least: float | None = None
+    ) -> Observation:
+        """Return the outcome of pricing at dual values that found some clusters.
+
+        `least` is given if it is proven.
+        """
+        values = found.costs - found.collected(at.prices)
+        cluster = found.members[np.argmin(values)] if len(found) else None
+        met = float(values.min(initial=-at.sigma))
+        shown = DualValues(at.prices, -(met if least is None else least))
+        return Observation(shown, cluster, first, least is not None)
+
+    def closing_value(self, at: DualValues, cutoff: float) -> float:
+        """Return the least value with which these prices close the node, with room for rounding.
+
+        It is 0 where that is positive.
+        """
+        total = math.fsum(at.prices)
+        room = _ROOM * (abs(total) + abs(cutoff)) if math.isfinite(cutoff) else 0.0
+        return min((cutoff + room - total) / self.contraction.k, 0.0)
+
+    def tolerance(self, own: DualValues) -> float:
+        """Return how little a cluster may save at dual values without being worth a column."""
+        k = self.contraction.k
+        return self.parameters.tolerance * abs(own.value(k)) / k

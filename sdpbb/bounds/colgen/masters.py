@@ -1,0 +1,52 @@
+"""Choice of the master programme of a node, and its resumption."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.bounds.colgen.columns import Columns, cluster_costs
+from sdpbb.bounds.colgen.interior.first_prices import first_prices
+from sdpbb.bounds.colgen.interior.master import InteriorMaster, InteriorState, covering_prefix
+from sdpbb.bounds.colgen.master import Master, MasterState
+from sdpbb.bounds.colgen.master_programme import MasterProgramme, MasterProgrammeState
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.stabilisation import DualValues
+from sdpbb.problem import Contraction
+
+
+def begun_master(
+    contraction: Contraction,
+    parameters: ColgenParameters,
+    columns: Columns | None,
+    centre: DualValues | None,
+) -> MasterProgramme:
+    """Return a new master programme over the singletons and some columns.
+
+    centre : dual values to begin from, None for those of the clustering that the columns begin with
+    """
+    pool = Columns.singletons(contraction)
+    if columns is None or not len(columns):
+        return Master(pool, contraction.k, parameters.master)
+    n_known = covering_prefix(columns, contraction.k)
+    pool = pool + columns
+    if not n_known or contraction.n_blocks < parameters.master.interior_from:
+        return Master(pool, contraction.k, parameters.master)
+    if centre is None:
+        known = columns.select(np.arange(n_known))
+        prices, sigma = first_prices(contraction, known)
+    else:
+        prices, sigma = centre.prices, centre.sigma
+    n_fixed = contraction.n_blocks + n_known
+    return InteriorMaster.start(contraction, pool, n_fixed, parameters.master, prices, sigma)
+
+
+def resumed_master(
+    contraction: Contraction, parameters: ColgenParameters, state: MasterProgrammeState
+) -> MasterProgramme:
+    """Return a master programme that goes on from its state."""
+    members = state.columns.members()  # different ones, as they were added
+    pool = Columns(members, cluster_costs(contraction, members))
+    if isinstance(state, InteriorState):
+        return InteriorMaster(contraction, pool, parameters.master, state)
+    assert isinstance(state, MasterState)
+    return Master(pool, contraction.k, parameters.master, state)
