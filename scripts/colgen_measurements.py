@@ -40,6 +40,7 @@ from sdpbb.bounds.colgen.parameters import (
 )
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem as BlockProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.problem import Contraction
 
@@ -110,7 +111,7 @@ def our_pricing(settings: Settings) -> Callable[..., Priced]:
     """Search for the least value only."""
 
     def priced(contraction: Contraction, prices: NDArray[np.float64], target: float) -> Priced:
-        search = ClusterSearch(BlockProblem.of(contraction), prices, target)
+        search = ClusterSearch(BlockProblem.of(contraction), SoughtClusters(prices, target))
         start = time.perf_counter()
         while not search.is_finished and search.n_nodes < settings.search_nodes:
             if time.perf_counter() - start > settings.search_seconds:

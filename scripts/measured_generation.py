@@ -21,6 +21,7 @@ from sdpbb.bounds.colgen.parameters import (
 from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
 from sdpbb.bounds.colgen.pricing.protocol import PricingOutcome
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.bounds.colgen.sdp_dual import master_dual
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.sdp.bounding import SdpBounding
@@ -48,7 +49,7 @@ class MeasuringPricer(BranchingPricer):
         target = min(target, 0.0)
         if self._under_way is None or not self._is_last(prices, target):
             self.asked.append((prices.copy(), target))
-            self._under_way = ClusterSearch(self.problem(), prices, target)
+            self._under_way = ClusterSearch(self.problem(), SoughtClusters(prices, target))
         search, before = self._under_way, self._under_way.n_nodes
         members = search.run(self.nodes_per_slice)
         self.n_slices += 1

@@ -20,6 +20,7 @@ from sdpbb.bounds.colgen.pricing.regional_search import (
     search_for,
 )
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.bounds.colgen.safe_bound import lagrangian_bound
 from sdpbb.bounds.colgen.stabilisation import DualValues
 from sdpbb.bounds.evidence import Enumerated, Lagrangian
@@ -179,7 +180,8 @@ class Enumeration:
         total = math.fsum(prices)
         room += 1e-13 * (abs(total) + abs(state.cutoff))
         threshold = state.cutoff - total - (self._contraction.k - 1) * state.least + room
-        return search_for(problem, prices, threshold, False, state.least, resumed)
+        sought = SoughtClusters(prices, threshold, optimal_only=False, least=state.least)
+        return search_for(problem, sought, resumed)
 
     def _partition(self, least: float) -> None:
         """Partition the blocks into the clusters found."""

@@ -12,6 +12,7 @@ from sdpbb.bounds.colgen.parameters import CentreParameters
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.colgen.pricing.problem import FEW_BLOCKS, PricingProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.bounds.hybrid import is_small
 from sdpbb.bounds.hybrid_parameters import HybridParameters
 from sdpbb.problem import Instance, contract
@@ -97,7 +98,7 @@ def test_few_blocks_are_priced_without_boxes_in_few_nodes():
     problem = PricingProblem.of(contraction)
     by_sets_alone = replace(problem, data=problem.data._replace(by_size=False))
     for tried in (problem, by_sets_alone):
-        search = ClusterSearch(tried, np.full(10, 30.0), 0.0)
+        search = ClusterSearch(tried, SoughtClusters(np.full(10, 30.0), 0.0))
         search.run(2**11)
         assert search.is_finished
     for m in (FEW_BLOCKS, FEW_BLOCKS + 1):

@@ -18,6 +18,7 @@ from sdpbb.bounds.colgen.pricing.problem import (
     squared_distances,
 )
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.problem import Contraction, Instance, MaximumSize, contract
 from tests.bounds.colgen.brute_force import all_columns
 from tests.constrained import (
@@ -86,17 +87,17 @@ def target_for(values: np.ndarray, seed: int) -> float:
     return min(0.0, drawn[np.random.default_rng([seed, 2]).integers(len(drawn))])
 
 
-def in_slices(search: ClusterSearch, problem: PricingProblem, prices, target, only, seed: int):
+def in_slices(problem: PricingProblem, sought: SoughtClusters, seed: int):
     """The clusters met when a search is left again and again, each time after a few nodes."""
     rng = np.random.default_rng([seed, 3])
-    met = []
+    search, met = ClusterSearch(problem, sought), []
     while not search.is_finished:
         before = search.n_nodes
         slice_ = int(rng.integers(1, 6))
         met.append(search.run(slice_))
         assert before < search.n_nodes <= before + slice_ or search.is_finished
         state = pickle.loads(pickle.dumps(search.state))
-        search = ClusterSearch(problem, prices, target, only, state=state)
+        search = ClusterSearch(problem, sought, state)
     return search, np.concatenate(met)
 
 
@@ -104,7 +105,8 @@ def assert_least(problem, contraction, sets, prices, seed) -> None:
     """Search(optimal_only) meets the least value of these sets, in one go and in slices."""
     values = cluster_costs(contraction, sets) - sets @ prices
     target, margin = target_for(values, seed), problem.margin(prices)
-    search = ClusterSearch(problem, prices, target)
+    sought = SoughtClusters(prices, target)
+    search = ClusterSearch(problem, sought)
     assert search.upper == target
     met = search.run(EVERYTHING)
     assert search.is_finished
@@ -118,9 +120,7 @@ def assert_least(problem, contraction, sets, prices, seed) -> None:
         assert costs[-1] == pytest.approx(search.upper, rel=0, abs=margin)
     else:
         assert search.upper == target
-    again, met_again = in_slices(
-        ClusterSearch(problem, prices, target), problem, prices, target, True, seed
-    )
+    again, met_again = in_slices(problem, sought, seed)
     assert again.upper == search.upper
     assert again.n_nodes == search.n_nodes
     assert np.array_equal(met_again, met)
@@ -133,7 +133,8 @@ def assert_all_below(problem, contraction, sets, prices, seed) -> None:
     share = float(rng.choice([0.0, 0.1, 0.5, 0.9, 1.1]))
     threshold = float(np.quantile(values, min(share, 1.0)) + (share - 0.5) * 1e-3 * np.ptp(values))
     margin = problem.margin(prices)
-    search = ClusterSearch(problem, prices, threshold, optimal_only=False)
+    sought = SoughtClusters(prices, threshold, optimal_only=False)
+    search = ClusterSearch(problem, sought)
     met = search.run(EVERYTHING)
     assert search.is_finished
     found = {row.tobytes() for row in met}
@@ -141,14 +142,7 @@ def assert_all_below(problem, contraction, sets, prices, seed) -> None:
     assert found <= known.keys()
     assert {key for key, value in known.items() if value < threshold - margin} <= found
     assert all(known[key] < threshold + margin for key in found)
-    again, met_again = in_slices(
-        ClusterSearch(problem, prices, threshold, optimal_only=False),
-        problem,
-        prices,
-        threshold,
-        False,
-        seed,
-    )
+    again, met_again = in_slices(problem, sought, seed)
     assert again.n_nodes == search.n_nodes
     assert np.array_equal(met_again, met)
 
@@ -236,7 +230,7 @@ def test_less_the_margin_it_is_a_bound_in_exact_arithmetic(seed, forced, place):
     sets = allowed_sets(instance, contraction)
     prices = random_prices(contraction, seed)
     problem = problem_of(contraction, forced)
-    search = ClusterSearch(problem, prices, 0.0)
+    search = ClusterSearch(problem, SoughtClusters(prices, 0.0))
     search.run(EVERYTHING)
     least = min(exact_values(instance, contraction, sets, prices))
     margin = problem.margin(prices)
@@ -257,7 +251,7 @@ def test_without_costs_it_is_the_heaviest_set_to_the_last_unit(seed, kinds):
     prices = weights.astype(float)
     assert problem.margin(prices) == 0.0
     for target in (0, -most // 2, 1 - most, -most):
-        search = ClusterSearch(problem, prices, float(target))
+        search = ClusterSearch(problem, SoughtClusters(prices, float(target)))
         met = search.run(EVERYTHING)
         assert search.upper == -most
         assert len(met) == 0 if target == -most else int(met[-1] @ weights) == most
@@ -287,10 +281,11 @@ def test_more_clusters_than_are_handed_over_at_once():
     assert isinstance(contraction, Contraction)
     problem = PricingProblem.of(contraction)
     prices = np.zeros(12)
-    search = ClusterSearch(problem, prices, 1e6, optimal_only=False)
+    sought = SoughtClusters(prices, 1e6, optimal_only=False)
+    search = ClusterSearch(problem, sought)
     met = search.run(EVERYTHING)
     assert len(np.unique(met, axis=0)) == 2**12 - 1
-    _, again = in_slices(ClusterSearch(problem, prices, 1e6, False), problem, prices, 1e6, False, 0)
+    _, again = in_slices(problem, sought, 0)
     assert np.array_equal(again, met)
 
 
@@ -300,7 +295,7 @@ def test_a_box_of_no_extent_holds_its_mean():
     place = next(x for x in np.arange(1, 100) / 7.0 if 5.0 * x / 5.0 != x)
     contraction = replace(contraction, means=np.array([[place]]))
     problem = PricingProblem.of(contraction)
-    search = ClusterSearch(problem, contraction.scatter, 1.0, optimal_only=False)
+    search = ClusterSearch(problem, SoughtClusters(contraction.scatter, 1.0, optimal_only=False))
     assert len(search.run(EVERYTHING)) == 1
 
 
@@ -313,7 +308,9 @@ def test_few_blocks_with_a_budget_take_few_nodes(seed):
     columns = all_columns(contraction)
     matrix = np.column_stack([columns.members.astype(float), -np.ones(len(columns))])
     dual = linprog(np.append(-np.ones(8), 3.0), A_ub=matrix, b_ub=columns.costs).x
-    search = ClusterSearch(PricingProblem.of(contraction), dual[:8], -dual[8] * (1 + 1e-9))
+    search = ClusterSearch(
+        PricingProblem.of(contraction), SoughtClusters(dual[:8], -dual[8] * (1 + 1e-9))
+    )
     search.run(EVERYTHING)
     assert search.n_nodes <= 2**8
 
@@ -321,7 +318,7 @@ def test_few_blocks_with_a_budget_take_few_nodes(seed):
 def test_a_search_with_nothing_to_look_for_ends_at_once():
     contraction = contract(Instance(np.arange(6.0)[:, None], 2))
     assert isinstance(contraction, Contraction)
-    search = ClusterSearch(PricingProblem.of(contraction), np.full(6, -1.0), 0.0)
+    search = ClusterSearch(PricingProblem.of(contraction), SoughtClusters(np.full(6, -1.0), 0.0))
     assert len(search.run(EVERYTHING)) == 0
     assert search.is_finished
     assert search.upper == 0.0

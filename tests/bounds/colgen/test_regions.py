@@ -13,6 +13,7 @@ from sdpbb.bounds.colgen.pricing.climbing import local_minima
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.regional_search import RegionalSearch, search_for
 from sdpbb.bounds.colgen.pricing.regions import tiling
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.problem import Contraction, Instance, contract
 from tests.bounds.colgen.test_pricing import (
     EVERYTHING,
@@ -84,7 +85,8 @@ def test_the_least_value_is_that_of_all_clusters(seed, kinds, boxes, per_cluster
         return
     values = cluster_costs(contraction, sets) - sets @ prices
     target, margin = target_for(values, seed), problem.margin(prices)
-    search = search_for(problem, prices, target)
+    sought = SoughtClusters(prices, target)
+    search = search_for(problem, sought)
     assert isinstance(search, RegionalSearch)
     met = search.run(EVERYTHING)
     assert search.is_finished
@@ -92,7 +94,7 @@ def test_the_least_value_is_that_of_all_clusters(seed, kinds, boxes, per_cluster
     known = {row.tobytes() for row in sets}
     assert all(row.tobytes() in known for row in met)
     assert (cluster_costs(contraction, met) - met @ prices < target + margin).all()
-    again, met_again = left_again_and_again(problem, prices, target, True, None, seed)
+    again, met_again = left_again_and_again(problem, sought, seed)
     assert (again.upper, again.n_nodes) == (search.upper, search.n_nodes)
     assert np.array_equal(met_again, met)
 
@@ -110,24 +112,25 @@ def test_all_clusters_below_a_threshold_are_met(seed, kinds, boxes, per_cluster)
     values, margin = cluster_costs(contraction, sets) - sets @ prices, problem.margin(prices)
     share = float(np.random.default_rng([seed, 5]).choice([0.05, 0.2, 0.8]))
     threshold, least = float(np.quantile(values, share)), float(values.min()) - margin
-    search = search_for(problem, prices, threshold, False, least)
+    sought = SoughtClusters(prices, threshold, optimal_only=False, least=least)
+    search = search_for(problem, sought)
     found = {row.tobytes() for row in search.run(EVERYTHING)}
     assert search.is_finished
     known = {row.tobytes(): value for row, value in zip(sets, values, strict=True)}
     assert {key for key, value in known.items() if value < threshold - margin} <= found
     assert all(known[key] < threshold + margin for key in found)
-    again, met_again = left_again_and_again(problem, prices, threshold, False, least, seed)
+    again, met_again = left_again_and_again(problem, sought, seed)
     assert again.n_nodes == search.n_nodes
     assert {row.tobytes() for row in met_again} == found
 
 
-def left_again_and_again(problem, prices, target, only, least, seed):
+def left_again_and_again(problem, sought, seed):
     rng = np.random.default_rng([seed, 6])
-    search, met = search_for(problem, prices, target, only, least), []
+    search, met = search_for(problem, sought), []
     while not search.is_finished:
         met.append(search.run(int(rng.integers(1, 6))))
         state = pickle.loads(pickle.dumps(search.state))
-        search = search_for(problem, prices, target, only, least, state)
+        search = search_for(problem, sought, state)
     return search, np.concatenate(met)
 
 

@@ -19,6 +19,7 @@ from sdpbb.bounds.colgen.pricing.regional_search import (
     search_for,
 )
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 from sdpbb.problem import Contraction
 
 # Whole numbers below are floats.
@@ -124,7 +125,7 @@ class BranchingPricer:
         state = self.state
         assert state.prices is not None
         problem = self._problem(state.for_feasibility)
-        return search_for(problem, state.prices, state.target, state=search)
+        return search_for(problem, SoughtClusters(state.prices, state.target), search)
 
     def _advance(
         self, prices: NDArray[np.float64], target: float, for_feasibility: bool

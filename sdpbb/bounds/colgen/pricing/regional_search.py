@@ -15,12 +15,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.search import ClusterSearch, ClusterSearchState
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 
 
 @stored
@@ -45,26 +45,21 @@ class RegionalSearch:
     """Branch and bound over the clusters of value c(X) - prices(X) below a target, by regions.
 
     Where only the least value is wanted, each region hands over the clusters that lower its own.
-    The arguments are those of a `ClusterSearch`, for a problem with regions.
+
+    problem : with regions
+    state : of a search with the same arguments, to go on from; None to begin
     """
 
     def __init__(
         self,
         problem: PricingProblem,
-        prices: NDArray[np.float64],
-        target: float,
-        optimal_only: bool = True,
-        least: float | None = None,
+        sought: SoughtClusters,
         state: RegionalSearchState | None = None,
     ) -> None:
         assert problem.regions is not None
-        self._problem, self._regions, self._prices = problem, problem.regions, prices
-        self._target, self._optimal_only, self._least = target, optimal_only, least
-        slack = 0.0
-        if not optimal_only:
-            slack = np.inf if least is None else problem.slack(prices, target, least)
-        self._reach = problem.reaches(prices, slack)
-        self.state = RegionalSearchState(0, None, target) if state is None else state
+        self._problem, self._regions, self._sought = problem, problem.regions, sought
+        self._reach = sought.reaches(problem)
+        self.state = RegionalSearchState(0, None, sought.target) if state is None else state
         self._search: ClusterSearch | None = None
         if self.state.search is not None:
             self._begin()
@@ -107,10 +102,7 @@ class RegionalSearch:
             return False
         self._search = ClusterSearch(
             problem.restricted(near),
-            self._prices,
-            self._target,
-            self._optimal_only,
-            self._least,
+            self._sought,
             self.state.search,
             (regions.low[region], regions.high[region]),
         )
@@ -127,15 +119,12 @@ class RegionalSearch:
 
 def search_for(
     problem: PricingProblem,
-    prices: NDArray[np.float64],
-    target: float,
-    optimal_only: bool = True,
-    least: float | None = None,
+    sought: SoughtClusters,
     state: ClusterSearchState | RegionalSearchState | None = None,
 ) -> ClusterSearch | RegionalSearch:
     """Return the search of a problem: by regions if it has any."""
     if problem.regions is None:
         assert not isinstance(state, RegionalSearchState)
-        return ClusterSearch(problem, prices, target, optimal_only, least, state)
+        return ClusterSearch(problem, sought, state)
     assert not isinstance(state, ClusterSearchState)
-    return RegionalSearch(problem, prices, target, optimal_only, least, state)
+    return RegionalSearch(problem, sought, state)

@@ -28,6 +28,7 @@ from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing import search_kernels as kernels
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
 from sdpbb.bounds.colgen.pricing.search_values import NOTHING, Scratch, Stack
+from sdpbb.bounds.colgen.pricing.sought import SoughtClusters
 
 # Sets that a search hands over at once.
 ROOM = 1000
@@ -65,9 +66,6 @@ class ClusterSearchState:
 class ClusterSearch:
     """Branch and bound over the clusters of value c(X) - prices(X) below a target.
 
-    optimal_only : look for the least value only, which must not be above 0; otherwise for all
-        clusters below the target
-    least : where all are wanted: proven to be at most all values, None if nothing is
     state : of a search with the same arguments, to go on from; None to begin
     box : (p,), (p,) that the mean is in; None for anywhere
     """
@@ -75,21 +73,14 @@ class ClusterSearch:
     def __init__(
         self,
         problem: PricingProblem,
-        prices: NDArray[np.float64],
-        target: float,
-        optimal_only: bool = True,
-        least: float | None = None,
+        sought: SoughtClusters,
         state: ClusterSearchState | None = None,
         box: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
     ) -> None:
-        if optimal_only:
-            problem = problem.for_least_value(prices)
-        elif least is not None:
-            problem = problem.for_values_below(prices, problem.slack(prices, target, least))
-        self._problem = problem
-        self._profits = problem.profits(prices)
-        self._optimal_only = optimal_only
-        self.state = _root(problem, target, box) if state is None else state
+        self._problem = problem = sought.narrowed(problem)
+        self._profits = problem.profits(sought.prices)
+        self._optimal_only = sought.optimal_only
+        self.state = _root(problem, sought.target, box) if state is None else state
         self._scratch = _scratch(problem.m)
 
     @property
