@@ -10,9 +10,17 @@ from heuristics.centre_swaps.moves import (
     squared_distance,
     undo,
 )
-from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import (
+    DISTANCES,
+    LAST_KEPT,
+    TRIALS,
+    BlockData,
+    Clusters,
+    Rounds,
+    Trial,
+)
 from heuristics.centre_swaps.trials import swap
-from sdpbb.arrays import Integers, Reals
+from sdpbb.arrays import Reals
 from sdpbb.jit import njit
 
 # Random numbers in [0, 1) that a trial takes.
@@ -39,17 +47,7 @@ def price_all(blocks: BlockData, clusters: Clusters) -> None:
 
 
 @njit(cache=True, nogil=True)
-def try_swaps(
-    draws: Reals,
-    first: int,
-    work: int,
-    threshold: float,
-    blocks: BlockData,
-    clusters: Clusters,
-    journal: Journal,
-    rounds: Rounds,
-    n: Integers,
-) -> int:
+def try_swaps(draws: Reals, first: int, work: int, trial: Trial) -> int:
     """Try swaps from row `first` of the draws on, until about `work` distances are computed.
 
     Trials that improve by more than the threshold are kept, the others are undone.
@@ -57,32 +55,28 @@ def try_swaps(
     Parameters
     ----------
     draws : (s, DRAWS) in [0, 1)
-    n : (4,) trials so far, the last one that was kept, those that were kept, distances computed
+    trial : the last one before; its counts go on
 
     Return the row to go on from.
     """
-    end = n[3] + work
+    clusters, counts = trial.clusters, trial.counts
+    end = counts[DISTANCES] + work
     for number in range(first, len(draws)):
-        if n[3] >= end:
+        if counts[DISTANCES] >= end:
             return number
-        n[0] += 1
+        counts[TRIALS] += 1
         is_near = draws[number, 0] < NEAR_SHARE
         a = _centre_to_go(is_near, draws[number, 1], draws[number, 2], clusters)
         home = _cluster_to_split(a, is_near, draws[number, 3], clusters)
-        n[3] += 2 * len(clusters.n_blocks)
+        counts[DISTANCES] += 2 * len(clusters.n_blocks)
         if home < 0:
             continue
-        seed = _block_of(home, draws[number, 4], blocks, clusters)
-        change, n_distances = swap(
-            a, seed, -threshold, threshold, n[0], blocks, clusters, journal, rounds
-        )
-        n[3] += n_distances
-        if change >= -threshold:
-            undo(clusters, journal)
+        seed = _block_of(home, draws[number, 4], trial.blocks, clusters)
+        if swap(a, seed, -trial.threshold, trial) >= -trial.threshold:
+            undo(clusters, trial.journal)
             continue
-        n[1] = n[0]
-        n[2] += 1
-        _accept(n[0], blocks, clusters, journal, rounds)
+        counts[LAST_KEPT] = counts[TRIALS]
+        _accept(trial)
     return len(draws)
 
 
@@ -133,20 +127,20 @@ def _block_of(c: int, draw: float, blocks: BlockData, clusters: Clusters) -> int
 
 
 @njit(cache=True, nogil=True)
-def _accept(
-    trial: int, blocks: BlockData, clusters: Clusters, journal: Journal, rounds: Rounds
-) -> None:
+def _accept(trial: Trial) -> None:
     """Compute anew what a trial has changed: centres, what is near them, and costs."""
+    blocks, clusters, journal = trial.blocks, trial.clusters, trial.journal
+    distances, stamp = trial.rounds.distances, trial.counts[TRIALS]
     n_changed = journal.n[1]
     for number in range(n_changed):
         centre_anew(journal.clusters[number], blocks, clusters)
     for number in range(n_changed):
-        find_near(journal.clusters[number], clusters, rounds.distances)
+        find_near(journal.clusters[number], clusters, distances)
     for number in range(n_changed):
         for position in range(clusters.near.shape[1]):
             c = clusters.near[journal.clusters[number], position]
-            if journal.cluster_stamp[c] != trial:
-                journal.cluster_stamp[c] = trial
-                find_near(c, clusters, rounds.distances)
+            if journal.cluster_stamp[c] != stamp:
+                journal.cluster_stamp[c] = stamp
+                find_near(c, clusters, distances)
                 price(c, blocks, clusters)
         price(journal.clusters[number], blocks, clusters)

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.centre_swaps.loop import DRAWS, prepare, price_all, try_swaps
-from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import (
+    DISTANCES,
+    LAST_KEPT,
+    TRIALS,
+    BlockData,
+    Clusters,
+    Rounds,
+    Trial,
+)
 from heuristics.local_search import MINIMUM_IMPROVEMENT
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK, TimeLeft, chunks, no_limit
@@ -57,18 +65,21 @@ class CentreSwaps:
         n_failures = math.ceil(effort * k * min(4 * k, 100))
         most_steps = effort * (STEPS + k * STEPS_PER_CENTRE)
         clusters = Clusters.of(self._contraction, labels, min(NEAR, k - 1))
-        journal, rounds = Journal.of(clusters), Rounds.of(clusters)
+        rounds = Rounds.of(clusters)
         for first, last in chunks(k, k * r, time_left):
             prepare(first, last, clusters, rounds)
         price_all(self._blocks, clusters)
-        n = np.zeros(4, np.int64)
+        trial = Trial.of(self._blocks, clusters, rounds, self._threshold)
+        counts = trial.counts
         draws, row = np.empty((0, DRAWS)), 0
         work = max(1, WORK // (2 * r))
         batch = min(BATCH, 1 + n_failures // 4)
-        while n[0] - n[1] < n_failures and n[3] * r < most_steps and time_left() > 0.0:
+        while (
+            counts[TRIALS] - counts[LAST_KEPT] < n_failures
+            and counts[DISTANCES] * r < most_steps
+            and time_left() > 0.0
+        ):
             if row == len(draws):
                 draws, row = rng.random((batch, DRAWS)), 0
-            row = try_swaps(
-                draws, row, work, self._threshold, self._blocks, clusters, journal, rounds, n
-            )
+            row = try_swaps(draws, row, work, trial)
         return clusters.labels.astype(np.intp)

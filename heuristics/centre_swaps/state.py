@@ -12,6 +12,9 @@ from heuristics.starts import cluster_means
 from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
 
+# Entries of the counts of a search.
+TRIALS, LAST_KEPT, DISTANCES = range(3)
+
 
 class BlockData(NamedTuple):
     """Blocks: sizes (m,), means (m, r), and adjacency lists of their cannot-links.
@@ -134,3 +137,26 @@ class Rounds(NamedTuple):
             np.zeros(n_near, np.int64),
             np.zeros(n_near),
         )
+
+
+class Trial(NamedTuple):
+    """Trial of a search: what it works on, and counts over all trials.
+
+    blocks, clusters, journal, rounds : of the search
+    threshold : a move counts if it saves more, and so does a trial
+    counts : (3,) trials so far, which is the number of this one; the last one that was kept;
+        distances computed
+    """
+
+    blocks: BlockData
+    clusters: Clusters
+    journal: Journal
+    rounds: Rounds
+    threshold: float
+    counts: Integers
+
+    @classmethod
+    def of(cls, blocks: BlockData, clusters: Clusters, rounds: Rounds, threshold: float) -> Trial:
+        """Return the trial before the first one, of clusters whose costs are known."""
+        journal = Journal.of(clusters)
+        return cls(blocks, clusters, journal, rounds, threshold, np.zeros(3, np.int64))

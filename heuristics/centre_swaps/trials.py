@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from heuristics.centre_swaps.moves import find_near, keep_cluster, may_join, move, squared_distance
-from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import (
+    DISTANCES,
+    TRIALS,
+    BlockData,
+    Clusters,
+    Journal,
+    Rounds,
+    Trial,
+)
 from sdpbb.jit import njit
 
 # A descent is left if so many rounds, each as good as its last one, would not take it to the goal.
@@ -13,43 +21,31 @@ PATIENCE = 10.0
 
 
 @njit(cache=True, nogil=True)
-def swap(
-    a: int,
-    seed: int,
-    goal: float,
-    threshold: float,
-    trial: int,
-    blocks: BlockData,
-    clusters: Clusters,
-    journal: Journal,
-    rounds: Rounds,
-) -> tuple[float, int]:
+def swap(a: int, seed: int, goal: float, trial: Trial) -> float:
     """Remove centre a, put it on block `seed` of another cluster, and descend.
 
-    Return the change of the cost, at least the goal where the trial was left on the way, and the
-    distances that were computed.
+    Return the change of the cost, at least the goal where the trial was left on the way.
     """
+    clusters, journal = trial.clusters, trial.journal
     journal.n[0] = 0
     journal.n[1] = 0
-    keep_cluster(a, trial, clusters, journal)
-    n_distances = clusters.n_blocks[a] * clusters.near.shape[1]
-    change = _remove(a, trial, blocks, clusters, journal)
+    keep_cluster(a, trial.counts[TRIALS], clusters, journal)
+    trial.counts[DISTANCES] += clusters.n_blocks[a] * clusters.near.shape[1]
+    change = _remove(a, trial)
     if change == np.inf or clusters.n_blocks[clusters.labels[seed]] == 1:
-        return np.inf, n_distances
-    inserted, n_more = _insert(a, seed, trial, blocks, clusters, journal, rounds)
-    n_distances += n_more
-    change += inserted
-    change, n_more = _descend(change, goal, threshold, trial, blocks, clusters, journal, rounds)
-    return change, n_distances + n_more
+        return np.inf
+    change += _insert(a, seed, trial)
+    return _descend(change, goal, trial)
 
 
 @njit(cache=True, nogil=True)
-def _remove(a: int, trial: int, blocks: BlockData, clusters: Clusters, journal: Journal) -> float:
+def _remove(a: int, trial: Trial) -> float:
     """Move each block of a to the cheapest cluster near it that it may join.
 
     Return the change of the cost; inf where a block may join none.
     """
-    change = 0.0
+    blocks, clusters, journal = trial.blocks, trial.clusters, trial.journal
+    stamp, change = trial.counts[TRIALS], 0.0
     i = clusters.first[a]
     while i >= 0:
         following = clusters.after[i]
@@ -62,31 +58,24 @@ def _remove(a: int, trial: int, blocks: BlockData, clusters: Clusters, journal: 
                 best, target = cost, b
         if target < 0:
             return np.inf
-        change += move(i, target, trial, blocks, clusters, journal)
+        change += move(i, target, stamp, blocks, clusters, journal)
         i = following
     return change
 
 
 @njit(cache=True, nogil=True)
-def _insert(
-    a: int,
-    seed: int,
-    trial: int,
-    blocks: BlockData,
-    clusters: Clusters,
-    journal: Journal,
-    rounds: Rounds,
-) -> tuple[float, int]:
+def _insert(a: int, seed: int, trial: Trial) -> float:
     """Put the empty cluster a on a block: blocks nearer to it than to their centre join it.
 
-    No cluster is emptied. Return the change of the cost, and the distances that were computed.
+    No cluster is emptied. Return the change of the cost.
     """
-    n_near = clusters.near.shape[1]
+    blocks, clusters, journal = trial.blocks, trial.clusters, trial.journal
+    stamp, n_near = trial.counts[TRIALS], clusters.near.shape[1]
     home = clusters.labels[seed]
     for t in range(clusters.centres.shape[1]):
         clusters.centres[a, t] = blocks.means[seed, t]
-    find_near(a, clusters, rounds.distances)
-    change = move(seed, a, trial, blocks, clusters, journal)
+    find_near(a, clusters, trial.rounds.distances)
+    change = move(seed, a, stamp, blocks, clusters, journal)
     n_distances = len(clusters.n_blocks)
     for position in range(-1, n_near):
         c = home if position < 0 else clusters.near[a, position]
@@ -99,8 +88,9 @@ def _insert(
             here = squared_distance(blocks.means, i, clusters.centres, c)
             there = squared_distance(blocks.means, i, blocks.means, seed)
             if there < here and may_join(i, a, blocks, clusters.labels):
-                change += move(i, a, trial, blocks, clusters, journal)
+                change += move(i, a, stamp, blocks, clusters, journal)
             i = following
+    trial.counts[DISTANCES] += n_distances
     # It comes into the lists of those near it, in place of the last one.
     for position in range(n_near):
         c = clusters.near[a, position]
@@ -108,22 +98,13 @@ def _insert(
         for other in range(n_near):
             is_listed |= clusters.near[c, other] == a
         if not is_listed:
-            keep_cluster(c, trial, clusters, journal)
+            keep_cluster(c, stamp, clusters, journal)
             clusters.near[c, n_near - 1] = a
-    return change, n_distances
+    return change
 
 
 @njit(cache=True, nogil=True)
-def _descend(
-    change: float,
-    goal: float,
-    threshold: float,
-    trial: int,
-    blocks: BlockData,
-    clusters: Clusters,
-    journal: Journal,
-    rounds: Rounds,
-) -> tuple[float, int]:
+def _descend(change: float, goal: float, trial: Trial) -> float:
     """Move blocks in and near the clusters that the trial has changed, until no move improves.
 
     A round is over the clusters that the last one changed and those near them; of the latter only
@@ -131,9 +112,10 @@ def _descend(
 
     change : of the cost so far
 
-    Return the change of the cost, and the distances that were computed.
+    Return the change of the cost.
     """
-    n_distances = 0
+    blocks, clusters, journal, rounds = trial.blocks, trial.clusters, trial.journal, trial.rounds
+    stamp, threshold, n_distances = trial.counts[TRIALS], trial.threshold, 0
     rounds.number[0] += 1
     for number in range(journal.n[1]):
         rounds.changed[journal.clusters[number]] = rounds.number[0]
@@ -144,13 +126,14 @@ def _descend(
         saved = 0.0
         for number in range(n_listed):
             change_here, n_more = _sweep(
-                rounds.queue[number], last, threshold, trial, blocks, clusters, journal, rounds
+                rounds.queue[number], last, threshold, stamp, blocks, clusters, journal, rounds
             )
             saved -= change_here
             n_distances += n_more
         change -= saved
         if saved <= 0.0 or change - PATIENCE * saved > goal:
-            return change, n_distances
+            trial.counts[DISTANCES] += n_distances
+            return change
 
 
 @njit(cache=True, nogil=True)
@@ -158,7 +141,7 @@ def _sweep(
     a: int,
     last: int,
     threshold: float,
-    trial: int,
+    stamp: int,
     blocks: BlockData,
     clusters: Clusters,
     journal: Journal,
@@ -172,6 +155,7 @@ def _sweep(
     from the other one. So no move to it saves where D >= s (1 + sqrt(g)), with g the quotient of
     the factors of the squared distances, as large as it can be.
     """
+    # A trial would be one argument, but to take it apart in each sweep costs a seventh of the time.
     n_candidates, lightest = _find_candidates(a, last, clusters, rounds)
     n_distances, change = n_candidates, 0.0
     i = clusters.first[a]
@@ -193,7 +177,7 @@ def _sweep(
             if cost < best and may_join(i, b, blocks, clusters.labels):
                 best, target = cost, b
         if target >= 0:
-            change += move(i, target, trial, blocks, clusters, journal)
+            change += move(i, target, stamp, blocks, clusters, journal)
             rounds.changed[a] = rounds.changed[target] = rounds.number[0]
             n_candidates, lightest = _find_candidates(a, last, clusters, rounds)
             n_distances += n_candidates

@@ -7,7 +7,7 @@ from heuristics.centre_swaps import search as swap_search
 from heuristics.centre_swaps.loop import prepare, price_all
 from heuristics.centre_swaps.moves import undo
 from heuristics.centre_swaps.search import CentreSwaps
-from heuristics.centre_swaps.state import BlockData, Clusters, Journal, Rounds
+from heuristics.centre_swaps.state import TRIALS, BlockData, Clusters, Rounds, Trial
 from heuristics.centre_swaps.trials import swap
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility, Instance, contract
@@ -27,13 +27,14 @@ def case_of(seed: int, m: int, density: float, k: int):
     return None if isinstance(labels, Infeasibility) else (contraction, labels)
 
 
-def state_of(contraction, labels, n_near):
+def trial_of(contraction, labels, n_near):
+    """The trial before the first one of a search."""
     blocks = BlockData.of(contraction)
     clusters = Clusters.of(contraction, labels, n_near)
     rounds = Rounds.of(clusters)
     prepare(0, contraction.k, clusters, rounds)
     price_all(blocks, clusters)
-    return blocks, clusters, Journal.of(clusters), rounds
+    return Trial.of(blocks, clusters, rounds, 1e-9)
 
 
 def check_state(contraction, clusters):
@@ -61,21 +62,22 @@ def test_a_trial_changes_the_cost_as_said_and_is_undone(seed, density, k, n_near
         return
     contraction, labels = case
     rng = np.random.default_rng(seed)
-    blocks, clusters, journal, rounds = state_of(contraction, labels, min(n_near, k - 1))
-    for trial in range(1, 12):
+    trial = trial_of(contraction, labels, min(n_near, k - 1))
+    clusters = trial.clusters
+    for number in range(1, 12):
+        trial.counts[TRIALS] = number
         before = Clusters(*(array.copy() for array in clusters))
         cost = contraction.cost(clusters.labels)
         a, place = rng.integers(k), rng.integers(contraction.n_blocks)
         if clusters.labels[place] == a:
             continue
-        goal = np.inf if trial % 2 else 0.0
-        change, _ = swap(a, place, goal, 1e-9, trial, blocks, clusters, journal, rounds)
+        change = swap(a, place, np.inf if number % 2 else 0.0, trial)
         if change < np.inf:
             check_state(contraction, clusters)
             assert proper(contraction.adjacency, clusters.labels)
             assert contraction.cost(clusters.labels) - cost == pytest.approx(change, abs=1e-8)
-        if trial % 3 == 0 or change == np.inf:
-            undo(clusters, journal)
+        if number % 3 == 0 or change == np.inf:
+            undo(clusters, trial.journal)
             check_state(contraction, clusters)
             for name in ("labels", "n_blocks", "weight", "centres", "near"):
                 assert np.array_equal(getattr(clusters, name), getattr(before, name))
