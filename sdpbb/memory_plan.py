@@ -47,28 +47,31 @@ class MemoryPlan:
 
 
 def memory_plan(
-    parameters: SolverParameters, contraction: Contraction, is_resumed: bool
+    parameters: SolverParameters,
+    asked: BoundingMethod[Any],
+    contraction: Contraction,
+    is_resumed: bool,
 ) -> MemoryPlan:
     """Choose workers and a bounding that fit the memory.
 
     There are fewer workers before another bounding, then a lighter bounding where one is good for
     the contraction, and no bound but the scatter inside blocks if nothing else fits.
 
+    asked : the bounding method that the parameters ask for
     is_resumed : whether nodes have begun with the bounding asked for, so that no other can go on
     """
-    asked = bounding_method(parameters.bounding, parameters)
     needed = _needed_mebibytes(asked, contraction)
     if needed <= LITTLE:  # it takes small runs longer to find out what there is
         return MemoryPlan(parameters, needed, LITTLE)
     available = free_mebibytes()
     if math.isfinite(parameters.memory_limit):
         available = min(available, parameters.memory_limit - resident_mebibytes())
-    candidates = [parameters]
+    candidates = [(parameters, asked)]
     lighter = None if is_resumed else asked.lighter(contraction)
     if lighter is not None:
-        candidates.append(replace(parameters, bounding=cast(Bounding, lighter)))
-    for candidate in candidates:
-        bounding = bounding_method(candidate.bounding, candidate)
+        other = replace(parameters, bounding=cast(Bounding, lighter))
+        candidates.append((other, bounding_method(lighter, other)))
+    for candidate, bounding in candidates:
         taken = _needed_mebibytes(bounding, contraction)
         if taken <= max(available, LITTLE):
             works_locally = contraction.n_blocks <= bounding.most_blocks_here

@@ -270,21 +270,28 @@ class _Run:
         """
         saved = self._request.saved
         has_search = saved is not None and saved.search is not None
-        plan = memory_plan(self._parameters, contraction, is_resumed=has_search)
+        asked: BoundingMethod[Any] = bounding_method(self._parameters.bounding, self._parameters)
+        plan = memory_plan(self._parameters, asked, contraction, is_resumed=has_search)
         reporter = Reporter(self._observer, self._limits)
-        if self._begins_with_subsets(search, plan, contraction):
-            reached = self._bound_subsets(search, contraction, plan, reporter)
+        if self._begins_with_subsets(search, contraction, asked, plan):
+            reached = self._bound_subsets(search, contraction, asked, plan, reporter)
             if reached is not None or not search.tree.n_open:
                 return reached
         return self._search_tree(search, contraction.n_blocks, plan, reporter)
 
     def _begins_with_subsets(
-        self, search: Search, plan: MemoryPlan, contraction: Contraction
+        self,
+        search: Search,
+        contraction: Contraction,
+        asked: BoundingMethod[Any],
+        plan: MemoryPlan,
     ) -> bool:
         """Return whether the root's first bound is the sum of the bounds of subsets.
 
         It is if that is asked for, and by itself where the hybrid bound of all blocks takes long or
         does not fit the memory.
+
+        asked : the bounding method that is asked for
         """
         parameters = self._parameters
         if search.tree.has_begun or not search.tree.n_open:
@@ -294,10 +301,15 @@ class _Run:
         if plan.is_without_bound:
             return True
         is_large = contraction.n_blocks >= parameters.decomposition.least_blocks
-        return is_large and not bounding_method("hybrid", parameters).is_quick(contraction)
+        return is_large and not asked.is_quick(contraction)
 
     def _bound_subsets(
-        self, search: Search, contraction: Contraction, plan: MemoryPlan, reporter: Reporter
+        self,
+        search: Search,
+        contraction: Contraction,
+        asked: BoundingMethod[Any],
+        plan: MemoryPlan,
+        reporter: Reporter,
     ) -> Termination | None:
         """Raise the bound of the root by subsets; return the limit that was reached.
 
@@ -308,10 +320,9 @@ class _Run:
         from sdpbb.search.root import Root
 
         parameters = self._parameters
-        bounding: BoundingMethod[Any] = bounding_method(parameters.bounding, parameters)
         # The scatter inside blocks, all that is asked for of the root, is worth no large matrix.
         fits = contraction.n_blocks <= parameters.decomposition.largest
-        of_root = self._certified(bounding, fits) if parameters.certify else bounding
+        of_root = self._certified(asked, fits) if parameters.certify else asked
         root = Root(
             search,
             contraction,

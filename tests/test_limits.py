@@ -298,11 +298,12 @@ def test_without_a_bound_an_interrupt_is_told_as_one(monkeypatch):
 def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
     rng = np.random.default_rng(0)
     parameters = SolverParameters(bounding=bounding, workers=8)
+    asked = bounding_method(bounding, parameters)
     for n, k in ((700, 3), (700, 200)):
         contraction = contract(Instance(rng.normal(size=(n, 2)), k))
         for free in (0.0, 200.0, 400.0, 600.0, 1000.0, 3000.0, 1e6):
             monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda free=free: free)
-            plan = memory_plan(parameters, contraction, is_resumed=False)
+            plan = memory_plan(parameters, asked, contraction, is_resumed=False)
             if plan.is_without_bound:
                 continue
             taken = WORKER + (1.0 + SENT) * bounding_method(
@@ -312,7 +313,7 @@ def test_a_plan_never_needs_more_than_there_is(monkeypatch, bounding):
         assert plan.parameters == parameters
         # What has begun with one bounding goes on with it, or with none.
         monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: 370.0)
-        resumed = memory_plan(parameters, contraction, is_resumed=True)
+        resumed = memory_plan(parameters, asked, contraction, is_resumed=True)
         assert resumed.parameters.bounding == bounding
 
 
@@ -342,7 +343,8 @@ def test_columns_alone_where_they_fit_and_both_bounds_do_not(monkeypatch):
         for name in ("hybrid", "colgen")
     )
     monkeypatch.setattr("sdpbb.memory_plan.free_mebibytes", lambda: (hybrid + columns) / 2.0)
-    plan = memory_plan(SolverParameters(), contraction, is_resumed=False)
+    asked = bounding_method("hybrid")
+    plan = memory_plan(SolverParameters(), asked, contraction, is_resumed=False)
     assert plan.parameters.bounding == "colgen"
 
 
