@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.pricing import places
 
 Adjacency = NDArray[np.bool_]
+
+SEARCHES = ("clusters", "places")
+"""How prices are proven: of all clusters, or, where dimensions are few, by the places of means."""
+
+
+@contextmanager
+def searching(by: str) -> Iterator[None]:
+    """Context manager: prices are proven in this way, one of `SEARCHES`."""
+    with pytest.MonkeyPatch.context() as patch:
+        if by == "clusters":
+            patch.setattr(places, "MOST_DIMENSIONS", 0)
+        yield
 
 
 @st.composite

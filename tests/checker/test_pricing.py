@@ -13,11 +13,18 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.geometry import Contracted
 from sdpbb.checker.pricing import bounds as pricing_bounds
-from sdpbb.checker.pricing import proven_least
+from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import search as pricing_search
+from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.problem import CheckedPricing
 from sdpbb.checker.rejection import Rejected
-from tests.checker.clusters import contracted_blocks, exact_values, least_value
+from tests.checker.clusters import (
+    SEARCHES,
+    contracted_blocks,
+    exact_values,
+    least_value,
+    searching,
+)
 from tests.examples import examples
 
 MARGIN = 1e-12
@@ -52,14 +59,19 @@ def scale_of(contracted, prices):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("by", SEARCHES)
 @examples(250)
-@given(problems(), st.sampled_from([-1.0, -1e-3, -1e-11, 0.0, 1e-14, 1e-12, 1e-9, 1e-3, 1.0]))
-def test_nothing_above_the_least_value_is_proven(problem, off):
+@given(
+    problem=problems(),
+    off=st.sampled_from([-1.0, -1e-3, -1e-11, 0.0, 1e-14, 1e-12, 1e-9, 1e-3, 1.0]),
+)
+def test_nothing_above_the_least_value_is_proven(by, problem, off):
     contracted, adjacency, prices = problem
     true = least_value(contracted, adjacency, prices)
     least = float(true) + off * scale_of(contracted, prices)
     try:
-        proven = proven_least(contracted, adjacency, prices, least)
+        with searching(by):
+            proven = proven_least(contracted, adjacency, prices, least)
     except Rejected:
         assert off > -MARGIN  # what is right is proven
         return
@@ -68,19 +80,21 @@ def test_nothing_above_the_least_value_is_proven(problem, off):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("by", SEARCHES)
 @examples(250)
-@given(problems())
-def test_the_least_value_is_proven(problem):
+@given(problem=problems())
+def test_the_least_value_is_proven(by, problem):
     contracted, adjacency, prices = problem
     true = least_value(contracted, adjacency, prices)
     least = float(true)
     while Fraction(least) > true:
         least = math.nextafter(least, -math.inf)
-    proven = proven_least(contracted, adjacency, prices, least)
+    with searching(by):
+        proven = proven_least(contracted, adjacency, prices, least)
     assert least - MARGIN * scale_of(contracted, prices) <= proven <= least
     higher = least + 4.0 * MARGIN * scale_of(contracted, prices)
     assume(higher > least)
-    with pytest.raises(Rejected, match="is worth less than"):
+    with searching(by), pytest.raises(Rejected, match="is worth less than"):
         proven_least(contracted, adjacency, prices, higher)
 
 
@@ -102,6 +116,7 @@ def random_problem(rng, m, d, n_links):
 @pytest.mark.parametrize("sizes", [(64, 512), (3, 2)])
 def test_all_sets_are_looked_at(m, d, n_links, seed, sizes, monkeypatch):
     """Of more blocks, in groups and batches of all sizes; values with a gap to the least."""
+    monkeypatch.setattr(places, "MOST_DIMENSIONS", 0)
     monkeypatch.setattr(pricing_search, "_GROUP", sizes[0])
     monkeypatch.setattr(pricing_search, "_BATCH", sizes[1])
     contracted, adjacency, prices = random_problem(np.random.default_rng(seed), m, d, n_links)
@@ -194,6 +209,7 @@ def test_what_is_no_number_rules_nothing_out(monkeypatch):
     points = np.arange(4.0)[:, None]
     contracted = Contracted(4, np.ones(4), points, np.zeros(4), 0.0)
     arguments = (contracted, np.zeros((4, 4), bool), np.ones(4), -3.0)
+    monkeypatch.setattr(places, "MOST_DIMENSIONS", 0)
     assert proven_least(*arguments) == pytest.approx(-3.0)
     monkeypatch.setattr(pricing_bounds, "_bounds", none)
     with pytest.raises(Rejected):
@@ -204,22 +220,30 @@ def test_rounded_profits_are_not_less_than_the_differences(monkeypatch):
     """0.1 - 2^-60 is rounded down to below it for some scatter: what is searched for is above."""
     rng = np.random.default_rng(0)
     seen = []
-    of = CheckedPricing.of.__func__
+    of, of_places = CheckedPricing.of.__func__, PlacedBlocks.of.__func__
 
     def recording(cls, sizes, means, profits, linked, exponent, slack=0.0, rules=()):
         seen.append((profits, exponent))
         return of(cls, sizes, means, profits, linked, exponent, slack, rules)
 
+    def recording_places(cls, sizes, profits, means, linked, exponent, rules=()):
+        seen.append((profits, exponent))
+        return of_places(cls, sizes, profits, means, linked, exponent, rules)
+
     monkeypatch.setattr(CheckedPricing, "of", classmethod(recording))
+    monkeypatch.setattr(PlacedBlocks, "of", classmethod(recording_places))
     prices, scatter = rng.random(50), rng.random(50) * 1e-3
     contracted = Contracted(100, np.full(50, 2.0), np.arange(50.0)[:, None] * 9, scatter, 0.0)
-    proven_least(contracted, np.zeros((50, 50), bool), prices, -1.0)
-    (profits, exponent), differences = (
-        seen[0],
-        [Fraction(p) - Fraction(w) for p, w in zip(prices.tolist(), scatter.tolist(), strict=True)],
-    )
+    for by in SEARCHES:
+        with searching(by):
+            proven_least(contracted, np.zeros((50, 50), bool), prices, -1.0)
+    differences = [
+        Fraction(p) - Fraction(w) for p, w in zip(prices.tolist(), scatter.tolist(), strict=True)
+    ]
     kept = [difference for difference in differences if difference > 0]
-    unit = Fraction(4) ** exponent
-    assert len(profits) == len(kept)
-    assert all(Fraction(a) >= b * unit for a, b in zip(profits.tolist(), kept, strict=True))
-    assert 0.5 <= profits.sum() <= 2.0 + 1e-12
+    assert len(seen) >= len(SEARCHES)
+    for profits, exponent in seen:
+        unit = Fraction(4) ** exponent
+        assert len(profits) == len(kept)
+        assert all(Fraction(a) >= b * unit for a, b in zip(profits.tolist(), kept, strict=True))
+        assert 0.5 <= profits.sum() <= 2.0 + 1e-12

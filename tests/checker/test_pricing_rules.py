@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from sdpbb.checker.evidence import Lagrangian
 from sdpbb.checker.geometry import Contracted
-from sdpbb.checker.pricing import proven_least
+from sdpbb.checker.pricing import places, proven_least
 from sdpbb.checker.pricing import search as pricing_search
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockLimit
 from tests.checker.block_rules import keeps, random_rules
-from tests.checker.clusters import exact_values
+from tests.checker.clusters import SEARCHES, exact_values, searching
 from tests.checker.test_lagrangian import cheapest
 from tests.checker.test_pricing import MARGIN, problems, random_problem, scale_of
 from tests.examples import examples
@@ -35,9 +35,14 @@ def allowed_values(contracted, adjacency, prices, rules) -> dict[int, Fraction]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("by", SEARCHES)
 @examples(200)
-@given(problems(), st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-11, 0.0, 1e-12, 1e-9, 1e-3]))
-def test_nothing_above_the_least_value_is_proven(problem, seed, off):
+@given(
+    problem=problems(),
+    seed=st.integers(0, 10**6),
+    off=st.sampled_from([-1e-3, -1e-11, 0.0, 1e-12, 1e-9, 1e-3]),
+)
+def test_nothing_above_the_least_value_is_proven(by, problem, seed, off):
     contracted, adjacency, prices = problem
     rules = random_rules(np.random.default_rng(seed), contracted.m)
     values = allowed_values(contracted, adjacency, prices, rules)
@@ -45,7 +50,8 @@ def test_nothing_above_the_least_value_is_proven(problem, seed, off):
     true = min(values.values())
     least = float(true) + off * scale_of(contracted, prices)
     try:
-        proven = proven_least(contracted, adjacency, prices, least, rules=rules)
+        with searching(by):
+            proven = proven_least(contracted, adjacency, prices, least, rules=rules)
     except Rejected:
         # What is right is proven; above 0 it is a matter of all blocks, allowed or not.
         assert off > -MARGIN or least > 0.0
@@ -60,6 +66,7 @@ def test_nothing_above_the_least_value_is_proven(problem, seed, off):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("sizes", [(64, 512), (3, 2)])
 def test_all_sets_are_looked_at(m, d, n_links, seed, sizes, monkeypatch):
+    monkeypatch.setattr(places, "MOST_DIMENSIONS", 0)
     monkeypatch.setattr(pricing_search, "_GROUP", sizes[0])
     monkeypatch.setattr(pricing_search, "_BATCH", sizes[1])
     rng = np.random.default_rng(seed)
@@ -75,7 +82,8 @@ def test_all_sets_are_looked_at(m, d, n_links, seed, sizes, monkeypatch):
         proven_least(contracted, adjacency, prices, true + 1e-10, rules=rules)
 
 
-def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are():
+@pytest.mark.parametrize("by", SEARCHES)
+def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are(by):
     """Of forty points around a place the ten nearest ones to some point are worth the most: limits
     are part of the bounds."""
     rng = np.random.default_rng(3)
@@ -87,8 +95,9 @@ def test_a_size_is_told_by_far_fewer_nodes_than_all_sets_are():
         for x in near_sets(points, 5)
     )
     least = true - 1e-9
-    assert proven_least(contracted, free, prices, least, 20_000, (size,)) <= least
-    with pytest.raises(Rejected, match="is worth less"):
+    with searching(by):
+        assert proven_least(contracted, free, prices, least, 20_000, (size,)) <= least
+    with searching(by), pytest.raises(Rejected, match="is worth less"):
         proven_least(contracted, free, prices, true + 1e-6, 20_000, (size,))
 
 

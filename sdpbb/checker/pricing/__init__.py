@@ -30,6 +30,13 @@ So blocks with a_i <= 0 are in no such X, and blocks i and j that are sqrt(a_i /
 sqrt(a_j / e_j) or more apart are not both in X. `search` looks for X: for each block i, for
 the X whose first block is i in an order of the blocks in which few are near each block later on.
 
+Where the means are in three dimensions or fewer, `places` looks for X by its mean: f(X) is at least
+minus the greatest value that a place y has,
+
+    max_y max_X sum_{i in X} a_i - e_i |c_i - y|^2,
+
+which takes a search over boxes of places, however many blocks a set has.
+
 All sets that are below another number t + slack, where no set is below t, are found by the same
 rules, which hold for each such X by the same arguments, but for less: leaving i out of X, putting j
 in, or in the place of others, gives a set of at least t, and so changes f by more than -slack.
@@ -59,11 +66,15 @@ from ..arithmetic import down, up
 from ..geometry import Contracted
 from ..rejection import Rejected
 from ..rules import BlockRules, selected
+from .place_bounds import PlacedBlocks
+from .places import greatest_value
 from .problem import CheckedPricing, Marks, in_order
 from .search import none_below, sets_below
 
 MAX_NODES = 1_000_000
 """Nodes of the search, all of them together."""
+FEWEST_BOXES, BOXES_OF_BLOCK = 20_000, 200
+"""Boxes of places that are looked at first: so many, and so many more for each block."""
 
 _LEAST_PROFIT = 1e-250
 # Values and bounds are off by at most twice the sum of a_i times the relative error each, and
@@ -84,7 +95,7 @@ def proven_least(
     X are the non-empty sets of blocks without a cannot-linked pair that keep the rules; c is that
     of the points x^ of `Contracted`.
 
-    The difference is less than (20 m + 5 d + 500) 2^-53 times the sum of the positive p_i - w_i,
+    The difference is less than (100 m + 3000) 2^-53 times the sum of the positive p_i - w_i,
     and by far where only few blocks are near each other.
 
     Parameters
@@ -95,7 +106,7 @@ def proven_least(
     Raises
     ------
     Rejected
-        If a set is worth less, or the search takes more than `max_nodes` nodes.
+        If a set is worth less, or the search takes more than `max_nodes` nodes; and boxes before.
     """
     least = float(least)
     profits = prices - contracted.scatter  # rounded once: of the right sign
@@ -110,14 +121,18 @@ def proven_least(
         return least
     exponent = -(math.frexp(total)[1] // 2)
     raised = np.nextafter(profits[kept], np.inf)
-    problem = CheckedPricing.of(
-        contracted.sizes[kept],
-        contracted.means[kept],
-        np.maximum(np.ldexp(raised, 2 * exponent), _LEAST_PROFIT),
-        adjacency[np.ix_(kept, kept)],
-        exponent,
-        rules=selected(rules, kept),
-    )
+    sizes, profits = contracted.sizes[kept], np.ldexp(raised, 2 * exponent)
+    profits = np.maximum(profits, _LEAST_PROFIT)
+    means, linked = contracted.means[kept], adjacency[np.ix_(kept, kept)]
+    of_kept = selected(rules, kept)
+    placed = PlacedBlocks.of(sizes, profits, means, linked, exponent, of_kept)
+    boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * len(kept))
+    greatest = greatest_value(placed, -math.ldexp(least, 2 * exponent), boxes)
+    if greatest == math.inf:
+        raise Rejected(f"a cluster is worth less than {least!r}")
+    if greatest is not None:
+        return min(least, down(-math.ldexp(greatest, -2 * exponent)))
+    problem = CheckedPricing.of(sizes, means, profits, linked, exponent, rules=of_kept)
     margin = _MARGIN * problem.error * problem.largest_sum()
     target = down(least - up(math.ldexp(margin, -2 * exponent)))
     if not none_below(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):

@@ -1,0 +1,267 @@
+"""Bounds on the sets of blocks whose mean is in a box, for many boxes at once.
+
+A box is: a place y in low <= y <= high, and the sets X of the package with their mean there that
+hold the blocks chosen and no others but open ones. With v_i(y) = a_i - e_i |c_i - y|^2,
+
+    -f(X) = sum of v_i(mean_X) over i in X <= max over y in the box of sum of v_i(y) over i in X.
+
+Of block i, low_i <= v_i(y) <= high_i is known from the nearest and the farthest place of the box.
+Open blocks are in cliques of which X holds one block at most. Let 1 be the block of a clique with
+the greatest high, and s >= 0 the greatest of the others, or 0. Whatever X holds of the clique, for
+any slope 0 <= b <= 1 it adds at most
+
+    b v_1(y) + g,    g = max((1 - b) high_1, s - b low_1)
+
+(the first if it is block 1, the second if not), and b is chosen such that the two are about equal.
+With b = 1 for the blocks chosen, c_i = m + u_i and y = m + e for the middle m of the box,
+
+    sum of v_i(y) <= sum of b_i (a_i - e_i |u_i|^2) + sum of g + sum over the coordinates j of
+        2 M_j e_j - W e_j^2,    W = sum of b_i e_i,  M = sum of b_i e_i u_i,
+
+which is greatest at e_j = M_j / W, or at an end of the box. Where clusters have to keep limits, the
+a_i of open blocks are less, and the sum of u R is added (`rules`).
+
+Rounding. Each low_i and high_i is rounded outwards. With c blocks, l limits and half-widths r, sums
+are off by so many 2^-53: those of b a, b e |u|^2 and g by c + 12 + 4 l of themselves; M_j by c + 4
+of the sum of b e |u_j|, and so 2 M_j e_j by as many of sum of b e (u_j^2 + r_j^2); W e_j^2 by c + 2
+of W r_j^2; and the last steps by 20 of all of these. A block that is left out is worth nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arithmetic import gamma
+from ..rules import BlockRules, broken_by, broken_with, selected
+from .problem import SLACK, Indices, Marks, Reals, clique_numbers, some
+from .rules import reduced_profits
+
+# In units in which the profits add up to 0.5 to 3; far above what underflows.
+_NEGLIGIBLE = 1e-40
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBlocks:
+    """Blocks that matter to some boxes; those of a clique stand side by side.
+
+    In units in which the profits add up to 0.5 to 3, or in any others of that kind.
+
+    sizes, profits : (c,) e, and a > 0
+    means : (c, d)
+    linked : (c, c) True for cannot-links
+    rules : on sets of them
+    clique : (c,) non-decreasing numbers of cliques from 0 on: no X holds two blocks of one
+    starts : where each begins
+    """
+
+    sizes: Reals
+    profits: Reals
+    means: Reals
+    linked: Marks
+    rules: BlockRules
+    clique: Indices
+    starts: Indices
+
+    @classmethod
+    def of(
+        cls,
+        sizes: Reals,
+        profits: Reals,
+        means: Reals,
+        linked: Marks,
+        exponent: int,
+        rules: BlockRules = (),
+    ) -> PlacedBlocks:
+        """Return all blocks (m,), with the means (m, d) multiplied by 2^exponent."""
+        alone = np.arange(len(sizes))
+        with np.errstate(over="ignore"):  # such blocks are not for this
+            placed = cls(sizes, profits, np.ldexp(means, exponent), linked, rules, alone, alone)
+        return placed.select(alone)[0]
+
+    @cached_property
+    def has_links(self) -> bool:
+        """True if two of the blocks are cannot-linked."""
+        return bool(self.linked.any())
+
+    @cached_property
+    def links(self) -> Reals:
+        """1.0 for cannot-links, (c, c)."""
+        return self.linked.astype(np.float64)
+
+    def select(self, columns: Indices) -> tuple[PlacedBlocks, Indices]:
+        """Return some of the blocks with cliques of their own, and their order among these."""
+        linked = self.linked[np.ix_(columns, columns)]
+        clique = clique_numbers(linked) if linked.any() else np.arange(len(columns))
+        order = np.argsort(clique, kind="stable")
+        chosen, clique = columns[order], clique[order]
+        first = np.concatenate([[True], clique[1:] != clique[:-1]])
+        part = PlacedBlocks(
+            self.sizes[chosen],
+            self.profits[chosen],
+            self.means[chosen],
+            linked[np.ix_(order, order)],
+            selected(self.rules, chosen),
+            np.cumsum(first) - 1,
+            np.flatnonzero(first),
+        )
+        return part, order
+
+
+class Boxes(NamedTuple):
+    """Boxes as arrays, a row for each of s boxes.
+
+    low, high : (s, d)
+    chosen, open : (s, c) blocks in X, blocks that may be
+    """
+
+    low: Reals
+    high: Reals
+    chosen: Marks
+    open: Marks
+
+    def indexed(self, rows: Any) -> Boxes:
+        """Return some of the boxes."""
+        return Boxes(*(array[rows] for array in self))
+
+    def beside(self, others: Boxes) -> Boxes:
+        """Return these boxes, and others."""
+        return Boxes(
+            np.concatenate((self.low, others.low)),
+            np.concatenate((self.high, others.high)),
+            np.concatenate((self.chosen, others.chosen)),
+            np.concatenate((self.open, others.open)),
+        )
+
+    def with_columns(self, columns: Indices) -> Boxes:
+        """Return the boxes with some of the blocks only."""
+        return self._replace(chosen=self.chosen[:, columns], open=self.open[:, columns])
+
+
+class PlaceBounds(NamedTuple):
+    """Bounds of s boxes; see the module.
+
+    value : (s,) upper bound on -f(X), but for rounding
+    rounding : (s,) by how much it may be below one at most
+    place : (s, d) where it is reached, about
+    """
+
+    value: Reals
+    rounding: Reals
+    place: Reals
+
+    def indexed(self, rows: Any) -> PlaceBounds:
+        """Return the bounds of some of the boxes."""
+        return PlaceBounds(*(array[rows] for array in self))
+
+
+def within_reach(placed: PlacedBlocks, boxes: Boxes) -> Boxes:
+    """Return the boxes without open blocks that break a rule or are worth nothing there.
+
+    Those whose chosen blocks break a rule, or are worth less than nothing, are left out: a set of
+    least f has no such block, as it would be worth more without.
+    """
+    if placed.rules:
+        boxes = boxes.indexed(~broken_by(placed.rules, boxes.chosen))
+        boxes = boxes._replace(open=boxes.open & ~broken_with(placed.rules, boxes.chosen))
+    high = placed.profits - placed.sizes * _squares(placed, boxes)[0]
+    boxes = boxes._replace(open=boxes.open & (high > 0.0))
+    return boxes.indexed(~some(boxes.chosen & (high < 0.0)))
+
+
+def bound_boxes(placed: PlacedBlocks, boxes: Boxes) -> PlaceBounds:
+    """Return bounds of boxes."""
+    e, a, n_rules = placed.sizes, placed.profits, len(placed.rules)
+    middle = 0.5 * (boxes.low + boxes.high)
+    half = np.maximum(boxes.high - middle, middle - boxes.low) * (1.0 + SLACK)
+    profits, paid = np.broadcast_to(a, boxes.open.shape), np.zeros(len(boxes.open))
+    if n_rules:
+        _, profits, paid = worth_at(placed, boxes, middle)
+    near, far = _squares(placed, boxes)
+    room = SLACK * (1.0 + n_rules) * a
+    high = np.where(boxes.open, profits + room - e * near, 0.0)
+    low = profits - room - e * far
+    slope, added = _slopes(placed, boxes.open & (high > 0.0), low, high)
+    share = np.where(boxes.chosen, 1.0, slope)
+    profits = np.where(boxes.chosen, a, profits)
+    weights = share * e
+    weight = weights.sum(axis=1)
+    scale = (share * a).sum(axis=1) + added + paid
+    value = (share * profits).sum(axis=1) + added + paid
+    place = np.empty_like(middle)
+    for j, x in enumerate(placed.means.T):
+        offsets = x - middle[:, j, None]
+        squares = (weights * np.square(offsets)).sum(axis=1)
+        moment, reach = (weights * offsets).sum(axis=1), weight * half[:, j]
+        centre = np.divide(moment, weight, out=np.zeros_like(moment), where=weight > 0.0)
+        size = np.abs(moment)
+        inner = size <= reach
+        value += np.where(inner, size * np.abs(centre), (2.0 * size - reach) * half[:, j]) - squares
+        scale += squares + reach * half[:, j]
+        place[:, j] = middle[:, j] + np.clip(centre, -half[:, j], half[:, j])
+    error = rounding_error(placed, boxes.open.shape[1])
+    return PlaceBounds(value, error * scale + _NEGLIGIBLE, place)
+
+
+def rounding_error(placed: PlacedBlocks, count: int) -> float:
+    """Return the relative error of the sums over so many blocks in a bound."""
+    return gamma(4.0 * (count + len(placed.rules)) + 100.0)
+
+
+def worth_at(placed: PlacedBlocks, boxes: Boxes, place: Reals) -> tuple[Reals, Reals, Reals]:
+    """Return about what blocks of boxes are worth at a place of each.
+
+    (s, c) a_i - e_i |c_i - y|^2; the profits (s, c) in place of a for limits; and sums u R, (s,).
+
+    place : (s, d)
+    """
+    a = placed.profits
+    values = np.broadcast_to(a, boxes.open.shape)
+    for j, x in enumerate(placed.means.T):
+        values = values - placed.sizes * np.square(x - place[:, j, None])
+    if not placed.rules:
+        return values, np.broadcast_to(a, values.shape), np.zeros(len(values))
+    gained = np.where(boxes.open, -values, 0.0)
+    return values, *reduced_profits(placed.rules, a, boxes.chosen, boxes.open, gained)
+
+
+def greatest_of_cliques(placed: PlacedBlocks, values: Reals) -> Reals:
+    """Return the sum (s,) of the greatest of the values (s, c) >= 0 of each clique."""
+    if len(placed.starts) < values.shape[1]:
+        values = np.maximum.reduceat(values, placed.starts, axis=1)
+    return np.asarray(values.sum(axis=1))
+
+
+def _squares(placed: PlacedBlocks, boxes: Boxes) -> tuple[Reals, Reals]:
+    """Return |c_i - y|^2 for the nearest and the farthest place of each box, rounded outwards."""
+    near, far = np.zeros(boxes.open.shape), np.zeros(boxes.open.shape)
+    for j, x in enumerate(placed.means.T):
+        below, above = x - boxes.low[:, j, None], boxes.high[:, j, None] - x
+        far += np.square(np.maximum(below, above))
+        near += np.square(np.minimum(np.minimum(below, above), 0.0))
+    return near * (1.0 - SLACK), far * (1.0 + SLACK)
+
+
+def _slopes(placed: PlacedBlocks, still: Marks, low: Reals, high: Reals) -> tuple[Reals, Reals]:
+    """Return the slopes b (s, c) of the blocks `still`, and the sums (s,) of g.
+
+    Among equals of a clique all are the greatest, and one of the others too: their slope is 0.
+    """
+    starts, clique = placed.starts, placed.clique
+    high = np.where(still, high, 0.0)
+    others = np.zeros_like(high)
+    first = still
+    if len(starts) < high.shape[1]:
+        greatest = np.maximum.reduceat(high, starts, axis=1)[:, clique]
+        first = still & (high == greatest)
+        many = np.add.reduceat(first, starts, axis=1, dtype=np.intp)[:, clique] > 1
+        others = np.maximum.reduceat(np.where(first, 0.0, high), starts, axis=1)[:, clique]
+        others = np.where(many, greatest, others)
+    slope = np.zeros_like(high)
+    np.divide(high - others, high - low, out=slope, where=first & (high > low))
+    np.clip(slope, 0.0, 1.0, out=slope)
+    added = np.where(first, np.maximum((1.0 - slope) * high, others - slope * low), 0.0)
+    return slope, greatest_of_cliques(placed, added)

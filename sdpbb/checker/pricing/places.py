@@ -1,0 +1,162 @@
+"""Search for clusters of low value by the places of their means.
+
+All boxes of places, and sets of blocks with their mean there, are searched by branch and bound over
+many boxes at once (see `place_bounds`). A box is halved; but where its bound is mostly that of
+blocks that cannot be together, one of these is left out or chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..rules import broken_by
+from .place_bounds import (
+    Boxes,
+    PlaceBounds,
+    PlacedBlocks,
+    bound_boxes,
+    greatest_of_cliques,
+    rounding_error,
+    within_reach,
+    worth_at,
+)
+from .problem import Indices, some
+
+MOST_DIMENSIONS = 3
+"""Dimensions up to which places are searched."""
+
+# Beyond this, squares of coordinates overflow.
+_LARGEST = 1e100
+# Boxes times blocks that are looked at together; the share of the blocks that matters to some box,
+# below which the others are left out.
+_BATCH, _SHARE = 100_000, 0.7
+# A block is decided on where what cannot be together is worth so much of what halving may take off.
+_EAGER = 0.25
+
+
+def greatest_value(placed: PlacedBlocks, target: float, max_boxes: int) -> float | None:
+    """Return a number that is proven to be at least -f(X) for all sets X, and hardly above target.
+
+    It is infinity if -f(X) of some X is above the target. None where it takes more boxes to tell,
+    or the blocks are not in few dimensions. X are the non-empty sets of blocks without a
+    cannot-linked pair that keep the rules.
+
+    target : >= 0
+    """
+    d, means = placed.means.shape[1], placed.means
+    if not 1 <= d <= MOST_DIMENSIONS or not np.abs(means).max() <= _LARGEST:
+        return None
+    low, high = means.min(axis=0)[None], means.max(axis=0)[None]
+    if (low == high).all():
+        return None
+    chosen = np.zeros((1, len(means)), bool)
+    room = 4.0 * rounding_error(placed, len(means))
+    return _PlaceSearch(target, room, max_boxes).run(placed, Boxes(low, high, chosen, ~chosen))
+
+
+class _PlaceSearch:
+    """Search under way, with the greatest bound of the boxes that it has left behind."""
+
+    def __init__(self, target: float, room: float, max_boxes: int) -> None:
+        """room : rounding that is allowed for at most"""
+        self._target, self._room, self._left = target, room, max_boxes
+        self._greatest = 0.0  # infinity once a set is above the target
+
+    def run(self, placed: PlacedBlocks, boxes: Boxes) -> float | None:
+        """Return the greatest bound, or None after too many boxes."""
+        stack = [(placed, boxes)]
+        while stack and self._greatest < np.inf:
+            placed, boxes = stack.pop()
+            rows, count = boxes.open.shape
+            if rows > 1 and rows * count > _BATCH:
+                # Neighbours stay together, so that few blocks matter to each part.
+                stack.append((placed, boxes.indexed(np.s_[rows // 2 :])))
+                stack.append((placed, boxes.indexed(np.s_[: rows // 2])))
+                continue
+            self._left -= rows
+            if self._left < 0:
+                return None
+            boxes = within_reach(placed, boxes)
+            columns = np.flatnonzero((boxes.chosen | boxes.open).any(axis=0))
+            if not len(columns):
+                continue
+            if len(columns) < _SHARE * count:
+                placed, order = placed.select(columns)
+                boxes = boxes.with_columns(columns[order])
+            children = self._children(placed, boxes)
+            if len(children.low):
+                stack.append((placed, children))
+        return self._greatest
+
+    def _children(self, placed: PlacedBlocks, boxes: Boxes) -> Boxes:
+        """Return the parts of the boxes that may hold a set above the target."""
+        bounds = bound_boxes(placed, boxes)
+        # What is right is proven: a set at the target is bounded with its rounding.
+        above = bounds.value + bounds.rounding
+        done = above <= self._target + 3.0 * np.minimum(bounds.rounding, self._room)  # not for nan
+        behind = above[done]
+        self._greatest = max(self._greatest, float(behind.max(initial=0.0)))
+        boxes, bounds = boxes.indexed(~done), bounds.indexed(~done)
+        block = self._undecided(placed, boxes, bounds)
+        parts = _halved(boxes)
+        by_block = block >= 0
+        if by_block.any():
+            split = _split(placed, boxes.indexed(by_block), block[by_block])
+            parts = parts.indexed(np.repeat(~by_block, 2)).beside(split)
+        return parts
+
+    def _undecided(self, placed: PlacedBlocks, boxes: Boxes, bounds: PlaceBounds) -> Indices:
+        """Return the block (s,) to split each box by; -1 where it is to be halved.
+
+        At the best place the blocks of a box are bounded alone, without others. Where that is well
+        above the target, though these blocks cannot be together, halving the box does not help.
+        """
+        own, profits, paid = worth_at(placed, boxes, bounds.place)
+        values = own - (placed.profits - profits)
+        here = np.where(boxes.open, np.maximum(values, 0.0), 0.0)
+        there = np.where(boxes.chosen, own, 0.0).sum(axis=1)
+        there += greatest_of_cliques(placed, here) + paid
+        block = np.full(len(there), -1)
+        rows = np.flatnonzero(there - self._target > _EAGER * (bounds.value - there))
+        if not len(rows):
+            return block
+        wanted, here, still = boxes.chosen[rows] | (here[rows] > 0.0), here[rows], boxes.open[rows]
+        clashing = np.zeros_like(wanted)
+        if placed.has_links:
+            clashing = wanted & (wanted @ placed.links > 0.0)
+        clash, broken = some(clashing), broken_by(placed.rules, wanted)
+        above = np.where(wanted, own[rows], 0.0).sum(axis=1) > self._target + bounds.rounding[rows]
+        if (above & ~clash & ~broken).any():
+            self._greatest = np.inf
+        # Of blocks that clash, or are too many, the best one; where that is paid for, the one at
+        # the edge of what is worth it.
+        best = np.where(still & wanted & (clashing | ~clash[:, None]), here, -np.inf)
+        edge = np.where(still & (profits < placed.profits)[rows], -np.abs(values[rows]), -np.inf)
+        is_paid = (paid[rows] > 0.0) & ~clash
+        score = np.where(is_paid[:, None], edge, best)
+        can_be = np.isfinite(score.max(axis=1)) & (clash | broken | is_paid)
+        block[rows] = np.where(can_be, score.argmax(axis=1), -1)
+        return block
+
+
+def _halved(boxes: Boxes) -> Boxes:
+    """Return the halves of boxes, one beside the other, along their longest sides."""
+    rows = np.arange(len(boxes.low))
+    side = (boxes.high - boxes.low).argmax(axis=1)
+    middle = 0.5 * (boxes.low[rows, side] + boxes.high[rows, side])
+    halves = boxes.indexed(np.repeat(rows, 2))
+    halves.high[2 * rows, side] = middle
+    halves.low[2 * rows + 1, side] = middle
+    return halves
+
+
+def _split(placed: PlacedBlocks, boxes: Boxes, block: Indices) -> Boxes:
+    """Return two children of each box: without an open block (s,), and with it."""
+    rows = np.arange(len(block))
+    still = boxes.open.copy()
+    still[rows, block] = False
+    chosen = boxes.chosen.copy()
+    chosen[rows, block] = True
+    allowed = still & ~placed.linked[block]
+    without = boxes._replace(open=still)
+    return without.beside(boxes._replace(chosen=chosen, open=allowed))

@@ -1,0 +1,204 @@
+"""No place of a mean is overlooked, and what no cluster exceeds is proven in few boxes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.pricing import place_bounds, places, proven_least
+from sdpbb.checker.pricing.place_bounds import PlacedBlocks
+from sdpbb.checker.pricing.places import greatest_value
+from sdpbb.checker.rules import BlockLimit
+from tests.checker.block_rules import random_rules
+from tests.checker.test_pricing_rules import allowed_values
+from tests.examples import examples
+
+# Relative to the sum of the profits.
+MARGIN = 1e-12
+
+
+def random_blocks(rng, m, d, n_links):
+    """Blocks with profits that add up to 1, whole or not, some of them in one place."""
+    means = rng.normal(size=(m, d))
+    if rng.random() < 0.5:
+        means = np.round(means)
+    sizes = rng.choice([1.0, 1.0, 2.0, 5.0], m)
+    profits = sizes * rng.gamma(3.0, 1.0, m)
+    profits = np.round(profits) + 1.0 if rng.random() < 0.3 else profits
+    linked = np.zeros((m, m), bool)
+    for i, j in rng.permutation(list(combinations(range(m), 2)))[:n_links]:
+        linked[i, j] = linked[j, i] = True
+    total = profits.sum()
+    return sizes, means / math.sqrt(total), profits / total, linked
+
+
+def worth(sizes, means, profits, linked, rules):
+    """The greatest -f(X) of the sets that keep the constraints, exactly."""
+    m = len(sizes)
+    contracted = Contracted(int(sizes.sum()), sizes, means, np.zeros(m), 0.0)
+    values = allowed_values(contracted, linked, profits, rules)
+    return max((-value for value in values.values()), default=None)
+
+
+@pytest.mark.long
+@examples(300)
+@given(st.integers(0, 10**6), st.sampled_from([-1e-3, -1e-9, 0.0, 1e-13, 1e-9, 1e-3]))
+def test_no_cluster_is_above_what_is_proven(seed, off):
+    rng = np.random.default_rng(seed)
+    m, d = int(rng.integers(2, 9)), int(rng.integers(1, 4))
+    sizes, means, profits, linked = random_blocks(rng, m, d, int(rng.integers(0, 2 * m)))
+    rules = random_rules(rng, m) if rng.random() < 0.5 else ()
+    true = worth(sizes, means, profits, linked, rules)
+    if true is None or true <= 0:
+        return
+    placed = PlacedBlocks.of(sizes, profits, means, linked, 0, rules)
+    target = float(true) * (1.0 + off)
+    greatest = greatest_value(placed, target, 20_000)
+    if greatest is None:
+        # Points of one place; values that rounding does not tell apart; limits by which the best
+        # blocks leave no room for one that is worth nothing exactly where their mean is.
+        assert rules or off < 1e-9 or not np.ptp(means, axis=0).any()
+        return
+    if greatest == math.inf:
+        assert off < MARGIN
+        return
+    assert Fraction(greatest) >= true
+    assert greatest <= target + MARGIN
+
+
+@pytest.mark.parametrize("batch", [50, 100_000])
+@pytest.mark.parametrize(("m", "d", "n_links"), [(12, 1, 0), (12, 2, 8), (13, 2, 40), (11, 3, 6)])
+def test_all_boxes_are_looked_at(m, d, n_links, batch, monkeypatch):
+    """In batches of all sizes: what is right is proven, and what is above that is not."""
+    monkeypatch.setattr(places, "_BATCH", batch)
+    rng = np.random.default_rng(m + n_links)
+    sizes, means, profits, linked = random_blocks(rng, m, d, n_links)
+    true = float(worth(sizes, means, profits, linked, ()))
+    placed = PlacedBlocks.of(sizes, profits, means, linked, 0)
+    assert true <= greatest_value(placed, true + 1e-10, 100_000) <= true + 2e-10
+    assert greatest_value(placed, true - 1e-10, 100_000) == math.inf
+
+
+def clouds(m, d, k, seed):
+    """Points about k centres, with the prices at which each point is worth what its cluster has."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(m) % k
+    means = rng.uniform(0.0, 10.0, (k, d))[labels] + rng.normal(size=(m, d))
+    return means, rng.uniform(0.5, 4.0, m)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_many_points(d):
+    """No place that is met is worth more than is proven, and one is worth nearly as much."""
+    means, prices = clouds(1500, d, 15, seed=d)
+    value = best_place(means, prices)
+    contracted = Contracted(len(means), np.ones(len(means)), means, np.zeros(len(means)), 0.0)
+    free = np.zeros((len(means), len(means)), bool)
+    least = -value * (1.0 + 1e-6)
+    proven = proven_least(contracted, free, prices, least, max_nodes=100_000)
+    assert least * (1.0 + 1e-12) <= proven <= least
+
+
+def best_place(means, prices, size=None):
+    """Climb from every point, as the mean of what is worth its price is a better place.
+
+    size : at most so many of the best points
+    """
+    best = 0.0
+    for place in means:
+        value = 0.0
+        for _ in range(200):
+            values = np.maximum(prices - ((means - place) ** 2).sum(axis=1), 0.0)
+            inside = np.argsort(-values)[:size]
+            inside = inside[values[inside] > 0.0]
+            if values[inside].sum() <= value:
+                break
+            value = values[inside].sum()
+            place = means[inside].mean(axis=0)
+        best = max(best, value)
+    return best
+
+
+def test_limits_are_part_of_the_bounds():
+    """Of 500 points in clouds of 50, the 20 that are near a place are worth the most."""
+    means, _ = clouds(500, 2, 10, seed=7)
+    prices = np.full(500, 3.0)
+    size = BlockLimit(np.ones(500), None, 20.0)
+    value = best_place(means, prices, 20)
+    contracted = Contracted(500, np.ones(500), means, np.zeros(500), 0.0)
+    free = np.zeros((500, 500), bool)
+    least = -value * (1.0 + 1e-6)
+    proven = proven_least(contracted, free, prices, least, 50_000, (size,))
+    assert least * (1.0 + 1e-12) <= proven <= least
+
+
+def test_what_is_not_for_places():
+    """Many dimensions, one place, coordinates whose squares overflow."""
+    ones, free = np.ones(3) / 3.0, np.zeros((3, 3), bool)
+    for means in (np.eye(3, 4), np.zeros((3, 0)), np.ones((3, 2)), np.eye(3) * 1e200):
+        placed = PlacedBlocks.of(np.ones(3), ones, means, free, 0)
+        assert greatest_value(placed, 0.5, 1000) is None
+
+
+def test_the_search_gives_up():
+    means, prices = clouds(300, 2, 10, seed=1)
+    total = prices.sum()
+    free = np.zeros((300, 300), bool)
+    placed = PlacedBlocks.of(np.ones(300), prices / total, means / math.sqrt(total), free, 0)
+    target = best_place(means, prices) / total * (1.0 + 1e-6)
+    assert greatest_value(placed, target, 100) is None
+    assert greatest_value(placed, target, 10_000) <= target * (1.0 + MARGIN)
+
+
+def test_what_is_no_number_rules_nothing_out(monkeypatch):
+    computed = places.bound_boxes
+
+    def none(placed, boxes):
+        bounds = computed(placed, boxes)
+        return bounds._replace(value=np.full_like(bounds.value, np.nan))
+
+    sizes, means, profits, linked = random_blocks(np.random.default_rng(2), 5, 2, 0)
+    placed = PlacedBlocks.of(sizes, profits, means, linked, 0)
+    assert greatest_value(placed, 1.0, 10_000) <= 1.0
+    monkeypatch.setattr(places, "bound_boxes", none)
+    assert greatest_value(placed, 1.0, 10_000) is None
+
+
+@examples(100)
+@given(st.integers(0, 10**6))
+def test_a_bound_of_a_box_is_above_its_places(seed):
+    """Exactly, wherever the box is: what is left out of a box is worth nothing there."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    sizes, means, profits, linked = random_blocks(rng, 8, d, int(rng.integers(0, 12)))
+    placed = PlacedBlocks.of(sizes, profits, means, linked, 0)
+    low = rng.normal(size=(1, d)) * 0.3
+    high = low + rng.choice([0.0, 1e-9, 0.1, 1.0]) * rng.random((1, d))
+    marks = np.zeros((1, 8), bool)
+    boxes = place_bounds.within_reach(placed, place_bounds.Boxes(low, high, marks, ~marks))
+    bounds = place_bounds.bound_boxes(placed, boxes)
+    bound = Fraction(float(bounds.value[0] + bounds.rounding[0]))
+    for share in (0.0, 0.3, 1.0):
+        place = np.clip(low[0] + share * (high - low)[0], low[0], high[0])
+        assert greatest_at(placed, place) <= bound
+
+
+def greatest_at(placed, place):
+    """The greatest sum of what blocks that are not linked are worth at a place, exactly."""
+    values = []
+    for e, a, mean in zip(placed.sizes, placed.profits, placed.means, strict=True):
+        squares = sum((Fraction(x) - Fraction(y)) ** 2 for x, y in zip(mean, place, strict=True))
+        values.append(Fraction(a) - Fraction(e) * squares)
+    best = Fraction(0)
+    for number in range(1 << len(values)):
+        inside = [i for i in range(len(values)) if number >> i & 1]
+        if not placed.linked[np.ix_(inside, inside)].any():
+            best = max(best, sum((values[i] for i in inside), Fraction(0)))
+    return best
