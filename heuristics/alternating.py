@@ -40,9 +40,10 @@ from heuristics.candidates import (
     sum_of_squared_distances,
 )
 from heuristics.first_clustering import first_clustering
+from heuristics.kmeans_steps import cluster_sums, digest
 from heuristics.method import Heuristic, RunClock
 from heuristics.result import Stop
-from heuristics.starts import cluster_sums, digest, kmeans_plus_plus
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 from sdpbb.time_left import OutOfTime, TimeLeft, at_most, no_limit

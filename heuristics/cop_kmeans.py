@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from heuristics.assignment import fill_empty_clusters
 from heuristics.assignment.potts import adjacency_lists
 from heuristics.kmeans import KMeansClustering, best_of_starts, unconstrained
+from heuristics.kmeans_steps import cluster_means
 from heuristics.method import Heuristic, RunClock, SearchResult
 from heuristics.result import Stop
-from heuristics.starts import cluster_means, kmeans_plus_plus
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.arrays import Integers, Reals
 from sdpbb.declaration import parameter
 from sdpbb.jit import njit

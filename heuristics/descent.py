@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from heuristics.assignment import Assignment
 from heuristics.centre_swaps.search import CentreSwaps
+from heuristics.coresets import is_large
+from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, cluster_means
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
-from heuristics.starts import KMeansLabels, alternate_kmeans, cluster_means, is_large
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility

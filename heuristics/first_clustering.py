@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from heuristics.assignment import fill_empty_clusters
 from heuristics.assignment.feasible_labels import mend
 from heuristics.assignment.potts import Potts
-from heuristics.starts import alternate_kmeans, cluster_means, kmeans_plus_plus, nearest_labels
+from heuristics.kmeans_steps import alternate_kmeans, cluster_means, nearest_labels
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.feasibility import find_feasible, use_every_colour
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.time_left import OutOfTime, TimeLeft

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import fill_empty_clusters
+from heuristics.kmeans_steps import alternate_kmeans, nearest_labels
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.result import Stop
-from heuristics.starts import alternate_kmeans, kmeans_plus_plus, nearest_labels
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Instance
 from sdpbb.time_left import OutOfTime

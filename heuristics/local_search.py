@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.starts import cluster_sums
+from heuristics.kmeans_steps import cluster_sums
 from sdpbb.arrays import NONE, ZERO, Booleans, Integers, Reals
 from sdpbb.jit import njit
 from sdpbb.problem import Contraction

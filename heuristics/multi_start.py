@@ -18,15 +18,14 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from heuristics.coresets import coreset, is_large
 from heuristics.descent import LEAST_DECREASE, Descent, HeuristicSolution, OnImproved
+from heuristics.kmeans_steps import cluster_means
 from heuristics.parameters import MultiStartParameters
 from heuristics.recombination import recombine
 from heuristics.starts import (
-    cluster_means,
-    coreset,
     from_affinity,
     from_pivots,
-    is_large,
     kmeans_plus_plus,
     smoothed_means,
     truncated_means,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.starts import cluster_means
+from heuristics.kmeans_steps import cluster_means
 from sdpbb.problem import Contraction
 from sdpbb.problem.graph import connected_components
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
+from heuristics.kmeans_steps import cluster_means
 from heuristics.method import Heuristic, RunClock, SearchResult, contract_and_colour
 from heuristics.result import Stop
-from heuristics.starts import cluster_means, kmeans_plus_plus
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.backends.milp import load
 from sdpbb.backends.programme import BinaryProgramme, MilpStatus
 from sdpbb.colouring.graph import sparse_graph

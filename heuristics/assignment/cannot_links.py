@@ -29,7 +29,7 @@ from heuristics.assignment.integer_programme import KeptProgramme
 from heuristics.assignment.parameters import TABLE_BUDGET
 from heuristics.assignment.potts import Potts, adjacency_lists
 from heuristics.assignment.tables import Tables, lay_out
-from heuristics.starts import nearest_labels
+from heuristics.kmeans_steps import nearest_labels
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility

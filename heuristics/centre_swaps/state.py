@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment.potts import adjacency_lists
-from heuristics.starts import cluster_means
+from heuristics.kmeans_steps import cluster_means
 from sdpbb.arrays import Integers, Reals
 from sdpbb.problem import Contraction
 

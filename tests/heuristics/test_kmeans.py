@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans as Reference
 
 from heuristics.kmeans import KMeans, best_kmeans, kmeans, unconstrained
+from heuristics.kmeans_steps import cluster_means
 from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
-from heuristics.starts import cluster_means, kmeans_plus_plus
+from heuristics.starts import kmeans_plus_plus
 from sdpbb.errors import ParameterError
 from sdpbb.problem import Contraction, Instance, contract
 from tests.enumeration import random_instance

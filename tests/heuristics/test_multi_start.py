@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 import heuristics
-from heuristics import MultiStart, MultiStartParameters, starts
+from heuristics import MultiStart, MultiStartParameters, coresets
 from heuristics.descent import Descent
 from sdpbb.errors import ParameterError
 from sdpbb.feasibility import find_feasible
@@ -120,9 +120,9 @@ def test_a_descent_ends_after_the_assignment_in_which_time_runs_out(n_assignment
 @pytest.fixture
 def many(monkeypatch):
     """Take 40 blocks for many, and 20 for those of a coreset."""
-    monkeypatch.setattr(starts, "LARGE_BLOCKS", 40)
-    monkeypatch.setattr(starts, "DRAWS", 20)
-    monkeypatch.setattr(starts, "DRAWS_PER_CLUSTER", 0)
+    monkeypatch.setattr(coresets, "LARGE_BLOCKS", 40)
+    monkeypatch.setattr(coresets, "DRAWS", 20)
+    monkeypatch.setattr(coresets, "DRAWS_PER_CLUSTER", 0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -133,7 +133,7 @@ def test_solutions_over_many_blocks_are_clusterings(seed, many):
     pairs = rng.permutation(90).reshape(-1, 2)
     instance = Instance(points, 4, pairs[:10], pairs[10 : 10 + 3 * (seed % 5)])
     contraction = contract(instance)
-    assert starts.is_large(contraction)
+    assert coresets.is_large(contraction)
     known = find_feasible(contraction)
     told = []
     descent = Descent(contraction, FEW, known)

@@ -1,0 +1,50 @@
+"""Coresets: a few weighted blocks in place of many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.problem import Contraction
+
+# From here on, descents from k-means++ centres of all blocks take seconds.
+LARGE_BLOCKS = 10_000
+# Draws of a coreset: so many, and so many for each cluster.
+DRAWS, DRAWS_PER_CLUSTER = 2_000, 100
+
+
+def is_large(contraction: Contraction) -> bool:
+    """Return whether there are many blocks, far more than those of a coreset."""
+    return contraction.n_blocks >= max(LARGE_BLOCKS, 2 * _n_draws(contraction.k))
+
+
+def _n_draws(k: int) -> int:
+    return DRAWS + DRAWS_PER_CLUSTER * k
+
+
+def coreset(contraction: Contraction, rng: np.random.Generator) -> Contraction:
+    """Return a few blocks, without their cannot-links, on which centres cost about the same.
+
+    D times a block is drawn, with probabilities q_i: half by its points and half by its part of the
+    total sum of squares, so that small groups far out are not missed. Each time it counts as
+    e_i / (D q_i) points, so that the expected cost of any centres is that on all blocks, less their
+    scatter.
+
+    Source: O. Bachem, M. Lucic, A. Krause, Scalable k-means clustering via lightweight coresets,
+    KDD (2018).
+    """
+    sizes, n_draws = contraction.sizes, _n_draws(contraction.k)
+    spread = sizes * (contraction.means**2).sum(axis=1)
+    likely = sizes / sizes.sum()
+    if spread.any():
+        likely = (likely + spread / spread.sum()) / 2.0
+    drawn = rng.choice(len(sizes), n_draws, p=likely / likely.sum())
+    blocks, times = np.unique(drawn, return_counts=True)
+    weights = times * sizes[blocks] / (n_draws * likely[blocks])
+    return Contraction(
+        contraction.k,
+        np.arange(len(blocks)),
+        weights,
+        contraction.means[blocks],
+        np.zeros(len(blocks)),
+        np.empty((0, 2), np.intp),
+    )

@@ -1,0 +1,144 @@
+"""The two steps of k-means, assignment and means, and their alternation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
+from sdpbb.problem import Contraction
+from sdpbb.problem.graph import by_first_occurrence
+from sdpbb.time_left import OutOfTime, TimeLeft, chunks, no_limit
+
+
+def nearest_labels(
+    rows: NDArray[np.float64], centres: NDArray[np.float64], time_left: TimeLeft = no_limit
+) -> NDArray[np.int64]:
+    """Return the centre nearest to each of the rows (m, r), the first of those equally near.
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left on the way.
+    """
+    rows, columns = np.ascontiguousarray(rows), np.ascontiguousarray(centres.T)
+    labels = np.empty(len(rows), np.int64)
+    for first, last in chunks(len(rows), centres.size, time_left):
+        _nearest(rows[first:last], columns, labels[first:last])
+    return labels
+
+
+@njit(cache=True, nogil=True)
+def _nearest(rows: Reals, columns: Reals, labels: Integers) -> None:
+    """Write the nearest of the centres, whose coordinates are columns (r, k), for each row.
+
+    The distances of a row to all centres are summed side by side, in vectors.
+    """
+    m, r = rows.shape
+    k = columns.shape[1]
+    distances = np.empty(k)
+    for i in range(m):
+        distances[:] = 0.0
+        for t in range(r):
+            for c in range(k):
+                distances[c] += (rows[i, t] - columns[t, c]) ** 2
+        nearest = 0
+        for c in range(1, k):
+            if distances[c] < distances[nearest]:
+                nearest = c
+        labels[i] = nearest
+
+
+def cluster_sums(
+    labels: NDArray[np.integer], weights: NDArray[np.float64], rows: NDArray[np.float64], k: int
+) -> NDArray[np.float64]:
+    """Return the sum of weight times row (m, r) over each cluster of labels (m,), (k, r)."""
+    sums = np.zeros((k, rows.shape[1]))
+    _add(labels, weights, rows, sums)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _add(labels: NDArray[np.integer], weights: Reals, rows: Reals, sums: Reals) -> None:
+    for i in range(len(labels)):
+        for t in range(rows.shape[1]):
+            sums[labels[i], t] += weights[i] * rows[i, t]
+
+
+def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the mean of each cluster, (k, r); none may be empty."""
+    sums = cluster_sums(labels, contraction.sizes, contraction.means, contraction.k)
+    weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    return sums / weights[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class KMeansLabels:
+    """Labels (m,) that k-means ends with.
+
+    has_converged : whether the last assignment gave a clustering that had been met before
+    n_iterations : assignment steps
+    """
+
+    labels: NDArray[np.intp]
+    has_converged: bool
+    n_iterations: int
+
+
+def alternate_kmeans(
+    contraction: Contraction,
+    assign: Callable[[NDArray[np.float64]], NDArray[np.intp]],
+    centres: NDArray[np.float64],
+    max_iterations: int,
+    labels: NDArray[np.intp] | None = None,
+    time_left: TimeLeft = no_limit,
+    is_enough: Callable[[NDArray[np.intp]], bool] | None = None,
+) -> KMeansLabels:
+    """Alternate assignments and means until a clustering comes back.
+
+    Return the last one, or, where several assignments are equally cheap, an earlier one.
+
+    Parameters
+    ----------
+    assign : labels (m,) for centres, none of the k clusters empty
+    centres : (k, r)
+    max_iterations : assignment steps, >= 1
+    labels : those that the centres are the means of, if there are any; the result where no time is
+        left for others
+    is_enough : asked with the labels of each step, if given: true for the last ones
+
+    Raises
+    ------
+    OutOfTime
+        If no time is left before there are labels.
+    """
+    has_converged, n_iterations = False, 0
+    met = set() if labels is None else {digest(by_first_occurrence(labels))}
+    while n_iterations < max_iterations:
+        try:
+            updated = assign(centres)
+        except OutOfTime:
+            if labels is None:
+                raise
+            break
+        labels = updated
+        n_iterations += 1
+        clustering = digest(by_first_occurrence(labels))
+        has_converged = clustering in met
+        met.add(clustering)
+        is_last = has_converged or (is_enough is not None and is_enough(labels))
+        if is_last or time_left() <= 0.0:
+            break
+        centres = cluster_means(contraction, labels)
+    assert labels is not None  # max_iterations >= 1
+    return KMeansLabels(labels, has_converged, n_iterations)
+
+
+def digest(labels: NDArray[np.intp]) -> bytes:
+    """Return 16 bytes that stand for labels (m,): those of many steps are remembered."""
+    return blake2b(np.ascontiguousarray(labels).data, digest_size=16).digest()
