@@ -19,6 +19,7 @@ FOLDERS = (
     "heuristics",
     "heuristics/assignment",
     "heuristics/centre_swaps",
+    "heuristics/local_search",
 )
 KERNELS = tuple(os.path.join(PACKAGES, *folder.split("/")) for folder in FOLDERS)
 

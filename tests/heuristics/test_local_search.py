@@ -3,14 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heuristics import LocalSearch, local_search
-from heuristics.local_search import (
-    _adjacency_lists,
-    _exchange,
-    _kempe_chain,
-    _relabel,
-    _sums_of,
-)
+from heuristics.local_search import LocalSearch
+from heuristics.local_search import search as local_search
+from heuristics.local_search.chains import change_by_chain, kempe_chain, relabel
+from heuristics.local_search.state import ClusterSums, LinkLists
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Infeasibility
 from tests.examples import examples
@@ -31,7 +27,7 @@ def feasible_case(seed: int, m: int = 14, density: float = 0.15, k: int = 3):
 def kernel_state(contraction, labels):
     rows = contraction.sizes[:, None] * contraction.means
     labels = labels.astype(np.int64)
-    return rows, _sums_of(labels, contraction.k, contraction.sizes, contraction.means)
+    return rows, ClusterSums.of(labels, contraction.k, contraction.sizes, contraction.means)
 
 
 @given(seeds)
@@ -44,20 +40,20 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
     m, k = contraction.n_blocks, contraction.k
     rows, sums = kernel_state(contraction, labels)
     net = np.empty(rows.shape[1])
-    starts, neighbours = _adjacency_lists(contraction)
+    starts, neighbours = LinkLists.of(contraction)
     stamp, chain = np.full(m, -1), np.empty(m, np.int64)
     sizes = contraction.sizes
     number = 0
     for i in range(m):
         a = labels[i]
         for b in set(range(k)) - {a}:
-            length = _kempe_chain(i, b, labels, starts, neighbours, stamp, number, chain)
+            length = kempe_chain(i, b, labels, starts, neighbours, stamp, number, chain)
             number += 1
             members = chain[:length]
             exchanged = labels.copy()
             exchanged[members] = np.where(labels[members] == a, b, a)
             assert proper(contraction.adjacency, exchanged)
-            change = _exchange(chain, length, a, b, labels, sizes, rows, *sums, net)
+            change = change_by_chain(chain, length, a, b, labels, sizes, rows, *sums, net)
             if len(np.unique(exchanged)) < k:
                 assert change == np.inf
             else:
@@ -75,7 +71,7 @@ def test_sums_are_kept_up_with(seed):
     for _ in range(10):
         j, target = rng.integers(contraction.n_blocks), rng.integers(contraction.k)
         if labels[j] != target:
-            _relabel(j, target, labels, contraction.sizes, rows, *sums)
+            relabel(j, target, labels, contraction.sizes, rows, *sums)
     for kept_up, expected in zip(sums, kernel_state(contraction, labels)[1], strict=True):
         assert kept_up == pytest.approx(expected, abs=1e-9)
 

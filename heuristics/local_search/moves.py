@@ -1,0 +1,65 @@
+"""Compiled loop over moves of single blocks without cannot-links, where there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.arrays import Booleans, Integers, Reals
+from sdpbb.jit import njit
+
+# A move nearly improves where it costs less than this times what it saves: while means change but
+# little, no other will improve.
+NEARLY = 1.02
+
+
+@njit(cache=True, nogil=True)
+def move_blocks(
+    blocks: Integers,
+    labels: Integers,
+    sizes: Reals,
+    means: Reals,
+    columns: Reals,
+    count: Integers,
+    weight: Reals,
+    threshold: float,
+    nearly: Booleans,
+) -> int:
+    """Move each of the blocks to the cluster where it saves most; return how many were moved.
+
+    Parameters
+    ----------
+    columns : (r, k) the coordinates of the means of the clusters, kept up
+    nearly : set to whether a move improves, or nearly so, for each of the blocks
+    """
+    r, k = columns.shape
+    distances = np.empty(k)
+    n_moved = 0
+    for number in range(len(blocks)):
+        i = blocks[number]
+        a, w = labels[i], sizes[i]
+        if count[a] == 1:
+            continue
+        distances[:] = 0.0
+        for t in range(r):
+            for c in range(k):
+                distances[c] += (means[i, t] - columns[t, c]) ** 2
+        saved = distances[a] * weight[a] / (weight[a] - w)
+        distances[a] = np.inf
+        b = 0
+        for c in range(k):
+            distances[c] *= weight[c] / (weight[c] + w)
+            if distances[c] < distances[b]:
+                b = c
+        nearly[number] = distances[b] <= NEARLY * saved
+        if w * (saved - distances[b]) <= threshold:
+            continue
+        for t in range(r):
+            columns[t, a] -= (means[i, t] - columns[t, a]) * (w / (weight[a] - w))
+            columns[t, b] += (means[i, t] - columns[t, b]) * (w / (weight[b] + w))
+        weight[a] -= w
+        weight[b] += w
+        count[a] -= 1
+        count[b] += 1
+        labels[i] = b
+        n_moved += 1
+    return n_moved

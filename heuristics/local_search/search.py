@@ -1,0 +1,155 @@
+"""`LocalSearch`: the descent over exchanges in one contraction."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.local_search.chains import exchange_chains
+from heuristics.local_search.moves import move_blocks
+from heuristics.local_search.state import ClusterSums, LinkLists
+from heuristics.local_search.swaps import count_linked, swap_pairs
+from sdpbb.problem import Contraction
+from sdpbb.time_left import WORK, TimeLeft, no_limit
+
+# An exchange counts if it improves by more than this share of the total sum of squares: far above
+# the rounding of its change (about 1e-15 of the total), so that the descent terminates.
+MINIMUM_IMPROVEMENT = 1e-13
+# Up to here, the inner products of all pairs take 32 MB and a sweep over the pairs milliseconds.
+SWAP_BLOCKS = 2_000
+
+
+class LocalSearch:
+    """Descent over Kempe chains and swaps in one contraction, prepared for many clusterings.
+
+    swap_blocks : with more blocks than this there are no swaps, and blocks without cannot-links are
+        moved one by one
+    """
+
+    def __init__(self, contraction: Contraction, swap_blocks: int = SWAP_BLOCKS) -> None:
+        self._k = contraction.k
+        self._sizes = contraction.sizes
+        self._means = np.ascontiguousarray(contraction.means)
+        self._rows = np.ascontiguousarray(contraction.sizes[:, None] * contraction.means)
+        few = contraction.n_blocks <= swap_blocks
+        self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
+        self._graph = LinkLists.of(contraction)
+        # Blocks of which whole chains are looked at, and the others.
+        linked = np.full(contraction.n_blocks, few) | (np.diff(self._graph.starts) > 0)
+        self._chained, self._alone = np.flatnonzero(linked), np.flatnonzero(~linked)
+        self._threshold = MINIMUM_IMPROVEMENT * contraction.total
+
+    def __call__(
+        self, labels: NDArray[np.intp], time_left: TimeLeft = no_limit
+    ) -> NDArray[np.intp]:
+        """Return labels (m,) that are a local optimum.
+
+        No exchange of a Kempe chain improves them, and no swap of two blocks where there are
+        swap_blocks of them or fewer.
+
+        For each block the best chain through it is exchanged if it improves, until none does; then
+        every swap that improves is made, and any sends the search back to the chains. No cluster
+        is emptied, and the sum of squares never increases.
+
+        Parameters
+        ----------
+        labels : (m,) exactly the clusters 0..k-1, the cannot-links kept; not modified
+        time_left : asked between pieces of a sweep, which ends when no time is left
+        """
+        improved = np.array(labels, dtype=np.int64)
+        while True:
+            exchanged, is_over = self._exchange_chains(improved, time_left)
+            if is_over:
+                return improved
+            if exchanged:
+                continue
+            swapped, is_over = self._swap_blocks(improved, time_left)
+            if is_over or not swapped:
+                return improved
+
+    def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
+        """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""
+        any_moved = False
+        if self._gram is None:
+            any_moved, is_over = self._move_alone(labels, time_left)
+            if is_over:
+                return any_moved, True
+        sums = ClusterSums.of(labels, self._k, self._sizes, self._means)
+        any_exchanged, position = any_moved, 0
+        while position < len(self._chained):
+            position, exchanged = exchange_chains(
+                self._chained,
+                position,
+                WORK,
+                labels,
+                self._sizes,
+                self._rows,
+                *self._graph,
+                sums.n_blocks,
+                sums.weight,
+                sums.sums,
+                sums.square,
+                self._threshold,
+            )
+            any_exchanged |= exchanged
+            if time_left() <= 0.0:
+                return any_exchanged, True
+        return any_exchanged, False
+
+    def _move_alone(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
+        """Move blocks without cannot-links, in a sweep over all, and in others until none is moved.
+
+        The others are over those that a move nearly improves. Return whether any was moved, and the
+        time is over.
+        """
+        sums = ClusterSums.of(labels, self._k, self._sizes, self._means)
+        columns = np.ascontiguousarray((sums.sums / sums.weight[:, None]).T)
+        blocks, any_moved, n_moved = self._alone, False, 1
+        while n_moved and len(blocks):
+            n_moved = 0
+            nearly = np.zeros(len(blocks), np.bool_)
+            for first in range(0, len(blocks), max(1, WORK // columns.size)):
+                n_moved += move_blocks(
+                    blocks[first : first + max(1, WORK // columns.size)],
+                    labels,
+                    self._sizes,
+                    self._means,
+                    columns,
+                    sums.n_blocks,
+                    sums.weight,
+                    self._threshold,
+                    nearly[first:],
+                )
+                if time_left() <= 0.0:
+                    return any_moved or n_moved > 0, True
+            any_moved |= n_moved > 0
+            blocks = blocks[nearly] if blocks is self._alone else blocks
+        return any_moved, False
+
+    def _swap_blocks(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
+        """Sweep over the pairs; return whether any were swapped, and the time is over."""
+        if self._gram is None:
+            return False, False
+        sums = ClusterSums.of(labels, self._k, self._sizes, self._means)
+        inner = np.ascontiguousarray(self._rows @ sums.sums.T)
+        linked = np.zeros(inner.shape, np.int64)
+        count_linked(labels, *self._graph, linked)
+        any_swapped = False
+        rows = max(1, WORK // (32 * len(labels)))  # a swap takes as long as a row
+        for first in range(0, len(labels), rows):
+            any_swapped |= swap_pairs(
+                first,
+                first + rows,
+                labels,
+                self._sizes,
+                self._gram,
+                *self._graph,
+                sums.weight,
+                sums.square,
+                inner,
+                linked,
+                self._threshold,
+            )
+            if time_left() <= 0.0:
+                return any_swapped, True
+        return any_swapped, False

@@ -1,0 +1,84 @@
+"""Compiled loops over swaps of two blocks that are chains by themselves."""
+
+from __future__ import annotations
+
+from heuristics.local_search.state import change_of_exchange
+from sdpbb.arrays import Integers, Reals
+from sdpbb.jit import njit
+
+
+@njit(cache=True, nogil=True)
+def swap_pairs(
+    first: int,
+    last: int,
+    labels: Integers,
+    sizes: Reals,
+    gram: Reals,
+    starts: Integers,
+    neighbours: Integers,
+    weight: Reals,
+    square: Reals,
+    inner: Reals,
+    linked: Integers,
+    threshold: float,
+) -> bool:
+    """Make every swap that improves; return whether there was any.
+
+    The pairs are of a block from the first to before the last and a later one.
+    """
+    m = len(labels)
+    any_swapped = False
+    for i in range(first, min(m, last)):
+        for j in range(i + 1, m):
+            a, b = labels[i], labels[j]
+            if a == b or linked[i, b] > 0 or linked[j, a] > 0:
+                continue
+            w = sizes[i] - sizes[j]
+            d_a = inner[i, a] - inner[j, a]
+            d_b = inner[i, b] - inner[j, b]
+            d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
+            if change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square) >= -threshold:
+                continue
+            _move(i, b, labels, sizes, gram, weight, square, inner)
+            _move(j, a, labels, sizes, gram, weight, square, inner)
+            for position in range(starts[i], starts[i + 1]):
+                linked[neighbours[position], a] -= 1
+                linked[neighbours[position], b] += 1
+            for position in range(starts[j], starts[j + 1]):
+                linked[neighbours[position], b] -= 1
+                linked[neighbours[position], a] += 1
+            any_swapped = True
+    return any_swapped
+
+
+@njit(cache=True, nogil=True)
+def count_linked(
+    labels: Integers, starts: Integers, neighbours: Integers, linked: Integers
+) -> None:
+    """Count the neighbours of a block in each cluster: it is a chain by itself where none is."""
+    for i in range(len(labels)):
+        for position in range(starts[i], starts[i + 1]):
+            linked[i, labels[neighbours[position]]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _move(
+    j: int,
+    target: int,
+    labels: Integers,
+    sizes: Reals,
+    gram: Reals,
+    weight: Reals,
+    square: Reals,
+    inner: Reals,
+) -> None:
+    """Move block j, and keep up inner[i, c], which is (e_i c_i)'s_c."""
+    a = labels[j]
+    square[a] += gram[j, j] - 2.0 * inner[j, a]
+    square[target] += gram[j, j] + 2.0 * inner[j, target]
+    weight[a] -= sizes[j]
+    weight[target] += sizes[j]
+    for i in range(len(labels)):
+        inner[i, a] -= gram[i, j]
+        inner[i, target] += gram[i, j]
+    labels[j] = target
