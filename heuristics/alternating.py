@@ -22,7 +22,6 @@ each better than the last under the P of its time: the loop also ends when one c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -31,84 +30,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.assignment import AssignmentParameters, PairGraph, PairwiseAssignment
-from heuristics.assignment.parameters import SOLVER_HELP, IntegerSolver
-from heuristics.candidates import (
-    all_distances,
-    distances_to,
-    nearest_centres,
-    sum_of_distances,
-    sum_of_squared_distances,
-)
+from heuristics.block_distances import BlockDistances, Distance, PenaltyRule
 from heuristics.first_clustering import first_clustering
 from heuristics.kmeans_steps import cluster_sums, digest
-from heuristics.method import Heuristic, RunClock
+from heuristics.method import RunClock
 from heuristics.result import Stop
 from heuristics.starts import kmeans_plus_plus
-from sdpbb.declaration import parameter
 from sdpbb.problem import Contraction, Infeasibility, InfeasibilityKind
 from sdpbb.time_left import OutOfTime, TimeLeft, at_most, no_limit
 
 # A decrease of less than this share of the objective is rounding, and none.
 LEAST_DECREASE = 1e-12
 
-
-Distance = Literal["squared", "euclidean"]
-"""Distance from a block to a centre."""
-
 Start = Literal["k-means++", "random"]
 """Choice of the initial centres."""
-
-
-@dataclass(frozen=True, eq=False)
-class BlockDistances:
-    """Distances of the blocks of a contraction, and the clusters that each may join.
-
-    Attributes
-    ----------
-    n_candidates : how many clusters, the nearest ones, a block may join; k for all
-    time_left : time left; the methods raise OutOfTime where there is none
-    """
-
-    contraction: Contraction
-    distance: Distance
-    n_candidates: int
-    time_left: TimeLeft = no_limit
-
-    def candidates(self, centres: NDArray[np.float64]) -> NDArray[np.intp] | None:
-        """Return the clusters (m, q) of each block, or None for all of them."""
-        if self.n_candidates >= self.contraction.k:
-            return None
-        return nearest_centres(self.contraction.means, centres, self.n_candidates, self.time_left)
-
-    def distances(
-        self, centres: NDArray[np.float64], candidates: NDArray[np.intp] | None
-    ) -> NDArray[np.float64]:
-        """Return d from each block to its candidates, (m, q), or to all centres, (m, k)."""
-        means = self.contraction.means
-        if candidates is None:
-            return self._root(all_distances(means, centres, self.time_left))
-        return self._root(distances_to(means, centres, candidates))
-
-    def mean_sum(self, centres: NDArray[np.float64]) -> float:
-        """Return the sum over all blocks and centres of d, over the number of blocks."""
-        means = self.contraction.means
-        if self.distance == "squared":
-            return sum_of_squared_distances(means, centres) / len(means)
-        return sum_of_distances(means, centres, self.time_left) / len(means)
-
-    def cost(self, labels: NDArray[np.intp], centres: NDArray[np.float64]) -> float:
-        """Return W + sum_i s_i d(x_i, o_l(i)) of the objective."""
-        inside = self.contraction.scatter.sum() if self.distance == "squared" else 0.0
-        distances = self.distances(centres, labels[:, None])[:, 0]
-        return float(inside + self.contraction.sizes @ distances)
-
-    def _root(self, squared: NDArray[np.float64]) -> NDArray[np.float64]:
-        return squared if self.distance == "squared" else np.sqrt(squared)
-
-
-# The penalty P of an iteration from its distances, its centres (k, r), and the distances d in its
-# programme, (m, q).
-PenaltyRule = Callable[[BlockDistances, NDArray[np.float64], NDArray[np.float64]], float]
 
 
 @dataclass(frozen=True)
@@ -371,40 +306,3 @@ def violated_weight(graph: PairGraph, labels: NDArray[np.intp]) -> float:
     apart = graph.weights[together & soft & (graph.weights > 0)].sum()
     linked = -graph.weights[~together & (graph.weights < 0)].sum()
     return float(graph.constant + apart + linked)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class AlternatingHeuristic(Heuristic):
-    """Method of exact assignment steps and means in turn."""
-
-    distance: Distance = parameter(
-        "squared",
-        'Distance d, "squared" Euclidean, so that the sum of squares is minimised, or "euclidean" '
-        "as in the paper.",
-    )
-    start: Start = parameter(
-        "k-means++", 'Initial centres; "random": different blocks, all equally likely.'
-    )
-    n_starts: int = parameter(1, "Sets of initial centres; the best clustering counts.", ge=1)
-    max_iterations: int = parameter(1000, "Assignment steps of one start.", ge=1)
-    assignment_time_limit: float = parameter(
-        200.0,
-        "Seconds of one assignment step for integer programmes and searches.",
-        gt=0,
-        infinite=True,
-        unit="seconds",
-    )
-    solver: IntegerSolver = parameter("auto", SOLVER_HELP)
-
-    def loop_with(self, penalty: PenaltyRule, n_candidates: int | None = None) -> AlternatingLoop:
-        """Return the loop of the method with a rule for P; see `AlternatingLoop`."""
-        assignment = AssignmentParameters(solver=self.solver, time_limit=self.assignment_time_limit)
-        return AlternatingLoop(
-            self.distance,
-            self.start,
-            self.n_starts,
-            n_candidates,
-            penalty,
-            self.max_iterations,
-            assignment,
-        )

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import AlternatingHeuristic, BlockDistances
+from heuristics.alternating_heuristic import AlternatingHeuristic
 from heuristics.assignment import pair_graph
+from heuristics.block_distances import BlockDistances
 from heuristics.kmeans import unconstrained
 from heuristics.method import RunClock, SearchResult, Soft
 from sdpbb.declaration import parameter

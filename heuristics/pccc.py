@@ -12,8 +12,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.alternating import AlternatingHeuristic, BlockDistances
+from heuristics.alternating_heuristic import AlternatingHeuristic
 from heuristics.assignment import pair_graph
+from heuristics.block_distances import BlockDistances
 from heuristics.method import (
     RunClock,
     SearchResult,

@@ -9,13 +9,13 @@ from scipy.optimize import linear_sum_assignment
 
 from heuristics import alternating
 from heuristics.alternating import (
-    BlockDistances,
     alternate,
     cluster_centres,
     initial_centres,
     violated_weight,
 )
 from heuristics.assignment import AssignmentSolution, PairwiseAssignment, pair_graph
+from heuristics.block_distances import BlockDistances
 from heuristics.blpkm import BLPKM
 from heuristics.candidates import (
     TREE_COORDINATES,
