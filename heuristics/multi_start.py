@@ -29,6 +29,7 @@ from heuristics.starts import (
     kmeans_plus_plus,
     smoothed_means,
     truncated_means,
+    with_one_elsewhere,
 )
 from sdpbb.problem import Contraction
 from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
@@ -219,7 +220,7 @@ class MultiStart:
         for _ in range(self.parameters.n_relocations):
             check_time(time_left)
             assert best.solution is not None
-            centres = _relocate_centre(contraction, best.solution, rng)
+            centres = with_one_elsewhere(contraction, best.solution.labels, rng)
             descent.from_centres(centres, best.solution.source, stop, best.offer, best.cost)
 
     def _relocate_in_coresets(
@@ -302,18 +303,3 @@ def _centres_from_coreset(
             return None
     check_time(time_left)
     return cluster_means(few, found.labels)
-
-
-def _relocate_centre(
-    contraction: Contraction, solution: HeuristicSolution, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return the means of a clustering with one of them, at random, put on a random block.
-
-    k-means from there merges one cluster into its neighbours and splits another.
-
-    Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
-    Pattern Analysis and Applications 3 (2000).
-    """
-    centres = cluster_means(contraction, solution.labels)
-    centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
-    return centres

@@ -1,4 +1,4 @@
-"""Initial centres: by k-means++, and from the affinity of a relaxation."""
+"""Initial centres: by k-means++, from the affinity of a relaxation, and from a clustering."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from heuristics.kmeans_steps import cluster_sums, nearest_labels
+from heuristics.kmeans_steps import cluster_means, cluster_sums, nearest_labels
 from sdpbb.arrays import Integers, Reals
 from sdpbb.jit import njit
 from sdpbb.problem import Contraction
@@ -80,6 +80,21 @@ def from_pivots(
         ahead[chosen] = -np.inf
     centres = rows[chosen]
     _lloyd(rows, contraction.sizes, centres, time_left)
+    return centres
+
+
+def with_one_elsewhere(
+    contraction: Contraction, labels: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return the means (k, r) of clusters, with one of them, at random, put on a random block.
+
+    k-means from there merges one cluster into its neighbours and splits another.
+
+    Source: P. Fränti, J. Kivijärvi, Randomised local search algorithm for the clustering problem,
+    Pattern Analysis and Applications 3 (2000).
+    """
+    centres = cluster_means(contraction, labels)
+    centres[rng.integers(contraction.k)] = contraction.means[rng.integers(contraction.n_blocks)]
     return centres
 
 
