@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.checker.geometry import Contracted
+from sdpbb.checker.evidence import Lagrangian
+from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.pricing import place_bounds, places, proven_least
 from sdpbb.checker.pricing.place_bounds import PlacedBlocks
 from sdpbb.checker.pricing.places import greatest_value
@@ -106,22 +107,23 @@ def test_many_points(d):
     assert least * (1.0 + 1e-12) <= proven <= least
 
 
-def best_place(means, prices, size=None):
+def best_place(means, prices, size=None, weights=None):
     """Climb from every point, as the mean of what is worth its price is a better place.
 
     size : at most so many of the best points
+    weights : of the points, 1 without any
     """
-    best = 0.0
+    best, weights = 0.0, np.ones(len(means)) if weights is None else weights
     for place in means:
         value = 0.0
         for _ in range(200):
-            values = np.maximum(prices - ((means - place) ** 2).sum(axis=1), 0.0)
+            values = weights * np.maximum(prices - ((means - place) ** 2).sum(axis=1), 0.0)
             inside = np.argsort(-values)[:size]
             inside = inside[values[inside] > 0.0]
             if values[inside].sum() <= value:
                 break
             value = values[inside].sum()
-            place = means[inside].mean(axis=0)
+            place = np.average(means[inside], axis=0, weights=weights[inside])
         best = max(best, value)
     return best
 
@@ -137,6 +139,24 @@ def test_limits_are_part_of_the_bounds():
     least = -value * (1.0 + 1e-6)
     proven = proven_least(contracted, free, prices, least, 50_000, (size,))
     assert least * (1.0 + 1e-12) <= proven <= least
+
+
+def test_prices_of_points_and_places_are_evidence():
+    """The bound sum of e y - k v + scatter, of prices y of a point of each block, v the greatest
+    value of a place, is that of prices e y + scatter of blocks, none of which is worth more."""
+    points, _ = clouds(1200, 2, 8, seed=4)
+    number = np.arange(1200)
+    block_of = np.where(number < 600, number % 200, number - 400)  # three of a cloud, or one
+    contracted = Geometry.of(points).contracted(block_of)
+    m, e, cloud = contracted.m, contracted.sizes, np.arange(800) % 8
+    centres = np.array([points[number % 8 == c].mean(axis=0) for c in range(8)])
+    near = ((contracted.means[:, None] - (centres - points.mean(axis=0))) ** 2).sum(axis=2)
+    y = near[np.arange(m), cloud] + 0.1
+    v = best_place(contracted.means, y, weights=e) * (1.0 + 1e-6)
+    evidence = Lagrangian(e * y + contracted.scatter, -v)
+    bound = evidence.bound(contracted, 8, np.zeros((m, m), bool))
+    stated = e @ y - 8 * v + contracted.scatter.sum()
+    assert 0.0 < stated * (1.0 - 1e-10) <= bound <= stated * (1.0 + 1e-12)
 
 
 def test_what_is_not_for_places():
@@ -199,6 +219,6 @@ def greatest_at(placed, place):
     best = Fraction(0)
     for number in range(1 << len(values)):
         inside = [i for i in range(len(values)) if number >> i & 1]
-        if not placed.linked[np.ix_(inside, inside)].any():
+        if placed.linked is None or not placed.linked[np.ix_(inside, inside)].any():
             best = max(best, sum((values[i] for i in inside), Fraction(0)))
     return best

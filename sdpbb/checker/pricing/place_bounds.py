@@ -52,7 +52,7 @@ class PlacedBlocks:
 
     sizes, profits : (c,) e, and a > 0
     means : (c, d)
-    linked : (c, c) True for cannot-links
+    linked : (c, c) True for cannot-links; None if there are none
     rules : on sets of them
     clique : (c,) non-decreasing numbers of cliques from 0 on: no X holds two blocks of one
     starts : where each begins
@@ -61,7 +61,7 @@ class PlacedBlocks:
     sizes: Reals
     profits: Reals
     means: Reals
-    linked: Marks
+    linked: Marks | None
     rules: BlockRules
     clique: Indices
     starts: Indices
@@ -83,27 +83,28 @@ class PlacedBlocks:
         return placed.select(alone)[0]
 
     @cached_property
-    def has_links(self) -> bool:
-        """True if two of the blocks are cannot-linked."""
-        return bool(self.linked.any())
-
-    @cached_property
     def links(self) -> Reals:
-        """1.0 for cannot-links, (c, c)."""
+        """1.0 for cannot-links, (c, c), where there are any."""
+        assert self.linked is not None
         return self.linked.astype(np.float64)
 
     def select(self, columns: Indices) -> tuple[PlacedBlocks, Indices]:
         """Return some of the blocks with cliques of their own, and their order among these."""
-        linked = self.linked[np.ix_(columns, columns)]
-        clique = clique_numbers(linked) if linked.any() else np.arange(len(columns))
-        order = np.argsort(clique, kind="stable")
+        linked = None if self.linked is None else self.linked[np.ix_(columns, columns)]
+        clique = order = np.arange(len(columns))
+        if linked is not None and linked.any():
+            clique = clique_numbers(linked)
+            order = np.argsort(clique, kind="stable")
+            linked = linked[np.ix_(order, order)]
+        else:
+            linked = None
         chosen, clique = columns[order], clique[order]
         first = np.concatenate([[True], clique[1:] != clique[:-1]])
         part = PlacedBlocks(
             self.sizes[chosen],
             self.profits[chosen],
             self.means[chosen],
-            linked[np.ix_(order, order)],
+            linked,
             selected(self.rules, chosen),
             np.cumsum(first) - 1,
             np.flatnonzero(first),

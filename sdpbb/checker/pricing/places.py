@@ -122,7 +122,7 @@ class _PlaceSearch:
             return block
         wanted, here, still = boxes.chosen[rows] | (here[rows] > 0.0), here[rows], boxes.open[rows]
         clashing = np.zeros_like(wanted)
-        if placed.has_links:
+        if placed.linked is not None:
             clashing = wanted & (wanted @ placed.links > 0.0)
         clash, broken = some(clashing), broken_by(placed.rules, wanted)
         above = np.where(wanted, own[rows], 0.0).sum(axis=1) > self._target + bounds.rounding[rows]
@@ -157,6 +157,6 @@ def _split(placed: PlacedBlocks, boxes: Boxes, block: Indices) -> Boxes:
     still[rows, block] = False
     chosen = boxes.chosen.copy()
     chosen[rows, block] = True
-    allowed = still & ~placed.linked[block]
+    allowed = still if placed.linked is None else still & ~placed.linked[block]
     without = boxes._replace(open=still)
     return without.beside(boxes._replace(chosen=chosen, open=allowed))
