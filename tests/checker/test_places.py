@@ -141,6 +141,20 @@ def test_limits_are_part_of_the_bounds():
     assert least * (1.0 + 1e-12) <= proven <= least
 
 
+@pytest.mark.parametrize("most", [3, 5, 7])
+def test_points_on_a_grid_with_a_limit(most):
+    """Several are equally far from a mean, and a limit leaves some of them out: no box is so small
+    that it tells which."""
+    means = np.array([(i, j) for i in range(6) for j in range(6)], np.float64)
+    prices = np.round(np.random.default_rng(0).uniform(2.0, 6.0, 36), 1)
+    total, free, size = prices.sum(), np.zeros((36, 36), bool), BlockLimit(np.ones(36), None, most)
+    of_grid = means / math.sqrt(total)
+    placed = PlacedBlocks.of(np.ones(36), prices / total, of_grid, free, 0, (size,))
+    value = best_place(means, prices, most) / total
+    target = value * (1.0 + 1e-9)
+    assert value * (1.0 - MARGIN) <= greatest_value(placed, target, 5000) <= target + MARGIN
+
+
 def test_prices_of_points_and_places_are_evidence():
     """The bound sum of e y - k v + scatter, of prices y of a point of each block, v the greatest
     value of a place, is that of prices e y + scatter of blocks, none of which is worth more."""

@@ -32,6 +32,9 @@ _LARGEST = 1e100
 _BATCH, _SHARE = 100_000, 0.7
 # A block is decided on where what cannot be together is worth so much of what halving may take off.
 _EAGER = 0.25
+# Also where a limit is reached and a place is bounded within so much of the target: blocks that are
+# worth the same there may change their places in sets at the limit, however small the box.
+_TIED = 1e-3
 
 
 def greatest_value(placed: PlacedBlocks, target: float, max_boxes: int) -> float | None:
@@ -117,7 +120,9 @@ class _PlaceSearch:
         there = np.where(boxes.chosen, own, 0.0).sum(axis=1)
         there += greatest_of_cliques(placed, here) + paid
         block = np.full(len(there), -1)
-        rows = np.flatnonzero(there - self._target > _EAGER * (bounds.value - there))
+        excess = there - self._target
+        is_tied = (paid > 0.0) & (excess > -_TIED * self._target)
+        rows = np.flatnonzero(is_tied | (excess > _EAGER * (bounds.value - there)))
         if not len(rows):
             return block
         wanted, here, still = boxes.chosen[rows] | (here[rows] > 0.0), here[rows], boxes.open[rows]
