@@ -1,4 +1,4 @@
-"""Measure certificates on the public constraint sets of PC-SOS-SDP.
+"""Measure certificates on the public constraint sets of PC-SOS-SDP, and on places in the plane.
 
 Measured are the seconds that writing one costs a run, its size, and how long checking it takes.
 
@@ -9,6 +9,9 @@ the kernels; runs that are short are repeated, and the shortest of each kind cou
 compared by the seconds of the processor (`plain_cpu`, `cpu`), which other work on the machine
 changes little. The seconds of checking are the checker's own, from the opened file to the verdict,
 and `program` those of the whole program, the start of Python and the reading of the data included.
+
+With --maps the sets are those of the travelling salesman library, and column generation is what
+proves them; it is the hybrid bound else.
 
 Rows are appended to the CSV file one by one, and sets that are there already are skipped.
 --report writes the tables of all rows in --out.
@@ -32,6 +35,7 @@ from typing import Any
 
 import rows
 from benchmark import ONE_THREAD, ROOT, SHARED, Task, cpu_name, find_tasks
+from colgen_instances import PLACES, Case, instance_of
 from rows import Row
 
 FIELDS = (
@@ -45,7 +49,39 @@ DATA = SHARED / "data" / "pc-sos-sdp"
 ENOUGH, MOST_PAIRS = 4.0, 4
 
 
-def solve_one(task: Task, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+# Places in the plane, and the numbers of clusters.
+MAPS = {
+    "pr299": (10, 30, 60),
+    "ali535": (53, 107),
+    "gr666": (67, 133),
+    "u1060": (50, 106, 212),
+    "u2152": (200, 400),
+}
+
+
+def map_cases(datasets: Sequence[str]) -> list[Case]:
+    """Return the maps without links, and with a link of each kind for every ten places."""
+    return [
+        Case("maps", name, k, str(number), 0)
+        for name in datasets or MAPS
+        for k in MAPS[name]
+        for number in (0, int(name.lstrip("abcdefghijklmnopqrstuvwxyz")) // 10)
+    ]
+
+
+def name_of(case: Task | Case) -> str:
+    """Return the name of a set among those of its data."""
+    if isinstance(case, Task):
+        return case.set_name
+    return f"k_{case.k}_ml_{case.constraints}_cl_{case.constraints}"
+
+
+def data_of(case: Task | Case) -> str:
+    """Return the name of the data of a set."""
+    return case.dataset if isinstance(case, Task) else case.name
+
+
+def solve_one(case: Task | Case, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Solve in this process, without a certificate and with one.
 
     The points and constraints for the checker, and its certificate, are left in the folder.
@@ -54,12 +90,19 @@ def solve_one(task: Task, folder: Path, options: dict[str, Any]) -> dict[str, An
 
     import sdpbb
 
-    points = np.random.default_rng(0).normal(size=(40, 3))
-    small = sdpbb.Instance(points, 8, np.array([(0, 1)]), np.array([(2, 3), (3, 4)]))
-    sdpbb.solve(small, sdpbb.SolverParameters(node_limit=3), certificate=folder / "small.cert")
+    rng = np.random.default_rng(0)
+    if isinstance(case, Task):
+        data = DATA / "datasets" / f"{case.dataset}.txt"
+        pairs = DATA / "constraints" / case.dataset / case.file_name
+        instance = sdpbb.read_instance(data, None, pairs)
+        points, k = rng.normal(size=(40, 3)), 8
+    else:
+        instance = instance_of(case)
+        points, k = rng.random((300, 2)), 100
+    small = sdpbb.Instance(points, k, np.array([(0, 1)]), np.array([(2, 3), (3, 4)]))
+    loading = sdpbb.SolverParameters(node_limit=3, bounding=options["bounding"])
+    sdpbb.solve(small, loading, certificate=folder / "small.cert")
 
-    data = DATA / "datasets" / f"{task.dataset}.txt"
-    instance = sdpbb.read_instance(data, None, DATA / "constraints" / task.dataset / task.file_name)
     parameters = sdpbb.SolverParameters(**options)
     runs: list[list[tuple[float, float]]] = [[], []]
     began = time.perf_counter()
@@ -99,11 +142,11 @@ def processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def measured(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+def measured(case: Task | Case, options: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a set: solved in one process, checked in another."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        described = json.dumps([task, str(folder), options])
+        described = json.dumps([type(case).__name__, case, str(folder), options])
         solved = _output([sys.executable, __file__, "--solve-one", described])
         row: dict[str, Any] = json.loads(solved.splitlines()[-1])
         files = [str(folder / "run.cert"), str(folder / "points.npy")]
@@ -149,6 +192,8 @@ compared by the seconds of the processor, where both are solved.
 
 def report(found: list[Row]) -> str:
     """Return the page in Markdown."""
+    maps = [row for row in found if row["dataset"] in MAPS]
+    found = [row for row in found if row["dataset"] not in MAPS]
     solved = [row for row in found if row["status"] == "optimal"]
     verified = [row for row in solved if row["verdict"] == "optimal"]
     shares = [float(row["checking"]) / float(row["seconds"]) for row in solved]
@@ -197,7 +242,41 @@ def report(found: list[Row]) -> str:
     note = "Medians per data set.\n"
     machine = ", ".join(sorted({row["machine"] for row in found}))
     lines = [HEAD, f"Measured on {machine}, beside other work.\n", *lines]
-    return "\n".join([*lines, note, *rows.markdown(head, table)]) + "\n"
+    lines += [note, *rows.markdown(head, table)]
+    return "\n".join([*lines, *_map_report(maps)] if maps else lines) + "\n"
+
+
+MAPS_HEAD = """
+## Places in the plane
+
+Sets of the travelling salesman library, clustered by column generation
+(`scripts/benchmark_certificates.py --maps`), without links and with a must-link and a cannot-link
+for every ten places. The checker proves prices by a search over
+[boxes of places](certificates.md#evidence).
+"""
+
+
+def _map_report(found: list[Row]) -> list[str]:
+    head = ("data set", "set", "blocks", "nodes", "solving", "gap", "verified")
+    head += ("plain s", "certified s", "checking s", "kB")
+    table = [
+        (
+            row["dataset"],
+            row["set"],
+            row["blocks"],
+            row["nodes"],
+            row["status"],
+            f"{float(row['gap']):.1e}",
+            row["verdict"],
+            f"{float(row['plain_cpu']):.1f}",
+            f"{float(row['cpu']):.1f}",
+            f"{float(row['checking']):.2f}",
+            f"{int(row['bytes']) / 1e3:.1f}",
+        )
+        for row in found
+    ]
+    note = "Plain and certified seconds are the processor's; the time limit is that of the row.\n"
+    return [MAPS_HEAD, note, *rows.markdown(head, table)]
 
 
 def _ratio(row: Row, above: str, below: str) -> float:
@@ -216,6 +295,17 @@ def _span(values: list[int]) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
+def _cases(arguments: argparse.Namespace) -> Sequence[Task | Case]:
+    datasets = [name for name in arguments.datasets.split(",") if name]
+    if arguments.maps:
+        if not PLACES.is_dir():
+            print(f"SKIPPED: {PLACES} is not there")
+            return []
+        return map_cases(datasets)
+    datasets = datasets or sorted(path.name for path in (DATA / "constraints").iterdir())
+    return find_tasks(DATA, datasets, [int(seed) for seed in arguments.seeds.split(",")])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--out", type=Path, default=ROOT / "certificates.csv")
@@ -225,37 +315,36 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=1, help="only every so many sets")
     parser.add_argument("--time-limit", type=float, default=120.0)
     parser.add_argument("--gap", type=float, default=1e-4)
-    parser.add_argument("--bounding", default="hybrid")
+    parser.add_argument("--bounding", help="colgen for maps, else hybrid, if it is not given")
+    parser.add_argument("--maps", action="store_true", help="places in the plane")
     parser.add_argument("--solve-one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.solve_one:
-        task, folder, options = json.loads(arguments.solve_one)
-        print(json.dumps(solve_one(Task(*task), Path(folder), options)))
+        kind, values, folder, options = json.loads(arguments.solve_one)
+        case = (Task if kind == "Task" else Case)(*values)
+        print(json.dumps(solve_one(case, Path(folder), options)))
         return
-    datasets = [name for name in arguments.datasets.split(",") if name]
-    datasets = datasets or sorted(path.name for path in (DATA / "constraints").iterdir())
-    tasks = find_tasks(DATA, datasets, [int(seed) for seed in arguments.seeds.split(",")])
-    tasks = tasks[:: arguments.sample]
+    cases = _cases(arguments)[:: arguments.sample]
     known = {(row["dataset"], row["set"]) for row in rows.read(arguments.out)}
     options = {
         "gap": arguments.gap,
         "time_limit": arguments.time_limit,
-        "bounding": arguments.bounding,
+        "bounding": arguments.bounding or ("colgen" if arguments.maps else "hybrid"),
     }
-    for task in tasks:
-        if (task.dataset, task.set_name) in known:
+    for case in cases:
+        if (data_of(case), name_of(case)) in known:
             continue
-        row = {"dataset": task.dataset, "set": task.set_name} | measured(task, options)
+        row = {"dataset": data_of(case), "set": name_of(case)} | measured(case, options)
         row |= {
             "gap_tolerance": arguments.gap,
-            "bounding": arguments.bounding,
+            "bounding": options["bounding"],
             "time_limit": arguments.time_limit,
             "machine": cpu_name(),
             "date": datetime.now(UTC).date().isoformat(),
         }
         rows.append(arguments.out, FIELDS, row)
         print(
-            f"{task.dataset:<14} {task.set_name:<16} {row['status']:<9} {row['nodes']:>4} nodes "
+            f"{data_of(case):<14} {name_of(case):<20} {row['status']:<9} {row['nodes']:>4} nodes "
             f"{row['plain_cpu']:8.2f} s {row['cpu']:8.2f} s, checked in {row['checking']:.3f} s: "
             f"{row['verdict']}, {row['bytes'] / 1e6:.2f} MB",
             flush=True,
