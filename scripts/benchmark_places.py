@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_sample_image
 
-from sdpbb.bounds.places.bounding import PlaceBounding, exercise
 from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.places.run import PlaceRun, exercise
 from sdpbb.problem import Contraction
-from sdpbb.time_left import OutOfTime, at_most, no_limit
+from sdpbb.time_left import at_most, no_limit
 
 Weighted = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -78,17 +78,18 @@ def run(name: str, seconds: float, gap: float) -> None:
         for of in (labels == label for label in range(k))
     )
     print(f"{name}: {len(points)} points, cost {cost:.10g}", flush=True)
-    bounding = PlaceBounding(contraction, labels, PlaceParameters(), gap)
-    started = time.process_time()
-    try:
-        for done in bounding.rounds(at_most(no_limit, seconds)):
-            print(
-                f"  {time.process_time() - started:6.1f} s  gap {1.0 - done.bound.value / cost:.3e}"
-                f"  {done.n_places} places, {done.n_boxes} boxes",
-                flush=True,
-            )
-    except OutOfTime:
-        print("  out of time")
+    of = PlaceRun.begin(contraction, PlaceParameters(), labels)
+    assert of is not None
+    started, cutoff, is_open = time.process_time(), cost * (1.0 - gap), True
+    time_left = at_most(no_limit, seconds)
+    while is_open:
+        progress = of.advance(cutoff, time_left)
+        print(
+            f"  {time.process_time() - started:6.1f} s  gap {1.0 - progress.bound.value / cost:.3e}"
+            f"  {progress.n_cuts} places, {of.n_boxes} boxes",
+            flush=True,
+        )
+        is_open = not (progress.stalled or progress.is_cut or progress.bound.value >= cutoff)
 
 
 if __name__ == "__main__":

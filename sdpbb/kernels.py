@@ -22,6 +22,7 @@ from sdpbb.time_left import RUN_CLOCK
 # Parts of the engine beside those of the bounding methods: kernels that almost all runs call, and
 # those that few do.
 HEURISTICS, RARE_HEURISTICS = "heuristics", "heuristics-rare"
+PLACES = "places"
 
 
 def is_compiled(part: str) -> bool:
@@ -95,6 +96,10 @@ def _exercise(part: str) -> None:
         exercise(contraction)
     elif part == RARE_HEURISTICS:
         exercise_rare(contraction)
+    elif part == PLACES:
+        from sdpbb.bounds.places.run import exercise as exercise_places  # few runs call them
+
+        exercise_places()
     elif rare:
         bounding_class(method).exercise_rare(contraction)
     else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from heuristics.parameters import HeuristicSchedule
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.colgen.parameters import ColgenParameters
-from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import Bounding
 from sdpbb.bounds.sdp.parameters import SdpParameters

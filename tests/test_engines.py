@@ -17,7 +17,7 @@ from sdpbb.bounds.colgen.parameters import (
     EnumerationParameters,
     PricingParameters,
 )
-from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.problem import (
     Contraction,

@@ -13,7 +13,7 @@ from sdpbb.result import SolutionStatus
 from sdpbb.search.events import MemoryShort, SubsetsChosen
 from sdpbb.solver import solve
 
-PARAMETERS = SolverParameters(gap=0.02, places=PlaceParameters(time_share=0.0))
+PARAMETERS = SolverParameters(gap=0.02, places=PlaceParameters(time_share=0.0, most=2))
 CENTRES = 20.0 * np.random.default_rng(1).normal(size=(5, 3))
 
 

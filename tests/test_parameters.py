@@ -17,7 +17,7 @@ from sdpbb.bounds.colgen.parameters import (
     PricingParameters,
     StabilisationParameters,
 )
-from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
 from sdpbb.bounds.sdp.cuts.stars import StarCuts

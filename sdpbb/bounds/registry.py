@@ -51,18 +51,18 @@ BOUNDING_METHODS: Mapping[str, MethodEntry] = {
         kernels=("colgen",),
     ),
     "hybrid": MethodEntry(
-        "sdpbb.bounds.hybrid",
+        "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
         "both, each where it is the better one",
-        parameters=("sdp", "colgen", "hybrid"),
-        kernels=("sdp", "sdp-rare", "colgen"),
+        parameters=("sdp", "colgen", "hybrid", "places"),
+        kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
     "decomposition": MethodEntry(
-        "sdpbb.bounds.hybrid",
+        "sdpbb.bounds.hybrid.bounding",
         "HybridBounding",
         "first the sum of the bounds of subsets, then both",
-        parameters=("sdp", "colgen", "hybrid"),
-        kernels=("sdp", "sdp-rare", "colgen"),
+        parameters=("sdp", "colgen", "hybrid", "places"),
+        kernels=("sdp", "sdp-rare", "colgen", "places"),
     ),
 }
 

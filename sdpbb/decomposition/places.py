@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 import numpy as np
 
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.search.root import Root
-from sdpbb.time_left import OutOfTime, at_most
+from sdpbb.time_left import at_most
 
 
 def raise_by_places(root: Root, parameters: PlaceParameters, free_mebibytes: float) -> None:
@@ -20,8 +18,8 @@ def raise_by_places(root: Root, parameters: PlaceParameters, free_mebibytes: flo
         return
     if root.contraction.n_blocks < parameters.least_blocks or parameters.time_share == 0.0:
         return
-    from sdpbb.bounds.places.bounding import (  # seldom needed
-        PlaceBounding,
+    from sdpbb.bounds.places.run import (  # seldom needed
+        PlaceRun,
         exercise,
         is_within_reach,
         place_mebibytes,
@@ -40,9 +38,9 @@ def raise_by_places(root: Root, parameters: PlaceParameters, free_mebibytes: flo
         return 0.0 if root.is_cancelled() else root.seconds_left
 
     time_left = at_most(seconds_left, parameters.time_share * root.seconds_left)
-    bounding = PlaceBounding(contraction, labels, parameters, tree.tolerances.gap)
-    with suppress(OutOfTime):
-        for done in bounding.rounds(time_left):
-            root.raise_to(done.bound.value)
-            if not root.is_open:
-                return
+    run = PlaceRun.begin(contraction, parameters, labels)
+    while run is not None and root.is_open:
+        progress = run.advance(tree.tolerances.cutoff(tree.upper), time_left)
+        root.raise_to(progress.bound.value)
+        if progress.stalled or progress.is_cut:
+            return

@@ -6,7 +6,7 @@ import pytest
 from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.certified import CertifiedBounding
 from sdpbb.bounds.colgen.bounding import ColgenBounding
-from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.problem import Instance, contract
 from sdpbb.problem.contraction import Contraction

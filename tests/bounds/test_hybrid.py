@@ -16,8 +16,11 @@ from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
 )
-from sdpbb.bounds.hybrid import STAGES, HybridBounding, HybridRun
-from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.hybrid.bounding import HybridBounding
+from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.hybrid.run import HybridRun
+from sdpbb.bounds.hybrid.stages import STAGES
+from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
 from sdpbb.errors import BackendFailure, ParameterError
@@ -135,7 +138,7 @@ def test_without_columns_and_enumeration_it_is_the_semidefinite_bound(seed):
     assert np.array_equal(run.affinity(), other.affinity())
 
 
-EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = (stage.name for stage in STAGES)
+PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = (stage.name for stage in STAGES)
 
 
 @pytest.mark.parametrize(
@@ -166,10 +169,32 @@ def test_which_stages_a_node_goes_through(name, without_cutoff, with_cutoff):
             stages.append(STAGES[run.state.stage].name)
             progress = run.advance(cutoff)
         assert [stage for stage, _ in groupby(stages)] == expected
-        skipped = set() if expected[-1] == EASY_COLUMNS else {EASY_COLUMNS}
+        skipped = {PLACES} if expected[-1] == EASY_COLUMNS else {PLACES, EASY_COLUMNS}
         if name == "relaxation, a few columns" and expected[-1] == COLUMNS:
             skipped.add(COLUMNS)
         assert set(run.warm_start().skipped) == skipped
+
+
+def test_places_come_first_where_blocks_are_many_in_few_dimensions():
+    """Each asks for a clustering, or the prices of a parent. Nothing else begins."""
+    points = np.random.default_rng(1).normal(size=(40, 2))
+    contraction = contract(Instance(points, 4))
+    assert isinstance(contraction, Contraction)
+    labels = MultiStart().run(contraction, np.random.default_rng(0)).labels
+    few = PlaceParameters(fewest=40)
+    bounding = HybridBounding(places=few)
+    assert bounding.is_quick(contraction)
+    assert not HybridBounding(places=replace(few, fewest=41)).is_quick(contraction)
+    run, cutoff = bounding.start(contraction, None, labels), contraction.cost(labels)
+    progress = run.advance(cutoff)
+    while not progress.stalled:
+        progress = run.advance(cutoff)
+    child = bounding.start(contraction, run.warm_start())
+    for of in (run, child):
+        assert of.state.places is not None
+        assert of.state.relaxation is of.state.columns is of.state.inherited.relaxation is None
+    assert child.advance(cutoff).bound.value >= progress.bound.value * (1.0 - 1e-3)
+    assert bounding.start(contraction, None).state.places is None
 
 
 def test_columns_go_on_from_the_dual_values_of_the_relaxation():
@@ -205,9 +230,9 @@ def test_the_relaxation_takes_over_where_pricing_turns_out_hard():
     run.advance(math.inf)
     state = run.state
     assert state.columns is None
-    assert len(state.inherited.columns.members()) > contraction.n_blocks
+    assert len(state.inherited.columns.columns.members()) > contraction.n_blocks
     assert run.n_iterations == 3 + state.relaxation.admm.n_iterations
-    assert run.warm_start().columns is state.inherited
+    assert run.warm_start().columns is state.inherited.columns
     assert "easy columns" in run.warm_start().skipped
     child = HYBRIDS["columns, then all"].start(contraction, run.warm_start())
     assert child.state.columns is None

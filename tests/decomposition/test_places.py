@@ -17,7 +17,7 @@ from sdpbb.solver import solve
 PARAMETERS = SolverParameters(
     gap=2e-3,
     decomposition=DecompositionParameters(least_blocks=100, smallest=30),
-    places=PlaceParameters(least_blocks=100, cells=150, places=150),
+    places=PlaceParameters(least_blocks=100, fewest=1000, cells=150, places=150),
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sdpbb
-from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.decomposition.level import SubsetProcesses

@@ -10,7 +10,7 @@ from heuristics.incumbents import IncumbentSearch
 from heuristics.parameters import HeuristicSchedule, MultiStartParameters
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.colgen.bounding import ColgenBounding
-from sdpbb.bounds.hybrid import HybridBounding
+from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.parameters import Patience, SdpParameters
 from sdpbb.problem import Instance, contract

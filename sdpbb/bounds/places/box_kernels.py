@@ -11,7 +11,8 @@ p = 2 u.e and R = 2 |u|.r, point i is worth max(0, a + p - |e|^2) there, |p| <= 
 
 Sums of either, with those of the points inside, are quadratics in e, whose products of coordinates
 go to the squares; what remains is maximised coordinate by coordinate. What is in or out of a box
-is in or out of its parts.
+is in or out of its parts. What cannot-links cost every cluster with its place in the box
+(`conflict_kernels.py`) is deducted.
 """
 
 from __future__ import annotations
@@ -19,13 +20,35 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sdpbb.arrays import Integers, Reals
+from sdpbb.bounds.places.conflict_kernels import lost_in_box
 from sdpbb.jit import njit
 
 # Most boxes that wait. Each step halves one, so that none of them is wider than 2^-90 of the first.
 DEPTH = 300
 
+# Work of a box besides that of its points.
+_OF_A_BOX = 30
+
 FINISHED, PAUSED, FULL = 0, 1, 2
 """Why `search_boxes` has ended: no box is left, the work is done, or the candidates need room."""
+
+
+class BoxProblem(NamedTuple):
+    """Points of which the most valuable place is searched for.
+
+    data : (n, 5) points (3), prices, weights
+    pairs, ends : (p, 2) cannot-links, and the points in any
+    left, place, half : scratch (n,), (3,), (3,)
+    rounding : relative error of a sum of as many terms
+    """
+
+    data: Reals
+    pairs: Integers
+    ends: Integers
+    left: Reals
+    place: Reals
+    half: Reals
+    rounding: float
 
 
 class BoxStack(NamedTuple):
@@ -82,12 +105,13 @@ def _over(stack: BoxStack, at: int, low: Reals, high: Reals) -> float:
 
 @njit(cache=True, nogil=True)
 def _fill(
-    data: Reals, candidates: Integers, stack: BoxStack, parent: int, at: int, rounding: float
+    problem: BoxProblem, candidates: Integers, stack: BoxStack, parent: int, at: int
 ) -> float:
     """Fill what belongs to box `at`, a part of box `parent`; return the value of its middle.
 
     The room for its candidates begins at stack.first[at]. `at` is not `parent`.
     """
+    data = problem.data
     m0 = 0.5 * (stack.low[at, 0] + stack.high[at, 0])
     m1 = 0.5 * (stack.low[at, 1] + stack.high[at, 1])
     m2 = 0.5 * (stack.low[at, 2] + stack.high[at, 2])
@@ -156,7 +180,14 @@ def _fill(
     inside, major = stack.inside[at], stack.major[at]
     inside[0], inside[1], inside[2], inside[3], inside[4] = weight, worth, s0, s1, s2
     inside[5] = absolute
-    margin = rounding * (absolute + around)
+    margin, lost = problem.rounding * (absolute + around), 0.0
+    if len(problem.pairs) > 0:
+        problem.place[0], problem.place[1], problem.place[2] = m0, m1, m2
+        problem.half[0], problem.half[1], problem.half[2] = r0, r1, r2
+        least_lost, lost = lost_in_box(
+            data, problem.pairs, problem.ends, problem.place, problem.half, problem.left
+        )
+        margin -= least_lost
     secants, parabolas = secants + margin, parabolas + margin
     major[0, 0], major[0, 1], major[0, 2], major[0, 3] = secants + worth, a0 + s0, a1 + s1, a2 + s2
     major[0, 4], major[0, 5], major[0, 6] = -weight, -weight, -weight
@@ -171,7 +202,7 @@ def _fill(
     major[1, 4] = q00 - weight + (q01 * r1 + q02 * r2) / r0 if r0 > 0.0 else 0.0
     major[1, 5] = q11 - weight + (q01 * r0 + q12 * r2) / r1 if r1 > 0.0 else 0.0
     major[1, 6] = q22 - weight + (q02 * r0 + q12 * r1) / r2 if r2 > 0.0 else 0.0
-    value: float = worth + opened
+    value: float = worth + opened - lost
     return value
 
 
@@ -196,7 +227,7 @@ def _swap(stack: BoxStack, at: int, scratch: Reals) -> None:
 
 @njit(cache=True, nogil=True)
 def search_boxes(
-    data: Reals,
+    problem: BoxProblem,
     candidates: Integers,
     stack: BoxStack,
     values: Reals,
@@ -204,20 +235,17 @@ def search_boxes(
     met: Reals,
     tolerance: float,
     share: float,
-    rounding: float,
     work: int,
 ) -> int:
     """Halve boxes until none may hold a value above the greatest one met by more than a tolerance.
 
     Parameters
     ----------
-    data : (n, 5) points (3), prices, weights
     candidates : room for the numbers of points, grown by the caller
     values : the greatest value met; what bounds the values of all boxes that were dropped
     counts : boxes that wait, boxes looked at, places kept so far
     met : (p, 4) places and their values, those of at least `share` times the greatest met before:
         a ring
-    rounding : relative error of a sum of as many terms
     work : points to look at before a pause
     """
     low, high, scratch = values[2:5], values[5:8], values[8:9]
@@ -256,8 +284,8 @@ def search_boxes(
             for j in range(3):
                 stack.low[top, j], stack.high[top, j] = low[j], high[j]
             stack.first[top] = room
-            value = _fill(data, candidates, stack, at, top, rounding)
-            done += stack.n_open[at]
+            value = _fill(problem, candidates, stack, at, top)
+            done += stack.n_open[at] + len(problem.ends) + _OF_A_BOX
             counts[1] += 1
             values[0] = max(values[0], value)
             if value >= share * values[0]:

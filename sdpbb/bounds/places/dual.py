@@ -5,16 +5,29 @@ For prices y and clusters of any places, with V(c) = sum_i w_i max(0, y_i - ||x_
     cost >= sum_i w_i y_i - k max_c max(0, V(c)).
 
 Over a finite set of places, max V(c) is replaced by log(sum exp(beta V(c))) / beta, and the whole,
-which is concave, raised by L-BFGS.
+which is concave but for chains of cannot-links, raised by L-BFGS. Pairs that are cannot-linked are
+charged to the values (`conflict_kernels.py`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from scipy.spatial import cKDTree
 
-from sdpbb.bounds.places.value_kernels import add_served, add_values
+from sdpbb.bounds.places.conflict_kernels import subtract_lost, subtract_unserved
+from sdpbb.bounds.places.problem import PlaceProblem
+from sdpbb.bounds.places.value_kernels import (
+    PIECE,
+    Floats,
+    Pieces,
+    add_served,
+    add_values,
+    fill_prices,
+)
 from sdpbb.time_left import TimeLeft, check_time
 
 # Pairs of a point and a place between two looks at the time.
@@ -22,95 +35,140 @@ _PAIRS = 100_000_000
 # Part of k below which the mass of a place is none.
 _NO_MASS = 1e-7
 _MEMORY = 10
+# Points up to which sums are in double precision: twice the time.
+_FEW = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Result of an ascent of the dual function.
+
+    best, value : prices (m,) of the greatest dual value over the places, and that value
+    last : the last prices
+    """
+
+    best: NDArray[np.float64]
+    last: NDArray[np.float64]
+    value: float
 
 
 class PlaceDual:
-    """Dual function of points, over a finite set of places.
+    """Dual function of a clustering problem, over a finite set of places.
 
-    Attributes
-    ----------
-    weights : (n,)
-    k : number of clusters
     places : (M, 3), may be replaced
     """
 
-    def __init__(
-        self,
-        points: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        k: int,
-        places: NDArray[np.float64],
-        scale: float,
-    ) -> None:
-        """points : (n, 3); scale : of the cost"""
-        self.weights, self.k, self.places = weights, k, places
-        self._scale = scale
-        self._points = np.ascontiguousarray(points.T, dtype=np.float32)
-        self._singles = weights.astype(np.float32)
-        self._squares = (points**2).sum(axis=1)
+    def __init__(self, of: PlaceProblem, places: NDArray[np.float64], scale: float) -> None:
+        """scale : of the cost"""
+        self.places = places
+        self._of, self._scale = of, scale
+        # A sharp maximum asks for more digits than single precision has.
+        self._is_precise = len(of.points) <= _FEW
+        # Neighbours one after the other; pairs by where their points are then.
+        self._order = cKDTree(of.points, leafsize=PIECE).indices
+        position = np.empty(len(self._order), np.int64)
+        position[self._order] = np.arange(len(position))
+        self._pairs = position[of.pairs]
+        sorted_points = of.points[self._order]
+        starts = np.arange(0, len(sorted_points), PIECE)
+        self._pieces = Pieces(
+            self._cast(np.ascontiguousarray(sorted_points.T)),
+            self._cast(of.weights[self._order]),
+            np.minimum.reduceat(sorted_points, starts),
+            np.maximum.reduceat(sorted_points, starts),
+        )
+        self._heights = self._cast(np.zeros(len(position)))
+        self._highest = np.zeros(len(starts))
+
+    def _cast(self, values: NDArray[np.float64]) -> Floats:
+        return values.astype(np.float64) if self._is_precise else values.astype(np.float32)
 
     def values(self, prices: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.float64]:
-        """Return the values (M,) of the places at prices (n,), about."""
-        heights = (prices - self._squares).astype(np.float32)
+        """Return the values (M,) of the places at prices (m,), about."""
+        fill_prices(self._pieces, prices[self._order], self._heights, self._highest)
         values = np.zeros(len(self.places))
-        for at in self._pieces(len(values), time_left):
-            add_values(self._points, self._singles, heights, self.places[at], values[at])
+        for at in self._parts(len(values), time_left):
+            places = self.places[at]
+            add_values(self._pieces, self._heights, self._highest, places, values[at])
+            if len(self._pairs):
+                subtract_lost(self._pieces, self._heights, places, self._pairs, values[at])
         return values
 
-    def _served(
-        self, prices: NDArray[np.float64], masses: NDArray[np.float64], time_left: TimeLeft
-    ) -> NDArray[np.float32]:
-        heights = (prices - self._squares).astype(np.float32)
-        served = np.zeros(len(prices), np.float32)
-        on = np.flatnonzero(masses > _NO_MASS * self.k)
-        for at in self._pieces(len(on), time_left):
-            places = on[at]
-            add_served(self._points, heights, self.places[places], masses[places], served)
+    def masses(
+        self, prices: NDArray[np.float64], sharpness: float, time_left: TimeLeft
+    ) -> NDArray[np.float64]:
+        """Return how much of the k clusters each place has (M,), where the maximum is smoothed."""
+        return self._smoothed(self.values(prices, time_left), self._beta(sharpness))[1]
+
+    def _beta(self, sharpness: float) -> float:
+        return sharpness * self._of.k / self._scale
+
+    def _smoothed(
+        self, values: NDArray[np.float64], beta: float
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the smoothed maximum of values (M,), and k times its derivatives."""
+        top = float(values.max())
+        terms = np.exp(beta * (values - top))
+        total = float(terms.sum())
+        return top + float(np.log(total)) / beta, self._of.k / total * terms
+
+    def _served(self, masses: NDArray[np.float64], time_left: TimeLeft) -> Floats:
+        """Return the mass (m,) that serves each point, at the prices that were last looked at."""
+        sorted_served = self._cast(np.zeros(len(self._order)))
+        on = np.flatnonzero(masses > _NO_MASS * self._of.k)
+        for at in self._parts(len(on), time_left):
+            places, mass = self.places[on[at]], masses[on[at]]
+            add_served(self._pieces, self._heights, self._highest, places, mass, sorted_served)
+            if len(self._pairs):
+                subtract_unserved(
+                    self._pieces,
+                    self._heights,
+                    places,
+                    mass,
+                    self._pairs,
+                    sorted_served,
+                )
+        served = np.empty_like(sorted_served)
+        served[self._order] = sorted_served
         return served
 
-    def _pieces(self, n: int, time_left: TimeLeft) -> list[slice]:
+    def _parts(self, n: int, time_left: TimeLeft) -> list[slice]:
+        """Return parts of n places that take little time each."""
         check_time(time_left)
-        length = max(1, _PAIRS // max(1, len(self.weights)))
+        length = max(1, _PAIRS // max(1, len(self._order)))
         return [slice(first, min(n, first + length)) for first in range(0, n, length)]
 
     def ascend(
         self, prices: NDArray[np.float64], sharpness: float, steps: int, time_left: TimeLeft
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> Ascent:
         """Raise the smoothed dual function.
 
         Parameters
         ----------
         sharpness : beta, times the cost of a cluster
 
-        Returns
-        -------
-        best, last : prices of the greatest dual value over the places, and the last ones
-
         Raises
         ------
         OutOfTime
         """
-        beta = sharpness * self.k / self._scale
-        roots = np.sqrt(self.weights)
+        beta, of = self._beta(sharpness), self._of
+        roots = np.sqrt(of.weights)
         best, highest = prices, -np.inf
 
         def descent(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             nonlocal best, highest
             y = scaled / roots
             values = self.values(y, time_left)
-            top = float(values.max())
-            terms = np.exp(beta * (values - top))
-            total = float(terms.sum())
-            served = self._served(y, self.k / total * terms, time_left)
-            worth = float(self.weights @ y)
-            dual = worth - self.k * max(top, 0.0)
+            top, masses = self._smoothed(values, beta)
+            worth = float(of.weights @ y)
+            dual = worth - of.k * max(float(values.max()), 0.0)
             if dual > highest:
                 best, highest = y, dual
-            smoothed = worth - self.k * (top + np.log(total) / beta)
+            served = self._served(masses, time_left)
             # Scaled to the size that L-BFGS expects of its first step.
-            return -percent * smoothed, percent * roots * (served - 1.0)
+            return -percent * (worth - of.k * top), percent * roots * (served - 1.0)
 
         percent = 100.0 / self._scale
         options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": _MEMORY, "ftol": 0, "gtol": 0}
         found = minimize(descent, prices * roots, jac=True, method="L-BFGS-B", options=options)
-        return best, np.asarray(found.x / roots)
+        return Ascent(best, np.asarray(found.x / roots), highest)

@@ -22,6 +22,25 @@ class PlaceParameters(Parameters):
         reason="Smaller ones are proven in seconds by the bounds that follow.",
         ge=2,
     )
+    fewest: int = parameter(
+        200,
+        "Blocks from which on it bounds all nodes by itself.",
+        reason="With less than 200 blocks the other bounds take no longer, with few large "
+        "clusters in three dimensions half as long.",
+        ge=2,
+    )
+    most: int = parameter(
+        8000,
+        "Blocks up to which it does.",
+        reason="Branching looks at all pairs of blocks.",
+        ge=2,
+    )
+    most_pairs: float = parameter(
+        4.0,
+        "Cannot-links a block up to which it does.",
+        reason="In chains of them it loses part of what they prove.",
+        ge=0,
+    )
     time_share: float = parameter(
         0.5,
         "Part of the time left to a run that begins with subsets for which this bound is raised "
@@ -36,14 +55,18 @@ class PlaceParameters(Parameters):
         ge=2,
     )
     places: int = parameter(
-        2000, "Places at which the first prices are looked at, besides the clusters' means.", ge=1
+        2000,
+        "Places at which the first prices are looked at, besides the clusters' means; 20 for each "
+        "cluster if these are more.",
+        ge=1,
     )
-    new_places: int = parameter(500, "Places that a search adds to them, at most.", ge=1)
-    rounds: int = parameter(12, "Searches over all places, at most.", ge=1)
-    first_accuracy: float = parameter(
-        3e-3,
-        "Part of the cost that the first search over all places loses by its tolerance, at most.",
-        reason="Each later one loses a third, down to a tenth of the gap of the run.",
+    new_places: int = parameter(
+        300, "Places that a search adds, at most; two for each cluster if these are more.", ge=1
+    )
+    rounds: int = parameter(100, "Searches over all places, at most.", ge=1)
+    accuracy: float = parameter(
+        0.05,
+        "Part of what a bound lacks that the search over all places loses by its tolerance.",
         gt=0,
         lt=1,
     )

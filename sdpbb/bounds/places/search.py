@@ -5,43 +5,56 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.bounds.places.box_kernels import DEPTH, FINISHED, FULL, BoxStack, search_boxes
+from sdpbb.bounds.places.box_kernels import (
+    DEPTH,
+    FINISHED,
+    FULL,
+    BoxProblem,
+    BoxStack,
+    search_boxes,
+)
+from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.time_left import WORK, TimeLeft, check_time
 
 _EPS = float(np.finfo(np.float64).eps)
+# After so many boxes for each point the tolerance is doubled, and again after half as many more:
+# ties between points that are cannot-linked take as many boxes as there are places with ties.
+PATIENCE = 40
 # Places that are kept: those worth nearly as much as the best.
-_KEPT, NEARLY = 20_000, 0.985
+_KEPT, NEARLY = 20_000, 0.93
 
 
 class PlaceSearch:
-    """Search for the greatest value sum_i w_i max(0, y_i - ||x_i - c||^2) of a place c.
+    """Search for the greatest value that a cluster has at given prices, over its places.
 
-    Attributes
-    ----------
-    points : (n, 3)
-    weights, prices : (n,); weights > 0
+    Without pairs that is sum_i w_i max(0, y_i - ||x_i - c||^2), at most, for a place c; of pairs
+    that are cannot-linked, one counts (`conflict_kernels.py`).
     """
 
     def __init__(
-        self,
-        points: NDArray[np.float64],
-        weights: NDArray[np.float64],
-        prices: NDArray[np.float64],
-        known: float,
-        tolerance: float,
+        self, of: PlaceProblem, prices: NDArray[np.float64], known: float, tolerance: float
     ) -> None:
         """
         Parameters
         ----------
+        prices : (m,)
         known : a value that some place has, about
         tolerance : the result is at most so much above the greatest value
         """
+        points, weights = of.points, of.weights
         n = len(points)
-        self._data = np.column_stack([points, prices, weights])
+        self._problem = BoxProblem(
+            data=of.data(prices),
+            pairs=of.pairs,
+            ends=of.ends,
+            left=np.zeros(n),
+            place=np.zeros(3),
+            half=np.zeros(3),
+            # Sums of n terms; and the middles of boxes, from which points are looked at.
+            rounding=_EPS * (4.0 * n + 256.0),
+        )
         self._tolerance = tolerance
         low, high = points.min(axis=0), points.max(axis=0)
-        # Sums of n terms; and the middles of boxes, from which points are looked at.
-        self._rounding = _EPS * (4.0 * n + 256.0)
         square = float(((high - low) ** 2).sum())
         self._margin = 256.0 * _EPS * float(weights.sum()) * square
         self._candidates = np.arange(4 * n + 64)
@@ -71,9 +84,13 @@ class PlaceSearch:
         ------
         OutOfTime
         """
+        n = len(self._problem.data) + 100
+        loosened, work = float(PATIENCE * n), min(WORK // 4, 50 * PATIENCE * n)
         while True:
+            if self._counts[1] > loosened:
+                self._tolerance, loosened = 2.0 * self._tolerance, 1.5 * loosened
             status = search_boxes(
-                self._data,
+                self._problem,
                 self._candidates,
                 self._stack,
                 self._values,
@@ -81,8 +98,7 @@ class PlaceSearch:
                 self._met,
                 self._tolerance,
                 NEARLY,
-                self._rounding,
-                WORK // 4,
+                work,
             )
             if status == FINISHED:
                 return float(max(self._values[1], 0.0) + self._margin)

@@ -1,11 +1,14 @@
 """Compiled loops over points and places: values of places, and how often points are served.
 
 The value of a place c is V(c) = sum_i w_i max(0, y_i - ||x_i - c||^2): what the points are worth
-at their prices y to a cluster whose mean is c. These loops steer, so that they are in single
-precision, with the points in pieces that fit the cache.
+at their prices y to a cluster whose mean is c. These loops steer, so that single precision does
+where points are many. Points are in pieces of near ones: a piece is skipped for places at which
+none of its points can be worth anything.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,82 +16,83 @@ from numpy.typing import NDArray
 from sdpbb.arrays import Reals
 from sdpbb.jit import njit
 
-Singles = NDArray[np.float32]
+Floats = NDArray[np.float32] | NDArray[np.float64]
 
-# Points of a piece.
-_PIECE = 1024
+PIECE = 128
+"""Points of a piece."""
+
+
+class Pieces(NamedTuple):
+    """Points in pieces of near ones.
+
+    points, weights : (3, n), (n,)
+    low, high : (p, 3) corners of the box around each piece
+    """
+
+    points: Floats
+    weights: Floats
+    low: Reals
+    high: Reals
+
+
+@njit(cache=True, nogil=True)
+def fill_prices(of: Pieces, prices: Reals, heights: Floats, highest: Reals) -> None:
+    """Fill in the heights (n,) y_i - ||x_i||^2, and the highest price (p,) of each piece."""
+    for piece in range(len(highest)):
+        highest[piece] = -np.inf
+        for i in range(piece * PIECE, min(len(prices), (piece + 1) * PIECE)):
+            square = 0.0
+            for j in range(3):
+                square += np.float64(of.points[j, i]) * np.float64(of.points[j, i])
+            heights[i] = prices[i] - square
+            highest[piece] = max(highest[piece], prices[i])
+
+
+@njit(cache=True, nogil=True)
+def _is_near(of: Pieces, highest: Reals, piece: int, a: float, b: float, c: float) -> bool:
+    """Return whether a point of a piece may be worth its price at a place."""
+    p = max(0.0, of.low[piece, 0] - a, a - of.high[piece, 0])
+    q = max(0.0, of.low[piece, 1] - b, b - of.high[piece, 1])
+    r = max(0.0, of.low[piece, 2] - c, c - of.high[piece, 2])
+    return bool(p * p + q * q + r * r < highest[piece])
 
 
 @njit(cache=True, fastmath=True, nogil=True)
-def add_values(
-    points: Singles, weights: Singles, heights: Singles, places: Reals, to: Reals
-) -> None:
-    """Add V(c) of each place to `to` (M,).
-
-    points : (3, n); heights : (n,) y_i - ||x_i||^2; places : (M, 3)
-    """
-    n = len(weights)
-    for first in range(0, n, _PIECE):
-        last = min(n, first + _PIECE)
-        x, y, z = points[0, first:last], points[1, first:last], points[2, first:last]
-        w, height = weights[first:last], heights[first:last]
+def add_values(of: Pieces, heights: Floats, highest: Reals, places: Reals, to: Reals) -> None:
+    """Add V(c) of each place (M, 3) to `to` (M,)."""
+    n, real = len(heights), of.points.dtype.type
+    for piece in range(len(highest)):
+        first, last = piece * PIECE, min(n, (piece + 1) * PIECE)
+        x, y, z = of.points[0, first:last], of.points[1, first:last], of.points[2, first:last]
+        w, height = of.weights[first:last], heights[first:last]
         for c in range(len(places)):
             a, b, d = places[c, 0], places[c, 1], places[c, 2]
-            p, q, r = np.float32(2.0 * a), np.float32(2.0 * b), np.float32(2.0 * d)
-            square, value = np.float32(a * a + b * b + d * d), np.float32(0.0)
+            if not _is_near(of, highest, piece, a, b, d):
+                continue
+            p, q, r = real(2.0 * a), real(2.0 * b), real(2.0 * d)
+            square, value = real(a * a + b * b + d * d), real(0.0)
             for i in range(last - first):
                 worth = height[i] + x[i] * p + y[i] * q + z[i] * r - square
-                value += w[i] * max(worth, np.float32(0.0))
+                value += w[i] * max(worth, real(0.0))
             to[c] += value
 
 
 @njit(cache=True, fastmath=True, nogil=True)
 def add_served(
-    points: Singles, heights: Singles, places: Reals, masses: Reals, to: Singles
+    of: Pieces, heights: Floats, highest: Reals, places: Reals, masses: Reals, to: Floats
 ) -> None:
-    """Add to `to` (n,) the mass of all places where a point is worth its price.
-
-    points, heights, places : as for `add_values`; masses : (M,)
-    """
-    n = len(heights)
-    for first in range(0, n, _PIECE):
-        last = min(n, first + _PIECE)
-        x, y, z = points[0, first:last], points[1, first:last], points[2, first:last]
+    """Add to `to` (n,) the mass (M,) of all places where a point is worth its price."""
+    n, real = len(heights), of.points.dtype.type
+    for piece in range(len(highest)):
+        first, last = piece * PIECE, min(n, (piece + 1) * PIECE)
+        x, y, z = of.points[0, first:last], of.points[1, first:last], of.points[2, first:last]
         height, served = heights[first:last], to[first:last]
         for c in range(len(places)):
             a, b, d = places[c, 0], places[c, 1], places[c, 2]
-            p, q, r = np.float32(2.0 * a), np.float32(2.0 * b), np.float32(2.0 * d)
-            square, mass = np.float32(a * a + b * b + d * d), np.float32(masses[c])
+            if not _is_near(of, highest, piece, a, b, d):
+                continue
+            p, q, r = real(2.0 * a), real(2.0 * b), real(2.0 * d)
+            square, mass = real(a * a + b * b + d * d), real(masses[c])
             for i in range(last - first):
                 worth = height[i] + x[i] * p + y[i] * q + z[i] * r - square
-                served[i] += mass if worth > np.float32(0.0) else np.float32(0.0)
-
-
-@njit(cache=True, nogil=True)
-def climb(points: Reals, weights: Reals, prices: Reals, place: Reals, most: int) -> float:
-    """Move a place to the mean of the points that are worth their prices there, again and again.
-
-    No step lowers its value, which is returned. points : (n, 3); most : steps.
-    """
-    value = 0.0
-    for _ in range(most):
-        weight, x, y, z, value = 0.0, 0.0, 0.0, 0.0, 0.0
-        for i in range(len(weights)):
-            a, b, c = points[i, 0] - place[0], points[i, 1] - place[1], points[i, 2] - place[2]
-            worth = prices[i] - (a * a + b * b + c * c)
-            if worth > 0.0:
-                w = weights[i]
-                weight += w
-                x += w * a
-                y += w * b
-                z += w * c
-                value += w * worth
-        if weight == 0.0:
-            break
-        x, y, z = x / weight, y / weight, z / weight
-        if x * x + y * y + z * z <= 1e-18 * (abs(place[0]) + abs(place[1]) + abs(place[2])) ** 2:
-            break
-        place[0] += x
-        place[1] += y
-        place[2] += z
-    return value
+                served[i] += mass if worth > real(0.0) else real(0.0)

@@ -1,10 +1,15 @@
 """The search over places finds the greatest value that a cluster has, as enumeration does."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdpbb.bounds.places.conflict_kernels import charge, lost_in_box
+from sdpbb.bounds.places.dual import PlaceDual
+from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.bounds.places.search import PlaceSearch
 from sdpbb.time_left import OutOfTime, no_limit
 
@@ -20,10 +25,19 @@ def random_problem(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.nda
     return points, weights, rng.uniform(-0.5, rng.uniform(0.1, 6.0), n)
 
 
-def greatest_by_enumeration(points: np.ndarray, weights: np.ndarray, prices: np.ndarray) -> float:
-    """The greatest price of a set of points less its sum of squares; 0 for the empty set."""
-    n = len(points)
+def problem_of(
+    points: np.ndarray, weights: np.ndarray, pairs: list[tuple[int, int]] | None = None
+) -> PlaceProblem:
+    linked = np.array(pairs or [], np.int64).reshape(-1, 2)
+    return PlaceProblem(2, points, weights, linked, np.unique(linked), np.eye(3))
+
+
+def greatest_by_enumeration(of: PlaceProblem, prices: np.ndarray) -> float:
+    """The greatest price of a set of points without a pair, less its sum of squares; 0 for none."""
+    points, weights, n = of.points, of.weights, len(of.points)
     sets = (np.arange(1, 2**n)[:, None] >> np.arange(n)) & 1
+    for i, j in of.pairs:
+        sets = sets[sets[:, i] + sets[:, j] < 2]
     total = sets @ weights
     sums = sets @ (weights[:, None] * points)
     squares = sets @ (weights * (points**2).sum(axis=1)) - (sums**2).sum(axis=1) / total
@@ -33,8 +47,9 @@ def greatest_by_enumeration(points: np.ndarray, weights: np.ndarray, prices: np.
 @given(SEEDS, st.integers(1, 10), st.sampled_from([1e-6, 1e-3, 0.1]))
 def test_least_upper_bound(seed: int, n: int, tolerance: float) -> None:
     points, weights, prices = random_problem(np.random.default_rng(seed), n)
-    truth = greatest_by_enumeration(points, weights, prices)
-    found = PlaceSearch(points, weights, prices, 0.0, tolerance).run(no_limit)
+    of = problem_of(points, weights)
+    truth = greatest_by_enumeration(of, prices)
+    found = PlaceSearch(of, prices, 0.0, tolerance).run(no_limit)
     assert truth - 1e-12 * (1.0 + truth) <= found <= truth + tolerance + 1e-9
 
 
@@ -43,9 +58,10 @@ def test_known_value_and_pauses_change_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, weights, prices = random_problem(rng, 200)
     tolerance = 1e-3 * float(weights @ np.abs(prices))
-    first = PlaceSearch(points, weights, prices, 0.0, tolerance)
+    of = problem_of(points, weights)
+    first = PlaceSearch(of, prices, 0.0, tolerance)
     found = first.run(no_limit)
-    again = PlaceSearch(points, weights, prices, max(0.0, found - tolerance), tolerance)
+    again = PlaceSearch(of, prices, max(0.0, found - tolerance), tolerance)
     assert abs(again.run(no_limit) - found) <= tolerance * (1.0 + 1e-6)
     places = rng.uniform(points.min(axis=0), points.max(axis=0), (2000, 3))
     worth = prices - ((points - places[:, None]) ** 2).sum(axis=2)
@@ -58,4 +74,73 @@ def test_known_value_and_pauses_change_nothing(seed: int) -> None:
 def test_no_time_proves_nothing() -> None:
     points, weights, prices = random_problem(np.random.default_rng(1), 100_000)
     with pytest.raises(OutOfTime):
-        PlaceSearch(points, weights, prices + 5.0, 0.0, 1e-9).run(lambda: 0.0)
+        PlaceSearch(problem_of(points, weights), prices + 5.0, 0.0, 1e-9).run(lambda: 0.0)
+
+
+@given(SEEDS, st.integers(2, 9), st.sampled_from([0.1, 1.0]))
+def test_pairs_that_share_no_point_are_exact(seed: int, n: int, tolerance: float) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights, prices = random_problem(rng, n)
+    order = rng.permutation(n)
+    of = problem_of(points, weights, [(order[i], order[i + 1]) for i in range(0, n - 1, 2)])
+    truth = greatest_by_enumeration(of, prices)
+    found = PlaceSearch(of, prices, 0.0, tolerance).run(no_limit)
+    # Ties may take so many boxes that the tolerance is loosened.
+    assert truth - 1e-12 * (1.0 + truth) <= found <= truth + 4.0 * tolerance + 1e-9
+
+
+@given(SEEDS, st.integers(2, 9))
+def test_no_cluster_without_pairs_is_worth_more(seed: int, n: int) -> None:
+    """And none is found to be worth more than without them."""
+    rng = np.random.default_rng(seed)
+    points, weights, prices = random_problem(rng, n)
+    every = list(combinations(range(n), 2))
+    chosen = rng.permutation(len(every))[: rng.integers(1, len(every) + 1)]
+    of, free = problem_of(points, weights, [every[e] for e in chosen]), problem_of(points, weights)
+    truth = greatest_by_enumeration(of, prices)
+    found = PlaceSearch(of, prices, 0.0, 0.1).run(no_limit)
+    assert truth - 1e-12 * (1.0 + truth) <= found
+    assert found <= greatest_by_enumeration(free, prices) + 0.1 + 1e-9
+
+
+@given(SEEDS)
+def test_what_is_lost_in_a_box_is_lost_at_each_of_its_places(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights, prices = random_problem(rng, 8)
+    of = problem_of(points, weights, [(0, 1), (1, 2), (3, 4), (5, 6), (4, 5)])
+    middle, half = rng.normal(size=3), rng.uniform(0.0, 0.5, 3)
+    data, scratch = of.data(prices), np.zeros(8)
+    least, in_middle = lost_in_box(data, of.pairs, of.ends, middle, half, scratch)
+    assert 0.0 <= least <= in_middle
+    for place in middle + half * rng.uniform(-1.0, 1.0, (20, 3)):
+        worth = weights * np.maximum(0.0, prices - ((points - place) ** 2).sum(axis=1))
+        covers = (np.arange(2**8)[:, None] >> np.arange(8)) & 1
+        for i, j in of.pairs:
+            covers = covers[covers[:, i] + covers[:, j] > 0]
+        cover = float((covers @ worth).min())
+        assert least <= cover + 1e-12
+        assert charge(of.pairs, worth.copy()) <= cover + 1e-12
+
+
+@given(SEEDS)
+def test_masses_are_derivatives_of_values(seed: int) -> None:
+    """Those of the values by prices, through pairs and chains of them."""
+    rng = np.random.default_rng(seed)
+    points, weights, prices = random_problem(rng, 300)
+    linked = [tuple(pair) for pair in rng.integers(0, 300, (60, 2)).tolist() if pair[0] != pair[1]]
+    of = problem_of(points, weights, linked)
+    dual = PlaceDual(of, rng.normal(size=(5, 3)), 1.0)
+    masses = rng.uniform(size=5)
+    values = dual.values(prices, no_limit)
+    served = dual._served(masses, no_limit)
+    way = rng.normal(size=300)
+    step = 1e-7
+    ahead = (dual.values(prices + step * way, no_limit) - values) @ masses / step
+    behind = (values - dual.values(prices - step * way, no_limit)) @ masses / step
+    slope = float(weights @ (served * way))
+    # Between the two where no worth changes sign in between.
+    margin = 1e-4 * float(weights @ np.abs(way))
+    assert min(ahead, behind) - margin <= slope <= max(ahead, behind) + margin
+    worth = np.maximum(0.0, prices - ((points - dual.places[:, None]) ** 2).sum(axis=2))
+    for value, worths in zip(values, worth * weights, strict=True):
+        assert np.isclose(value, worths.sum() - charge(of.pairs, worths.copy()))

@@ -18,8 +18,8 @@ from sdpbb.bounds.colgen.parameters import (
     ColgenParameters,
     EnumerationParameters,
 )
-from sdpbb.bounds.hybrid import HybridBounding
-from sdpbb.bounds.hybrid_parameters import HybridParameters
+from sdpbb.bounds.hybrid.bounding import HybridBounding
+from sdpbb.bounds.hybrid.parameters import HybridParameters
 from sdpbb.bounds.sdp.admm import Admm, AdmmState
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.bounds.sdp.conic_run import ConicRun, solve_relaxation

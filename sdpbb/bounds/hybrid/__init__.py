@@ -1,0 +1,1 @@
+"""Hybrid bound: prices and places, columns, and the semidefinite bound, in stages."""

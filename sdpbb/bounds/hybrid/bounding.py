@@ -1,0 +1,105 @@
+"""Bounding method in stages: prices and places, columns, and the semidefinite bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import matrices_mebibytes
+from sdpbb.bounds.colgen.effort import is_easy_to_price, pricing_mebibytes
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.hybrid.methods import HybridMethods
+from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.hybrid.run import HybridRun
+from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
+from sdpbb.bounds.method import BoundingMethod
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.problem import Contraction
+
+# Matrices over the blocks that branching by places holds.
+PLACE_MATRICES = 6
+
+
+class HybridBounding(BoundingMethod[HybridWarmStart]):
+    """Bounding method in stages: prices and places, columns, and the semidefinite relaxation.
+
+    The stages, in order. One begins where the one before ends without having closed the node, or is
+    given up:
+
+    1. Places. Prices and places, where blocks are many in few dimensions, and clusters large: no
+       other bound that is known here exceeds it there.
+    2. Easy columns. Where pricing looks easy (`CentreParameters`): column generation alone, unless
+       that takes long (`HybridParameters.easy_steps`).
+    3. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.
+    4. Enumeration. Its dual values are dual values of the master programme
+       (`sdp_dual.master_dual`): all clusters that a better clustering can have are enumerated at
+       these, if they are few.
+    5. Columns. Column generation goes on from these dual values: to its end where clusters are
+       small, and for a while (`HybridParameters.tried_steps`) elsewhere.
+
+    Where HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage
+    is given up. Bounds that were proven stay.
+    """
+
+    def __init__(
+        self,
+        sdp: SdpParameters | None = None,
+        colgen: ColgenParameters | None = None,
+        hybrid: HybridParameters | None = None,
+        places: PlaceParameters | None = None,
+    ) -> None:
+        self.methods = HybridMethods(
+            SdpBounding(sdp),
+            colgen or ColgenParameters(),
+            hybrid or HybridParameters(),
+            places or PlaceParameters(),
+        )
+        self.most_blocks_here = self.methods.sdp.most_blocks_here
+
+    def is_quick(self, contraction: Contraction) -> bool:
+        """Return whether places come first, or columns."""
+        methods = self.methods
+        return methods.is_for_places(contraction) or methods.has_easy_columns(contraction)
+
+    def lighter(self, contraction: Contraction) -> str | None:
+        """Return the bounding by columns alone where pricing is easy."""
+        return "colgen" if is_easy_to_price(contraction, self.methods.colgen.centre) else None
+
+    def mebibytes(self, contraction: Contraction) -> float:
+        """Return the memory that bounding a node takes at its peak, in MiB, about.
+
+        It is that of places alone, which look at all pairs of blocks to branch, or that of the
+        relaxation and of pricing.
+        """
+        if self.methods.is_for_places(contraction):
+            return matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
+        return self.methods.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
+
+    def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
+        """Yield the forms of the semidefinite bound's evidence; other evidence as it is."""
+        return self.methods.sdp.checkable(contraction, evidence)
+
+    def is_quickly_checked(self, evidence: Any) -> bool:
+        return self.methods.sdp.is_quickly_checked(evidence)
+
+    def start(
+        self,
+        contraction: Contraction,
+        warm_start: HybridWarmStart | None,
+        known: NDArray[np.intp] | None = None,
+    ) -> HybridRun:
+        """Return a new `HybridRun` on a node."""
+        inherited = warm_start or HybridWarmStart()
+        run = HybridRun(contraction, self.methods, HybridState(inherited, known, inherited.skipped))
+        run.go_on(math.inf)
+        return run
+
+    def resume(self, contraction: Contraction, state: HybridState) -> HybridRun:
+        """Return a `HybridRun` that goes on from its state on the same contraction."""
+        return HybridRun(contraction, self.methods, state)

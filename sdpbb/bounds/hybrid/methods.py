@@ -1,0 +1,60 @@
+"""Methods of the hybrid bound, and which of them a node begins with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sdpbb.bounds.colgen.effort import is_easy_to_price
+from sdpbb.bounds.colgen.parameters import ColgenParameters
+from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
+from sdpbb.bounds.hybrid.parameters import HybridParameters
+from sdpbb.bounds.places.parameters import DIMENSIONS, PlaceParameters
+from sdpbb.bounds.sdp.bounding import SdpBounding
+from sdpbb.problem import Contraction
+
+
+@dataclass(frozen=True, eq=False)
+class HybridMethods:
+    """Methods that the hybrid bound is made of, by their parameters."""
+
+    sdp: SdpBounding
+    colgen: ColgenParameters
+    hybrid: HybridParameters
+    places: PlaceParameters
+
+    def has_easy_columns(self, contraction: Contraction) -> bool:
+        """Return whether pricing looks easy, so that columns come before the relaxation."""
+        is_easy = is_easy_to_price(contraction, self.colgen.centre)
+        return is_easy and is_low(contraction, self.hybrid)
+
+    def has_small_columns(self, contraction: Contraction) -> bool:
+        """Return whether column generation is to close what prices and places leave."""
+        per_cluster = contraction.n_blocks / contraction.k
+        return per_cluster <= self.hybrid.after_places and self.has_easy_columns(contraction)
+
+    def is_for_places(self, contraction: Contraction) -> bool:
+        """Return whether prices and places come first."""
+        own, m, k = self.places, contraction.n_blocks, contraction.k
+        if contraction.means.shape[1] > DIMENSIONS or not 1 < k < m:
+            return False
+        if contraction.instance is not None:  # with constraints on clusters that it leaves out
+            return False
+        if not own.fewest <= m <= own.most:
+            return False
+        return len(contraction.cannot_link) <= own.most_pairs * m
+
+
+def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:
+    """Return whether all blocks, and neighbours, have few effective dimensions."""
+    means, sizes = contraction.means, contraction.sizes
+    n_neighbours = max(1, round(contraction.n_blocks / contraction.k))
+    return (
+        effective_dimension(means, sizes) <= parameters.high
+        and neighbour_dimension(means, sizes, n_neighbours) <= parameters.high
+    )
+
+
+def is_small(contraction: Contraction, parameters: HybridParameters) -> bool:
+    """Return whether clusters are so small, in so few dimensions, that column generation ends."""
+    has_small_clusters = contraction.n_blocks / contraction.k <= parameters.small
+    return has_small_clusters and is_low(contraction, parameters)

@@ -1,0 +1,155 @@
+"""Parts of a run of the hybrid bound: a relaxation, an enumeration, columns, places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sdpbb.bounds.hybrid.methods import HybridMethods, is_small
+from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
+from sdpbb.bounds.sdp.relaxation_run import RelaxationRun
+from sdpbb.problem import Contraction
+
+# Columns and places are imported where they begin: most runs need neither.
+if TYPE_CHECKING:
+    from sdpbb.bounds.colgen.bounding import ColgenRun
+    from sdpbb.bounds.colgen.enumeration import Enumeration
+    from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
+    from sdpbb.bounds.colgen.stabilisation import DualValues
+    from sdpbb.bounds.places.run import PlaceRun
+
+
+class HybridParts:
+    """Parts that the stages of a run work on.
+
+    relaxation, enumeration, columns, places : None before they begin
+    """
+
+    def __init__(
+        self, contraction: Contraction, methods: HybridMethods, state: HybridState
+    ) -> None:
+        """Go on from a state."""
+        self.contraction, self.methods, self.state = contraction, methods, state
+        self.relaxation: RelaxationRun | None = None
+        if state.relaxation is not None:
+            self.relaxation = methods.sdp.resume(contraction, state.relaxation)
+        self.enumeration: Enumeration | None = None
+        if state.enumeration is not None:
+            from sdpbb.bounds.colgen.enumeration import Enumeration
+
+            self.enumeration = Enumeration(
+                contraction, self._pricer, methods.colgen.enumeration, state.enumeration
+            )
+        self.columns: ColgenRun | None = None
+        if state.columns is not None:
+            from sdpbb.bounds.colgen.bounding import ColgenRun
+
+            self.columns = ColgenRun(contraction, methods.colgen, state.columns)
+        self.places: PlaceRun | None = None
+        if state.places is not None:
+            from sdpbb.bounds.places.run import PlaceRun
+
+            self.places = PlaceRun(contraction, methods.places, state.places)
+
+    @cached_property
+    def is_small(self) -> bool:
+        """True if clusters are so small, in so few dimensions, that column generation ends."""
+        return is_small(self.contraction, self.methods.hybrid)
+
+    @cached_property
+    def _pricer(self) -> BranchingPricer:
+        """Pricing of the enumeration."""
+        from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
+
+        pricer = BranchingPricer(self.contraction, self.methods.colgen.pricing, self.state.pricer)
+        self.state.pricer = pricer.state
+        return pricer
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of all parts so far."""
+        parts = (self.relaxation, self.columns, self.places)
+        return self.state.n_dropped + sum(part.n_iterations for part in parts if part is not None)
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Names of the stages that are not to begin."""
+        return self.state.skipped
+
+    def skip(self, stage: str) -> None:
+        """Skip a stage from now on, in the children of the node as well."""
+        if stage not in self.state.skipped:
+            self.state.skipped += (stage,)
+
+    def begin_places(self) -> None:
+        """Begin with prices of the parent, or those of a known clustering if there is one."""
+        from sdpbb.bounds.places.run import PlaceRun
+
+        parameters, state = self.methods.places, self.state
+        if state.inherited.places is not None:
+            self.places = PlaceRun.inherit(self.contraction, parameters, state.inherited.places)
+        elif state.known is not None:
+            self.places = PlaceRun.begin(self.contraction, parameters, state.known)
+        state.places = None if self.places is None else self.places.state
+
+    def relax(self) -> None:
+        """Begin with the relaxation, from what the parent knows, or from a known clustering."""
+        inherited = self.state.inherited.relaxation
+        known = self.state.known if inherited is None else None
+        self.relaxation = self.methods.sdp.start(self.contraction, inherited, known)
+        self.state.relaxation = self.relaxation.state
+
+    @property
+    def relaxed(self) -> RelaxationRun:
+        """Relaxation of the current stage, or one before."""
+        assert self.relaxation is not None
+        return self.relaxation
+
+    def enumerate(self, cutoff: float) -> None:
+        """Begin to enumerate clusters at the dual values of the relaxation."""
+        from sdpbb.bounds.colgen.enumeration import Enumeration
+
+        parameters, at = self.methods.colgen.enumeration, self.semidefinite_duals()
+        self.enumeration = Enumeration.start(self.contraction, self._pricer, parameters, at, cutoff)
+        self.state.enumeration = self.enumeration.state
+
+    def semidefinite_duals(self) -> DualValues:
+        """Return dual values of the master programme from those of the relaxation."""
+        from sdpbb.bounds.colgen.bounding import semidefinite_duals
+
+        return semidefinite_duals(self.contraction, self.relaxed)
+
+    def generate(self, centre: DualValues | None) -> None:
+        """Begin to generate columns."""
+        from sdpbb.bounds.colgen.bounding import ColgenRun, known_columns
+
+        known, inherited = self.state.known, self.state.inherited.columns
+        self.columns = ColgenRun(self.contraction, self.methods.colgen)
+        self.state.columns = self.columns.state
+        if inherited is None:
+            self.columns.generate(known_columns(self.contraction, known), centre)
+        else:
+            self.columns.inherit(inherited, known, centre)
+
+    @property
+    def generated(self) -> ColgenRun:
+        """Column generation of the current stage."""
+        assert self.columns is not None
+        return self.columns
+
+    def drop_columns(self) -> None:
+        """End column generation, and keep its columns for another one."""
+        state, columns = self.state, self.generated.warm_start()
+        state.n_dropped += self.generated.n_iterations
+        state.inherited = replace(state.inherited, columns=columns)
+        self.columns = state.columns = None
+
+    def warm_start(self) -> HybridWarmStart:
+        """Return the warm start of a child, for parts that have not begun that of the parent."""
+        own, inherited = {}, self.state.inherited
+        for name in ("relaxation", "columns", "places"):
+            part = getattr(self, name)
+            if part is not None:
+                own[name] = part.warm_start()
+        return replace(inherited, skipped=self.state.skipped, **own)

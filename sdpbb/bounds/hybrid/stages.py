@@ -1,0 +1,175 @@
+"""Stages of the hybrid bound: what each begins with, when it is given up, its steps."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+from sdpbb.bounds.bound import BoundProgress
+from sdpbb.bounds.hybrid.parts import HybridParts
+from sdpbb.time_left import TimeLeft
+
+
+class Stage(Protocol):
+    """Stage of the hybrid bound. It works on the `HybridParts` of a run, and has no state."""
+
+    name: str
+
+    def leaves_node(self, parts: HybridParts) -> bool:
+        """Return whether its end is that of the bounding of the node."""
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        """Begin the stage if it is worth its time; return whether it is."""
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        """Return whether the stage has taken so long that it is to be given up."""
+
+    def give_up(self, parts: HybridParts) -> None:
+        """Drop its part of the parts. The stage is skipped from then on."""
+
+    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        """Take a step; stalled when the stage has ended."""
+
+
+class PlaceStage:
+    """Stage of prices and places."""
+
+    name = "places"
+
+    def leaves_node(self, parts: HybridParts) -> bool:
+        # Enumeration of small clusters closes what takes a tree otherwise.
+        return not parts.methods.has_small_columns(parts.contraction)
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        if self.name not in parts.skipped and parts.methods.is_for_places(parts.contraction):
+            parts.begin_places()
+        if parts.places is None:
+            parts.skip(self.name)
+        return parts.places is not None
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        return False
+
+    def give_up(self, parts: HybridParts) -> None:
+        pass
+
+    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        assert parts.places is not None
+        return parts.places.advance(cutoff, time_left)
+
+
+class EasyColumnStage:
+    """Stage of column generation alone."""
+
+    name = "easy columns"
+
+    def leaves_node(self, parts: HybridParts) -> bool:
+        return True
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        is_easy = parts.methods.has_easy_columns(parts.contraction)
+        if is_easy and self.name not in parts.skipped:
+            parts.generate(None)
+            parts.skip(PlaceStage.name)  # children begin with columns
+            return True
+        parts.skip(self.name)
+        return False
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        columns = parts.generated
+        # An enumeration has an end of its own.
+        return (
+            columns.n_iterations >= parts.methods.hybrid.easy_steps and not columns.is_enumerating
+        )
+
+    def give_up(self, parts: HybridParts) -> None:
+        parts.drop_columns()
+
+    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        return parts.generated.advance(cutoff, time_left)
+
+
+class RelaxationStage:
+    """Stage of the semidefinite bound."""
+
+    name = "relaxation"
+
+    def leaves_node(self, parts: HybridParts) -> bool:
+        return False
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        parts.relax()
+        return True
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        return False
+
+    def give_up(self, parts: HybridParts) -> None:
+        pass
+
+    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        return parts.relaxed.advance(cutoff, time_left)
+
+
+class EnumerationStage:
+    """Stage that enumerates all clusters of a better clustering, at given dual values.
+
+    The dual values are those of the relaxation.
+    """
+
+    name = "enumeration"
+
+    def leaves_node(self, parts: HybridParts) -> bool:
+        return False
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        parameters = parts.methods.colgen.enumeration
+        # Without a cutoff there is no clustering to be better than.
+        if not (parameters.is_wanted and math.isfinite(cutoff)) or self.name in parts.skipped:
+            return False
+        parts.enumerate(cutoff)
+        return True
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        return False
+
+    def give_up(self, parts: HybridParts) -> None:
+        parts.enumeration = parts.state.enumeration = None
+
+    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        enumeration = parts.enumeration
+        assert enumeration is not None
+        enumeration.advance()
+        if enumeration.is_out_of_reach:
+            parts.skip(self.name)
+        bound = enumeration.bound
+        # At the cutoff it has ended as it was to.
+        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
+
+
+class ColumnStage(EasyColumnStage):
+    """Stage of column generation from the dual values of the relaxation."""
+
+    name = "columns"
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        # Where exact pricing has not ended at these prices, it will hardly at others.
+        is_tried = not {self.name, EnumerationStage.name} & set(parts.skipped)
+        if not parts.is_small and not (is_tried and parts.methods.hybrid.tried_steps > 0):
+            return False
+        parts.generate(parts.semidefinite_duals())
+        return True
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        columns, tried_steps = parts.generated, parts.methods.hybrid.tried_steps
+        is_long = not parts.is_small and columns.n_iterations >= tried_steps
+        return is_long and not columns.is_enumerating
+
+
+STAGES: tuple[Stage, ...] = (
+    PlaceStage(),
+    EasyColumnStage(),
+    RelaxationStage(),
+    EnumerationStage(),
+    ColumnStage(),
+)

@@ -1,0 +1,196 @@
+"""Compiled loops over cannot-links: what they take from the value of a place.
+
+Of two blocks that are cannot-linked, a cluster takes one at most. With worths r_i >= 0 of the
+blocks at a place, a cluster loses the least weight of blocks that meet every pair (a vertex cover).
+Pairs are charged one after the other, each with t = min(r_i, r_j), which is taken off both: the sum
+of the charges is at most that weight (a packing of edges), and the weight itself where no two pairs
+share a block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.arrays import Integers, Reals
+from sdpbb.bounds.places.value_kernels import Floats, Pieces
+from sdpbb.jit import njit
+
+
+@njit(cache=True, nogil=True)
+def charge(pairs: Integers, left: Reals) -> float:
+    """Charge pairs (p, 2) to worths (n,) >= 0; return the sum of the charges.
+
+    left : the worths; what is left of them afterwards
+    """
+    total = 0.0
+    for e in range(len(pairs)):
+        i, j = pairs[e, 0], pairs[e, 1]
+        least = min(left[i], left[j])
+        if least > 0.0:
+            total += least
+            left[i] -= least
+            left[j] -= least
+    return total
+
+
+@njit(cache=True, nogil=True)
+def lost_in_box(
+    data: Reals, pairs: Integers, ends: Integers, middle: Reals, half: Reals, left: Reals
+) -> tuple[float, float]:
+    """Return what pairs cost every cluster with its place in a box, at least; and in its middle.
+
+    data : (n, 5) points (3), prices, weights; ends : the blocks of pairs; half : (3,) half-widths
+    left : (n,) scratch
+    """
+    square = 0.0
+    for j in range(3):
+        square += half[j] * half[j]
+    for i in ends:
+        a, reach = data[i, 3], 0.0
+        for j in range(3):
+            u = data[i, j] - middle[j]
+            a -= u * u
+            reach += 2.0 * abs(u) * half[j]
+        # Rounding takes less than 1e-14 of the price where anything is left of it.
+        left[i] = data[i, 4] * max(0.0, a - (reach + square) * (1.0 + 1e-12) - 1e-14 * data[i, 3])
+    everywhere = charge(pairs, left) * (1.0 - 1e-12)
+    for i in ends:
+        a = data[i, 3]
+        for j in range(3):
+            u = data[i, j] - middle[j]
+            a -= u * u
+        left[i] = data[i, 4] * max(0.0, a)
+    return everywhere, charge(pairs, left)
+
+
+@njit(cache=True, nogil=True)
+def subtract_lost(
+    of: Pieces, heights: Floats, places: Reals, pairs: Integers, values: Reals
+) -> None:
+    """Subtract from the values (M,) of places what pairs cost there.
+
+    pairs : by the positions of points in the pieces
+    """
+    left, active = np.zeros(len(heights)), np.zeros(len(pairs), np.int64)
+    for c in range(len(places)):
+        for e in active[: _fill_active(of, heights, places[c], pairs, active, left)]:
+            i, j = pairs[e, 0], pairs[e, 1]
+            least = min(left[i], left[j])
+            values[c] -= least
+            left[i] -= least
+            left[j] -= least
+
+
+@njit(cache=True, nogil=True)
+def subtract_unserved(
+    of: Pieces,
+    heights: Floats,
+    places: Reals,
+    masses: Reals,
+    pairs: Integers,
+    served: Floats,
+) -> None:
+    """Subtract from `served` (n,) what pairs take off the derivatives of the values by prices.
+
+    Each charge follows its lesser worth; those before it are seen through what they left of that.
+    """
+    left, adjoint = np.zeros(len(heights)), np.zeros(len(heights))
+    active, lesser = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
+    for c in range(len(places)):
+        n_active = _fill_active(of, heights, places[c], pairs, active, left)
+        for a in range(n_active):
+            i, j = pairs[active[a], 0], pairs[active[a], 1]
+            least = min(left[i], left[j])
+            lesser[a] = -1 if least <= 0.0 else i if left[i] <= left[j] else j
+            left[i] -= least
+            left[j] -= least
+            adjoint[i] = adjoint[j] = 0.0
+        for a in range(n_active - 1, -1, -1):
+            if lesser[a] >= 0:
+                adjoint[lesser[a]] -= (
+                    1.0 + adjoint[pairs[active[a], 0]] + adjoint[pairs[active[a], 1]]
+                )
+        for a in range(n_active):
+            for i in pairs[active[a]]:
+                served[i] += masses[c] * adjoint[i]
+                adjoint[i] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _fill_active(
+    of: Pieces, heights: Floats, place: Reals, pairs: Integers, active: Integers, worths: Reals
+) -> int:
+    """Fill in the pairs both of whose blocks are worth something at a place, and these worths.
+
+    Return their number.
+    """
+    a, b, c = 2.0 * place[0], 2.0 * place[1], 2.0 * place[2]
+    square = 0.25 * (a * a + b * b + c * c)
+    x, y, z, count = of.points[0], of.points[1], of.points[2], 0
+    for e in range(len(pairs)):
+        i, j = pairs[e, 0], pairs[e, 1]
+        first = heights[i] + a * x[i] + b * y[i] + c * z[i] - square
+        if first <= 0.0:
+            continue
+        second = heights[j] + a * x[j] + b * y[j] + c * z[j] - square
+        if second <= 0.0:
+            continue
+        active[count] = e
+        worths[i], worths[j] = of.weights[i] * first, of.weights[j] * second
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def mark_members(
+    data: Reals, pairs: Integers, place: Reals, worths: Reals, is_member: NDArray[np.bool_]
+) -> None:
+    """Mark the blocks (n,) of a cluster at a place: those worth their price, one of a pair at most.
+
+    Of two that are cannot-linked, the one that is worth less leaves. worths : (n,) scratch
+    """
+    for i in range(len(data)):
+        worth = data[i, 3]
+        for j in range(3):
+            u = data[i, j] - place[j]
+            worth -= u * u
+        worths[i] = data[i, 4] * worth
+        is_member[i] = worth > 0.0
+    for e in range(len(pairs)):
+        i, j = pairs[e, 0], pairs[e, 1]
+        if is_member[i] and is_member[j]:
+            is_member[i if worths[i] <= worths[j] else j] = False
+
+
+@njit(cache=True, nogil=True)
+def climb(data: Reals, pairs: Integers, place: Reals, most: int) -> float:
+    """Move a place to the mean of its cluster, again and again; return the value of that.
+
+    data : (n, 5) points (3), prices, weights; most : steps. Without pairs no step lowers the value.
+    """
+    n = len(data)
+    worths, is_member = np.zeros(n), np.zeros(n, np.bool_)
+    value, mean = 0.0, np.zeros(3)
+    for _ in range(most):
+        mark_members(data, pairs, place, worths, is_member)
+        weight, value = 0.0, 0.0
+        mean[:] = 0.0
+        for i in range(n):
+            if is_member[i]:
+                weight += data[i, 4]
+                value += worths[i]
+                for j in range(3):
+                    mean[j] += data[i, 4] * (data[i, j] - place[j])
+        if weight == 0.0:
+            break
+        step, size = 0.0, 0.0
+        for j in range(3):
+            mean[j] /= weight
+            step += mean[j] * mean[j]
+            size += abs(place[j])
+        if step <= 1e-18 * size * size:
+            break
+        for j in range(3):
+            place[j] += mean[j]
+    return value

@@ -1,0 +1,90 @@
+"""Clustering problem in three dimensions or fewer (`PlaceProblem`), and the bound of its prices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.evidence import Lagrangian
+from sdpbb.bounds.places.parameters import DIMENSIONS
+from sdpbb.bounds.rounding_errors import rounding_of
+from sdpbb.problem import Contraction
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceProblem:
+    """Weighted points in three dimensions, for k clusters that take one of a pair at most.
+
+    points : (m, 3), with zeros for what is missing
+    weights : (m,) > 0
+    pairs, ends : (p, 2) cannot-links, and the (q,) points in any of them
+    axes : (r, r) principal axes of the blocks whose means the points are, as columns
+    """
+
+    k: int
+    points: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    pairs: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    axes: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, contraction: Contraction) -> PlaceProblem:
+        """Return the problem of the blocks of a contraction, turned along their principal axes.
+
+        Constraints on clusters that are more than cannot-links are left out, which only lowers a
+        bound. What turning rounds is in the margin of `PlaceSearch`.
+        """
+        means, sizes = contraction.means, contraction.sizes
+        axes = np.linalg.eigh((means * sizes[:, None]).T @ means)[1]
+        points = _padded(means @ axes)
+        pairs = np.ascontiguousarray(contraction.cannot_link, dtype=np.int64)
+        return cls(contraction.k, points, sizes, pairs, np.unique(pairs), axes)
+
+    def grouped(self, means: NDArray[np.float64], weights: NDArray[np.float64]) -> PlaceProblem:
+        """Return the problem of groups of points, by their means (g, 3), without the pairs."""
+        none = np.zeros((0, 2), np.int64)
+        return PlaceProblem(self.k, means, weights, none, np.unique(none), self.axes)
+
+    def data(self, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points, prices and weights (m, 5)."""
+        return np.column_stack([self.points, prices, self.weights])
+
+    def turned(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return places (p, 3) of places (p, r) in the coordinates of the blocks."""
+        return _padded(places @ self.axes)
+
+    def turned_back(self, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return places (p, r) in the coordinates of the blocks."""
+        return np.asarray(places[:, : len(self.axes)] @ self.axes.T)
+
+
+def price_bound(
+    contraction: Contraction, prices: NDArray[np.float64], greatest: float
+) -> ProvenBound:
+    """Return the Lagrangian bound of prices of points, less a margin for rounding.
+
+    Parameters
+    ----------
+    prices : (m,) of a point of each block
+    greatest : proven to be no less than the value of any cluster at the prices, in exact arithmetic
+    """
+    total = math.fsum((contraction.sizes * prices).tolist())
+    rest = contraction.k * greatest
+    magnitude = float(contraction.sizes @ np.abs(prices)) + abs(rest)
+    value = total - rest - 8.0 * _EPS * magnitude - rounding_of(contraction)
+    scatter = math.fsum(contraction.scatter.tolist()) * (1.0 - 8.0 * _EPS)
+    evidence = Lagrangian(contraction.sizes * prices + contraction.scatter, -greatest)
+    return ProvenBound(max(0.0, value) + scatter, evidence)
+
+
+def _padded(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    padded = np.zeros((len(points), DIMENSIONS))
+    padded[:, : points.shape[1]] = points
+    return padded

@@ -1,0 +1,181 @@
+"""The bound by prices and places holds for every clustering, and is near the cost of clear ones."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdpbb.archive.file import read_archive, write_archive
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.places.run import PlaceRun, is_within_reach
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Contraction, Instance, Partition, contract
+from sdpbb.solver import solve
+from sdpbb.time_left import no_limit
+from tests.enumeration import feasible_clusterings, optimum, sums_of_squares
+
+SEEDS = st.integers(0, 2**32 - 1)
+SMALL = PlaceParameters(cells=50, places=50, new_places=20, rounds=5)
+
+
+def contracted(instance: Instance, *more: object) -> Contraction:
+    contraction = contract(instance, *more)
+    assert isinstance(contraction, Contraction)
+    return contraction
+
+
+def of_blocks(contraction: Contraction, labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels[contraction.representatives], return_inverse=True)[1]
+
+
+def begun(
+    instance: Instance, labels: np.ndarray, parameters: PlaceParameters = SMALL
+) -> PlaceRun | None:
+    """A run from the labels of points."""
+    contraction = contracted(instance)
+    return PlaceRun.begin(contraction, parameters, of_blocks(contraction, labels))
+
+
+def bounds_of(run: PlaceRun | None, cutoff: float) -> list[float]:
+    """The bounds of all rounds."""
+    bounds = [] if run is None else [run.advance(cutoff)]
+    while run is not None and not (bounds[-1].stalled or bounds[-1].bound.value >= cutoff):
+        bounds.append(run.advance(cutoff))
+    return [progress.bound.value for progress in bounds]
+
+
+def drawn(seed: int, n_max: int = 8) -> tuple[Instance, np.ndarray, float]:
+    """An instance with links, any clustering that keeps them, and the optimum."""
+    rng = np.random.default_rng(seed)
+    while True:
+        n, k, d = int(rng.integers(4, n_max + 1)), int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        points = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4)
+        if rng.random() < 0.3:
+            points = np.round(points)
+        pairs = rng.permutation(np.column_stack(np.triu_indices(n, 1))).tolist()
+        cut = int(rng.integers(0, 4))
+        instance = Instance(points, k, pairs[:1] if rng.random() < 0.5 else [], pairs[1 : 1 + cut])
+        labels = feasible_clusterings(instance)
+        labels = labels[[len(np.unique(row)) == k for row in labels]]
+        if len(labels) and isinstance(contract(instance), Contraction):
+            return instance, labels[rng.integers(len(labels))], optimum(instance)
+
+
+@given(SEEDS)
+def test_never_above_the_optimum(seed: int) -> None:
+    """Whatever clustering it begins with, and whatever pairs are cannot-linked."""
+    instance, labels, least = drawn(seed)
+    for bound in bounds_of(begun(instance, labels), least * (1.0 - 1e-3)):
+        assert bound <= least * (1.0 + 1e-9)
+
+
+@given(SEEDS)
+def test_children_never_above_their_optimum(seed: int) -> None:
+    """From the prices of a parent: with two of its blocks together, and apart."""
+    instance, labels, least = drawn(seed, 7)
+    run, parent = begun(instance, labels), contracted(instance)
+    bounds = bounds_of(run, least)
+    free = np.argwhere(np.triu(~parent.adjacency, 1))
+    if run is None or not len(free) or parent.n_blocks <= parent.k:
+        return
+    rng = np.random.default_rng(seed)
+    pair = parent.representatives[free[rng.integers(len(free))]].tolist()
+    every = feasible_clusterings(instance)
+    is_together = every[:, pair[0]] == every[:, pair[1]]
+    for decision, keep in ((((pair,), ()), is_together), (((), (pair,)), ~is_together)):
+        child = contract(instance, *decision, parent.block_of)
+        if not isinstance(child, Contraction) or child.n_blocks <= child.k:
+            continue
+        best = float(sums_of_squares(instance.points, every[keep]).min(initial=math.inf))
+        inherited = PlaceRun.inherit(child, SMALL, run.warm_start())
+        for bound in bounds_of(inherited, min(best, 2.0 * least + 1.0)):
+            assert bound <= best * (1.0 + 1e-9)
+        if not len(child.cannot_link):
+            # Its first bound is what the parent's prices prove, but for the search's tolerance.
+            assert inherited.state.values[0] >= bounds[-1] - 0.2 * (2.0 * least + 1.0)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_clear_clusters(d: int) -> None:
+    rng = np.random.default_rng(d)
+    labels = np.repeat(np.arange(4), 500)
+    points = 8.0 * np.arange(4)[labels][:, None] + rng.normal(size=(2000, d))
+    cost = Partition(labels).sum_of_squares(points)
+    bounds = bounds_of(
+        begun(Instance(points, 4), labels, PlaceParameters(cells=200)), cost * (1.0 - 1e-4)
+    )
+    assert bounds == sorted(bounds)
+    assert cost * (1.0 - 1e-4) <= bounds[-1] <= cost * (1.0 + 1e-12)
+
+
+def test_links_are_kept() -> None:
+    """Two clouds that cannot-links mix: without these the bound would be far lower."""
+    rng = np.random.default_rng(5)
+    points = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 6.0])
+    labels = np.repeat([0, 1], 60)
+    cannot_link = [(i, i + 1) for i in range(0, 40, 2)]
+    instance = Instance(points, 2, [(i, i + 2) for i in range(60, 118, 2)], cannot_link)
+    result = solve(instance, SolverParameters(bounding="sdp"))
+    cost, found = result.objective, result.partition.labels
+    assert 0.98 * cost <= bounds_of(begun(instance, found), cost)[-1] <= cost
+    assert Partition(labels).sum_of_squares(points) <= 0.6 * cost
+
+
+def test_affinity_is_that_of_clear_clusters() -> None:
+    rng = np.random.default_rng(1)
+    labels = np.repeat(np.arange(3), [20, 30, 50])
+    points = 20.0 * np.eye(3)[labels] + rng.normal(size=(100, 3))
+    run = begun(Instance(points, 3), labels)
+    assert run is not None
+    bounds_of(run, Partition(labels).sum_of_squares(points) * (1.0 - 1e-4))
+    same = labels[:, None] == labels
+    assert np.allclose(run.affinity(), same / same.sum(axis=1), atol=1e-2 / 20)
+
+
+def test_a_run_goes_on_to_the_last_bit(tmp_path) -> None:
+    rng = np.random.default_rng(2)
+    points, labels = rng.uniform(size=(300, 2)), np.arange(300) % 5
+    instance = Instance(points, 5, [(0, 5)], [(1, 2), (2, 3)])
+    contraction, cutoff = contracted(instance), 0.5 * Partition(labels).sum_of_squares(points)
+    run = begun(instance, labels, PlaceParameters(cells=50, rounds=6))
+    assert run is not None
+    for number in range(4):
+        path = tmp_path / f"{number}"
+        write_archive(path, (run.state, run.warm_start()))
+        state, warm_start = read_archive(path)
+        again = PlaceRun(contraction, PlaceParameters(cells=50, rounds=6), copy.deepcopy(state))
+        first, second = run.advance(cutoff), again.advance(cutoff)
+        assert first.bound == second.bound
+        assert np.array_equal(run.state.prices, again.state.prices)
+        assert np.array_equal(run.state.places, again.state.places)
+        child = PlaceRun.inherit(contraction, SMALL, warm_start)
+        assert child.advance(cutoff).bound.value <= cutoff
+
+
+def test_reach() -> None:
+    rng = np.random.default_rng(0)
+    for d, k, expected in ((3, 2, True), (4, 2, False), (2, 1, False), (2, 10, False)):
+        contraction = contracted(Instance(rng.normal(size=(10, d)), k))
+        assert is_within_reach(contraction) is expected
+
+
+def test_no_time_changes_nothing() -> None:
+    points = np.random.default_rng(0).normal(size=(50, 2))
+    run = begun(Instance(points, 2), (points[:, 0] > 0).astype(np.intp))
+    assert run is not None
+    before = copy.deepcopy(run.state)
+    progress = run.advance(1.0, lambda: -math.inf)
+    assert progress.is_cut
+    assert not progress.stalled
+    assert progress.bound.value == 0.0
+    assert np.array_equal(run.state.prices, before.prices)
+    assert run.state.values == ()
+    assert run.advance(1.0, no_limit).bound.value > 0.0
+
+
+def test_a_clustering_that_costs_nothing_has_no_prices() -> None:
+    points = np.repeat([[0.0, 0.0], [1.0, 1.0]], 4, axis=0)
+    assert begun(Instance(points, 2), np.repeat([0, 1], 4)) is None
