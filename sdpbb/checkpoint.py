@@ -22,7 +22,11 @@ from sdpbb.search.state import Search
 
 # What is saved of a node is up to the bounding method. Types are registered when their modules are
 # imported, so these are imported before a checkpoint is read.
-STATE_MODULES = (*(method.module for method in BOUNDING_METHODS.values()), "sdpbb.bounds.certified")
+STATE_MODULES = (
+    *(method.module for method in BOUNDING_METHODS.values()),
+    "sdpbb.bounds.certified",
+    "sdpbb.bounds.places.run",
+)
 # Seconds between two writes at least, and the part of the run that may be spent on them.
 INTERVAL, SHARE = 5.0, 0.05
 

@@ -1,5 +1,6 @@
 """Extremes among instances of thousands of points, which take seconds: no matrix of all blocks."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_cannot_links_among_more_than_k_points_are_a_proof(k):
 def test_subsets_smaller_than_k_count_nothing():
     subsets = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
     result, with_subsets = begun(
-        Instance(clouds(600), 12), SolverParameters(gap=0.3, decomposition=subsets)
+        Instance(clouds(600), 12), replace(PARAMETERS, gap=0.3, decomposition=subsets)
     )
     assert with_subsets
     assert result.status is SolutionStatus.OPTIMAL

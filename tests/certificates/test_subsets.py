@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sdpbb
+from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.checker import container
 from sdpbb.checker.certificate import Certificate
 from sdpbb.checker.digests import of_rules
@@ -173,7 +174,8 @@ def test_evidence_that_has_no_place_is_refused(tmp_path, monkeypatch):
 
 def test_many_blocks_begin_with_subsets_by_themselves(tmp_path):
     many = replace(PARAMETERS.decomposition, least_blocks=240)
-    hybrid = replace(PARAMETERS, bounding="hybrid", decomposition=many)
+    none = PlaceParameters(most=2)
+    hybrid = replace(PARAMETERS, bounding="hybrid", decomposition=many, places=none)
     solve(CLOUDS, hybrid, certificate=tmp_path / "proof")
     assert verify_certificate(tmp_path / "proof", CLOUDS).n_subsets > 0
 

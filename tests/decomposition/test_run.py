@@ -11,6 +11,7 @@ import pytest
 
 import sdpbb
 from sdpbb.bounds.hybrid.bounding import HybridBounding
+from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.decomposition.level import SubsetProcesses
@@ -92,7 +93,7 @@ def test_small_instances_are_bounded_as_a_whole():
 
 
 def test_many_blocks_begin_with_subsets_by_themselves():
-    few = replace(PARAMETERS, bounding="hybrid")
+    few = replace(PARAMETERS, bounding="hybrid", places=PlaceParameters(most=2))
     assert not any(isinstance(event, SubsetsChosen) for event in events_of(CLOUDS, few)[1])
     many = replace(few, decomposition=replace(SUBSETS, least_blocks=240))
     assert any(isinstance(event, SubsetsChosen) for event in events_of(CLOUDS, many)[1])
