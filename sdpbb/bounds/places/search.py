@@ -17,8 +17,8 @@ from sdpbb.bounds.places.problem import PlaceProblem
 from sdpbb.time_left import WORK, TimeLeft, check_time
 
 _EPS = float(np.finfo(np.float64).eps)
-# After so many boxes for each point the tolerance is doubled, and again after half as many more:
-# ties between points that are cannot-linked take as many boxes as there are places with ties.
+# After so many boxes for each point the tolerance is four times as large, and again after as many
+# more: ties between points that are cannot-linked take as many boxes as there are places with ties.
 PATIENCE = 40
 # Places that are kept: those worth nearly as much as the best.
 _KEPT, NEARLY = 20_000, 0.93
@@ -85,10 +85,10 @@ class PlaceSearch:
         OutOfTime
         """
         n = len(self._problem.data) + 100
-        loosened, work = float(PATIENCE * n), min(WORK // 4, 50 * PATIENCE * n)
+        loosened, work = PATIENCE * n, min(WORK // 4, 50 * PATIENCE * n)
         while True:
             if self._counts[1] > loosened:
-                self._tolerance, loosened = 2.0 * self._tolerance, 1.5 * loosened
+                self._tolerance, loosened = 4.0 * self._tolerance, loosened + PATIENCE * n
             status = search_boxes(
                 self._problem,
                 self._candidates,
