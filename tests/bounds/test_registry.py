@@ -2,10 +2,12 @@ from typing import get_args
 
 import pytest
 
+from sdpbb.bounds.hybrid.bounding import HybridBounding
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.bounds.registry import BOUNDING_METHODS, Bounding, bounding_method
 from sdpbb.bounds.sdp.bounding import MOST_CONIC, SdpBounding
 from sdpbb.bounds.sdp.parameters import SdpParameters
+from sdpbb.kernels import PLACES
 from sdpbb.parameters import SolverParameters
 
 CONIC = SolverParameters(sdp=SdpParameters(solver="clarabel"))
@@ -21,7 +23,10 @@ def test_a_method_takes_its_parameters_from_those_of_a_run(name):
     assert isinstance(made, BoundingMethod)
     assert made.most_blocks_here == MOST_CONIC
     assert bounding_method(name).most_blocks_here > MOST_CONIC
-    relaxation = made if isinstance(made, SdpBounding) else made.sdp
+    if isinstance(made, HybridBounding):
+        assert made.methods.places is CONIC.places
+    holder = made.methods if isinstance(made, HybridBounding) else made
+    relaxation = made if isinstance(made, SdpBounding) else holder.sdp
     assert relaxation.parameters is CONIC.sdp
     methods = {part.removesuffix("-rare") for part in BOUNDING_METHODS[name].kernels}
-    assert methods <= BOUNDING_METHODS.keys()
+    assert methods <= {*BOUNDING_METHODS, PLACES}
