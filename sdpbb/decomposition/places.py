@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.places.reach import is_within_reach, place_mebibytes
 from sdpbb.search.root import Root
 from sdpbb.time_left import at_most
 
@@ -12,26 +13,21 @@ from sdpbb.time_left import at_most
 def raise_by_places(root: Root, parameters: PlaceParameters, free_mebibytes: float) -> None:
     """Raise the bound of a root by prices and places, where it has few dimensions and many blocks.
 
-    Certified runs have no such bound: the checker does not know it.
+    Certified runs have no such bound: it comes without the evidence of a node.
     """
     if not root.is_open or root.context.keeps_evidence:
         return
     if root.contraction.n_blocks < parameters.least_blocks or parameters.time_share == 0.0:
         return
-    from sdpbb.bounds.places.run import (  # seldom needed
-        PlaceRun,
-        exercise,
-        is_within_reach,
-        place_mebibytes,
-    )
-    from sdpbb.kernels import compile_once
-
     contraction, tree = root.contraction, root.search.tree
     if tree.labels is None or not is_within_reach(contraction):
         return
     if place_mebibytes(contraction.n_blocks) > free_mebibytes:
         return
-    compile_once("places", exercise, lambda: None)
+    from sdpbb.bounds.places.run import PlaceRun  # seldom needed
+    from sdpbb.kernels import PLACES, compile_part
+
+    compile_part(PLACES)
     labels = tree.labels[contraction.representatives].astype(np.intp)
 
     def seconds_left() -> float:

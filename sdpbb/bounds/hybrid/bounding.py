@@ -32,8 +32,8 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     The stages, in order. One begins where the one before ends without having closed the node, or is
     given up:
 
-    1. Places. Prices and places, where blocks are many in few dimensions, and clusters large: no
-       other bound that is known here exceeds it there.
+    1. Places. Prices and places, where blocks are many in few dimensions. The node is branched on
+       where they leave a gap, unless clusters are small (`HybridParameters.after_places`).
     2. Easy columns. Where pricing looks easy (`CentreParameters`): column generation alone, unless
        that takes long (`HybridParameters.easy_steps`).
     3. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.

@@ -8,7 +8,8 @@ from sdpbb.bounds.colgen.effort import is_easy_to_price
 from sdpbb.bounds.colgen.parameters import ColgenParameters
 from sdpbb.bounds.colgen.pricing.dimension import effective_dimension, neighbour_dimension
 from sdpbb.bounds.hybrid.parameters import HybridParameters
-from sdpbb.bounds.places.parameters import DIMENSIONS, PlaceParameters
+from sdpbb.bounds.places.parameters import PlaceParameters
+from sdpbb.bounds.places.reach import is_within_reach
 from sdpbb.bounds.sdp.bounding import SdpBounding
 from sdpbb.problem import Contraction
 
@@ -34,10 +35,9 @@ class HybridMethods:
 
     def is_for_places(self, contraction: Contraction) -> bool:
         """Return whether prices and places come first."""
-        own, m, k = self.places, contraction.n_blocks, contraction.k
-        if contraction.means.shape[1] > DIMENSIONS or not 1 < k < m:
-            return False
-        if contraction.instance is not None:  # with constraints on clusters that it leaves out
+        own, m = self.places, contraction.n_blocks
+        # They leave constraints on clusters out.
+        if contraction.instance is not None or not is_within_reach(contraction):
             return False
         if not own.fewest <= m <= own.most:
             return False

@@ -29,7 +29,7 @@ from sdpbb.bounds.places.cells import cells_of, means_of
 from sdpbb.bounds.places.conflict_kernels import climb, mark_members
 from sdpbb.bounds.places.dual import PlaceDual
 from sdpbb.bounds.places.first_prices import KnownClustering, prices_of_cells
-from sdpbb.bounds.places.parameters import DIMENSIONS, PlaceParameters
+from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.problem import PlaceProblem, price_bound
 from sdpbb.bounds.places.search import PlaceSearch
 from sdpbb.problem import Contraction, Instance, contract
@@ -208,9 +208,10 @@ class PlaceRun:
                 best, prices, promise = ascent.best, ascent.last, ascent.value
             n_raised += 1
         tolerance = parameters.accuracy * left if n_raised else EARLY * state.scale
-        met = self._search(best, tolerance, time_left)
+        values = self._dual.values(best, time_left)
+        met = self._search(best, values, tolerance, time_left)
         if n_raised:
-            places = self._next_places(best, met, n_raised, left, time_left)
+            places = self._next_places(values, met, n_raised, left)
         # Nothing is changed before all of it is done.
         state.prices, state.places, state.labels = (
             prices,
@@ -248,14 +249,19 @@ class PlaceRun:
         return [(part * last, steps) for part, steps in ASCENTS]
 
     def _search(
-        self, prices: NDArray[np.float64], tolerance: float, time_left: TimeLeft
+        self,
+        prices: NDArray[np.float64],
+        values: NDArray[np.float64],
+        tolerance: float,
+        time_left: TimeLeft,
     ) -> NDArray[np.float64]:
         """Raise the bound by a search for the greatest value at prices; return the places met.
 
+        values : (M,) of the places at these prices
         tolerance : what the bound may lose by the search's
         """
         of = self._problem
-        tops, known = self._tops(prices, time_left)
+        tops, known = self._tops(prices, values, time_left)
         search = PlaceSearch(of, prices, known, tolerance / of.k)
         greatest = search.run(time_left)
         self.n_boxes = search.n_boxes
@@ -265,10 +271,10 @@ class PlaceRun:
         return np.vstack([tops, search.met])
 
     def _tops(
-        self, prices: NDArray[np.float64], time_left: TimeLeft
+        self, prices: NDArray[np.float64], values: NDArray[np.float64], time_left: TimeLeft
     ) -> tuple[NDArray[np.float64], float]:
         """Return places (p, 3) to which the most valuable ones climb, and the greatest value."""
-        of, values = self._problem, self._dual.values(prices, time_left)
+        of = self._problem
         places = self._dual.places[np.argsort(-values, kind="stable")]
         tops = _thinned(places, SEPARATE * self.state.radius, CLIMBERS * of.k)
         data, known = of.data(prices), np.zeros(len(tops))
@@ -279,21 +285,16 @@ class PlaceRun:
         return tops[order], max(0.0, float(known.max()))
 
     def _next_places(
-        self,
-        prices: NDArray[np.float64],
-        met: NDArray[np.float64],
-        n_raised: int,
-        left: float,
-        time_left: TimeLeft,
+        self, values: NDArray[np.float64], met: NDArray[np.float64], n_raised: int, left: float
     ) -> NDArray[np.float64]:
-        """Return the places that count, and those that the search has met."""
-        of, values = self._problem, self._dual.values(prices, time_left)
-        near = max(NEAR * self.state.scale, FAR * left) / of.k
+        """Return the places that count by their values (M,), and those that the search has met."""
+        k = self._problem.k
+        near = max(NEAR * self.state.scale, FAR * left) / k
         kept = self._dual.places[values >= values.max() - near]
         apart = APART[min(n_raised, len(APART)) - 1] * self.state.radius
         if len(met):
             met = met[cKDTree(kept).query(met)[0] > 0.3 * apart]
-        new = _thinned(met, apart, max(self._parameters.new_places, NEW_EACH * of.k))
+        new = _thinned(met, apart, max(self._parameters.new_places, NEW_EACH * k))
         return np.vstack([kept, new])
 
     def _is_idle(self, cutoff: float) -> bool:
@@ -348,16 +349,6 @@ def _thinned(places: NDArray[np.float64], apart: float, most: int) -> NDArray[np
             break
         is_taken[tree.query_ball_point(place, apart)] = True
     return places[chosen]
-
-
-def is_within_reach(contraction: Contraction) -> bool:
-    """Return whether the blocks lie in few enough dimensions, and are clustered at all."""
-    return contraction.means.shape[1] <= DIMENSIONS and 1 < contraction.k < contraction.n_blocks
-
-
-def place_mebibytes(n_blocks: int) -> float:
-    """Estimate the memory of the bound in MiB: 100 numbers for each block."""
-    return 8e-4 * n_blocks
 
 
 def exercise() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.places.parameters import PlaceParameters
-from sdpbb.bounds.places.run import PlaceRun, is_within_reach
+from sdpbb.bounds.places.reach import is_within_reach
+from sdpbb.bounds.places.run import PlaceRun
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.solver import solve

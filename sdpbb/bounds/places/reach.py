@@ -1,0 +1,16 @@
+"""Reach of prices and places, as it is known before. Light: nothing is imported that compiles."""
+
+from __future__ import annotations
+
+from sdpbb.bounds.places.parameters import DIMENSIONS
+from sdpbb.problem import Contraction
+
+
+def is_within_reach(contraction: Contraction) -> bool:
+    """Return whether the blocks lie in few enough dimensions, and are clustered at all."""
+    return contraction.means.shape[1] <= DIMENSIONS and 1 < contraction.k < contraction.n_blocks
+
+
+def place_mebibytes(n_blocks: int) -> float:
+    """Estimate the memory of the bound in MiB: 100 numbers for each block."""
+    return 8e-4 * n_blocks
