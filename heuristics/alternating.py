@@ -244,7 +244,7 @@ def alternate(
             distances = blocks.distances(centres, candidates)
             new_price = penalty(blocks, centres, distances)
             solution = assign(
-                blocks.contraction.sizes[:, None] * distances,
+                blocks.contraction.weights[:, None] * distances,
                 candidates=candidates,
                 penalty=new_price,
                 start=labels,
@@ -289,8 +289,8 @@ def cluster_centres(
     contraction: Contraction, labels: NDArray[np.intp], centres: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the means (k, r) of the clusters; an empty one keeps its centre."""
-    weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
-    sums = cluster_sums(labels, contraction.sizes, contraction.means, contraction.k)
+    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
+    sums = cluster_sums(labels, contraction.weights, contraction.means, contraction.k)
     means, filled = centres.copy(), weights > 0
     means[filled] = sums[filled] / weights[filled, None]
     return means

@@ -193,7 +193,7 @@ class _PenaltyMethod:
         self._clock = clock
         self._programme = assignment_rows(contraction, least, most)
         self._model = LinearModel(self._programme)
-        self._weights = contraction.sizes[:, None]
+        self._weights = contraction.weights[:, None]
         self._at_rest = method.epsilon_centres * contraction.total / contraction.n_points
         self._centres = np.zeros((contraction.k, contraction.means.shape[1]))
         self._cost = math.inf
@@ -312,7 +312,7 @@ def within(
     most: NDArray[np.intp],
 ) -> bool:
     """Return whether the clusters of labels (m,) have numbers of points within bounds (k,)."""
-    sizes = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    sizes = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
     return bool(((sizes >= least) & (sizes <= most)).all())
 
 
@@ -358,7 +358,7 @@ def ridge_means(
 
     C ||_F^2 over the points X, each with its block's row of S, which may be fractional.
     """
-    weighted = contraction.sizes[:, None] * assignment
+    weighted = contraction.weights[:, None] * assignment
     gram = assignment.T @ weighted + ridge * np.eye(contraction.k)
     return np.asarray(np.linalg.solve(gram, weighted.T @ contraction.means), np.float64)
 
@@ -381,7 +381,7 @@ def assignment_rows(
     lengths = np.concatenate([np.full(m, k), np.full(k, m), [len(row) for row in by_clique]])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     values = np.ones(len(columns))
-    values[m * k : 2 * m * k] = np.tile(contraction.sizes, k)
+    values[m * k : 2 * m * k] = np.tile(contraction.weights, k)
     matrix = csr_array((values, columns, starts), shape=(len(lengths), m * k))
     n_pairs = len(by_clique)
     lower = np.concatenate([np.ones(m), least, np.full(n_pairs, -np.inf)]).astype(np.float64)

@@ -64,7 +64,7 @@ class BlockDistances:
         """Return W + sum_i s_i d(x_i, o_l(i)) of the objective."""
         inside = self.contraction.scatter.sum() if self.distance == "squared" else 0.0
         distances = self.distances(centres, labels[:, None])[:, 0]
-        return float(inside + self.contraction.sizes @ distances)
+        return float(inside + self.contraction.weights @ distances)
 
     def _root(self, squared: NDArray[np.float64]) -> NDArray[np.float64]:
         return squared if self.distance == "squared" else np.sqrt(squared)

@@ -24,8 +24,8 @@ from sdpbb.problem import Infeasibility, Instance, contract
 class BLPKM(AlternatingHeuristic):
     """k-means with hard constraints by binary linear programmes.
 
-    Over the blocks that the constraints force together, with sizes s_i and means x_i, an assignment
-    step solves, for centres o_l,
+    Over the blocks that the constraints force together, with weights s_i and means x_i, an
+    assignment step solves, for centres o_l,
 
         minimise    sum_i s_i d(x_i, o_l(i))
         subject to  l(i) != l(j) for cannot-links, no cluster empty.

@@ -168,7 +168,7 @@ class _Passes:
                 self._rows, centres, *part, self._first, self._neighbours, labels
             ):
                 return None
-        return fill_empty_clusters(labels, blocks.sizes, blocks.means, blocks.k, time_left)
+        return fill_empty_clusters(labels, blocks.weights, blocks.means, blocks.k, time_left)
 
     def _first_points(self, order: NDArray[np.intp]) -> _Order:
         block_in_order = self.blocks.block_of[order]

@@ -32,18 +32,18 @@ def coreset(contraction: Contraction, rng: np.random.Generator) -> Contraction:
     Source: O. Bachem, M. Lucic, A. Krause, Scalable k-means clustering via lightweight coresets,
     KDD (2018).
     """
-    sizes, n_draws = contraction.sizes, _n_draws(contraction.k)
-    spread = sizes * (contraction.means**2).sum(axis=1)
-    likely = sizes / sizes.sum()
+    weights, n_draws = contraction.weights, _n_draws(contraction.k)
+    spread = weights * (contraction.means**2).sum(axis=1)
+    likely = weights / weights.sum()
     if spread.any():
         likely = (likely + spread / spread.sum()) / 2.0
-    drawn = rng.choice(len(sizes), n_draws, p=likely / likely.sum())
+    drawn = rng.choice(len(weights), n_draws, p=likely / likely.sum())
     blocks, times = np.unique(drawn, return_counts=True)
-    weights = times * sizes[blocks] / (n_draws * likely[blocks])
+    scaled = times * weights[blocks] / (n_draws * likely[blocks])
     return Contraction(
         contraction.k,
         np.arange(len(blocks)),
-        weights,
+        scaled,
         contraction.means[blocks],
         np.zeros(len(blocks)),
         np.empty((0, 2), np.intp),

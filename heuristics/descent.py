@@ -237,5 +237,5 @@ class _Pace:
 
 def _explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
     """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
-    weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
     return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))

@@ -66,7 +66,7 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
 
     def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
         labels = nearest_labels(contraction.means, at, half)
-        return fill_empty_clusters(labels, contraction.sizes, contraction.means, k, half)
+        return fill_empty_clusters(labels, contraction.weights, contraction.means, k, half)
 
     try:
         centres = kmeans_plus_plus(contraction, np.random.default_rng(0), half)
@@ -77,7 +77,7 @@ def mended_clustering(contraction: Contraction, time_left: TimeLeft) -> NDArray[
     linked, pairs = np.unique(contraction.cannot_link, return_inverse=True)
     # || c_i ||^2 is the same for all labels of i, and left out.
     distances = (centres**2).sum(axis=1) - 2.0 * (contraction.means[linked] @ centres.T)
-    costs = contraction.sizes[linked, None] * distances
+    costs = contraction.weights[linked, None] * distances
     hard = np.full(len(contraction.cannot_link), np.inf)
     mended = mend(Potts(costs, None, pairs.reshape(-1, 2), hard), labels[linked], half)
     if mended is None:

@@ -87,7 +87,7 @@ def exercise(contraction: Contraction) -> None:
     """Call the kernels that almost every run needs, also those of a start from an affinity."""
     found = MultiStart().run(contraction, np.random.default_rng(0))
     together = found.labels == found.labels[:, None]
-    affinity = together / (together @ contraction.sizes)
+    affinity = together / (together @ contraction.weights)
     MultiStart().run(contraction, np.random.default_rng(0), affinity)
 
 

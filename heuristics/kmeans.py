@@ -134,7 +134,7 @@ def kmeans(
     clock: RunClock,
     max_iterations: int,
 ) -> KMeansClustering:
-    """Run k-means over the blocks, weighted by their sizes, from centres (k, r).
+    """Run k-means over the blocks, weighted by their weights, from centres (k, r).
 
     Cannot-links are not looked at.
 
@@ -150,8 +150,8 @@ def kmeans(
 
     def assign(at: NDArray[np.float64]) -> NDArray[np.intp]:
         labels = nearest_labels(contraction.means, at, clock.time_left)
-        sizes, means, k = contraction.sizes, contraction.means, contraction.k
-        return fill_empty_clusters(labels, sizes, means, k, clock.time_left)
+        weights, means, k = contraction.weights, contraction.means, contraction.k
+        return fill_empty_clusters(labels, weights, means, k, clock.time_left)
 
     found = alternate_kmeans(
         contraction, assign, centres, max_iterations, time_left=clock.time_left

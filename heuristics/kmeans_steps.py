@@ -72,8 +72,8 @@ def _add(labels: NDArray[np.integer], weights: Reals, rows: Reals, sums: Reals) 
 
 def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster, (k, r); none may be empty."""
-    sums = cluster_sums(labels, contraction.sizes, contraction.means, contraction.k)
-    weights = np.bincount(labels, weights=contraction.sizes, minlength=contraction.k)
+    sums = cluster_sums(labels, contraction.weights, contraction.means, contraction.k)
+    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
     return sums / weights[:, None]
 
 

@@ -28,7 +28,7 @@ from sdpbb.problem import Contraction, Infeasibility, Instance, contract
 class PCCC(AlternatingHeuristic):
     """k-means that keeps hard constraints and weighs soft ones.
 
-    Over the blocks that the hard constraints force together, with sizes s_i and means x_i, an
+    Over the blocks that the hard constraints force together, with weights s_i and means x_i, an
     assignment step solves, for centres o_l,
 
         minimise    sum_i s_i d(x_i, o_l(i)) + P * (weight of the violated soft constraints)

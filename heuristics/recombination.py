@@ -45,7 +45,7 @@ def recombine(
 def _costs(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the cost of each cluster, (k,), without the scatter inside of blocks."""
     away = contraction.means - cluster_means(contraction, labels)[labels]
-    of_blocks = contraction.sizes * (away**2).sum(axis=1)
+    of_blocks = contraction.weights * (away**2).sum(axis=1)
     return _sums(labels, of_blocks, contraction.k)
 
 

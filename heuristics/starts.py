@@ -27,14 +27,14 @@ FEW_STEPS = 1_000_000_000
 def kmeans_plus_plus(
     contraction: Contraction, rng: np.random.Generator, time_left: TimeLeft = no_limit
 ) -> NDArray[np.float64]:
-    """Return centres (k, r) among the block means, by k-means++ with the block sizes as weights.
+    """Return centres (k, r) among the block means, by k-means++ with the weights of blocks.
 
     Raises
     ------
     OutOfTime
         If no time is left on the way. The same holds for the others that are told the time.
     """
-    return _seed(contraction.means, contraction.sizes, contraction.k, rng, time_left)
+    return _seed(contraction.means, contraction.weights, contraction.k, rng, time_left)
 
 
 def from_affinity(
@@ -48,8 +48,8 @@ def from_affinity(
     It begins with k-means++ seeds. An affinity has moved the means towards their clusters: they are
     the rows (m, r) of `smoothed_means` or `truncated_means`.
     """
-    centres = _seed(rows, contraction.sizes, contraction.k, rng, time_left)
-    _lloyd(rows, contraction.sizes, centres, time_left)
+    centres = _seed(rows, contraction.weights, contraction.k, rng, time_left)
+    _lloyd(rows, contraction.weights, centres, time_left)
     return centres
 
 
@@ -66,7 +66,7 @@ def from_pivots(
     each cluster, so that the clustering itself is what comes of it: drawn seeds miss one of many
     clusters most of the time.
     """
-    root = np.sqrt(contraction.sizes)
+    root = np.sqrt(contraction.weights)
     residual = root[:, None] * affinity * root
     ahead = np.diag(residual).copy()
     chosen = []
@@ -79,7 +79,7 @@ def from_pivots(
         ahead = np.minimum(ahead, np.diag(residual))
         ahead[chosen] = -np.inf
     centres = rows[chosen]
-    _lloyd(rows, contraction.sizes, centres, time_left)
+    _lloyd(rows, contraction.weights, centres, time_left)
     return centres
 
 
@@ -106,7 +106,7 @@ def smoothed_means(contraction: Contraction, affinity: NDArray[np.float64]) -> N
     affinity : (m, m) Z, symmetric, about 1/N_c for two blocks of a cluster of N_c points and 0
         otherwise, so that Z e = 1
     """
-    return affinity @ (contraction.sizes[:, None] * contraction.means)
+    return affinity @ (contraction.weights[:, None] * contraction.means)
 
 
 def truncated_means(
@@ -120,7 +120,7 @@ def truncated_means(
     Source: PC-SOS-SDP, Algorithm 2.
     """
     m, k = contraction.n_blocks, contraction.k
-    root = np.sqrt(contraction.sizes)
+    root = np.sqrt(contraction.weights)
     symmetric = root[:, None] * affinity * root
     if m <= DENSE or k >= m // 2:
         values, vectors = eigh((symmetric + symmetric.T) / 2, subset_by_index=[m - k, m - 1])

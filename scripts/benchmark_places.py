@@ -68,7 +68,7 @@ def run(name: str, seconds: float, gap: float) -> None:
     contraction = Contraction(
         k=k,
         block_of=np.arange(len(points)),
-        sizes=sizes,
+        weights=sizes,
         means=points,
         scatter=np.zeros(len(points)),
         cannot_link=np.zeros((0, 2), np.intp),

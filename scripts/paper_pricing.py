@@ -112,7 +112,7 @@ def paper_pricing(
     return Priced(
         *_search(
             pair_sums(contraction),
-            contraction.sizes,
+            contraction.weights,
             prices,
             contraction.adjacency,
             float(target),
@@ -123,7 +123,7 @@ def paper_pricing(
 
 def pair_sums(contraction: Contraction) -> NDArray[np.float64]:
     """Return the sums of squared distances d(i, j) between blocks (m, m), d(i) on the diagonal."""
-    e, c, w = contraction.sizes, contraction.means, contraction.scatter
+    e, c, w = contraction.weights, contraction.means, contraction.scatter
     squared = ((c[:, None, :] - c) ** 2).sum(axis=2)
     between = np.outer(e, e) * squared + np.outer(w, e) + np.outer(e, w)
     np.fill_diagonal(between, e * w)

@@ -37,7 +37,7 @@ class PlainPCCC(Heuristic):
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, labels = contracted
-        means, sizes, k = contraction.means, contraction.sizes, contraction.k
+        means, sizes, k = contraction.means, contraction.weights, contraction.k
         programme = whole_programme(contraction)
         centres = kmeans_plus_plus(contraction, rng)
         best, n_iterations = np.inf, 0

@@ -106,7 +106,7 @@ class RootRelaxation:
         if problem := size_problem(contraction):
             raise ParameterError(f"start = 'sdp': {problem}; expected 'k-means++'")
         if contraction.n_blocks == contraction.k:
-            yield np.diag(1.0 / contraction.sizes)
+            yield np.diag(1.0 / contraction.weights)
             return
         if not contraction.means.any():  # all clusterings cost the same
             yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.n_points)

@@ -46,7 +46,7 @@ def test_the_published_pricing_finds_the_least_reduced_cost_of_all_clusters(seed
     prices = level * rng.random(contraction.n_blocks) * 10 ** rng.uniform(-1.5, 1)
     values = []
     for cluster in allowed_sets(instance, contraction):
-        sizes, means = contraction.sizes[cluster], contraction.means[cluster]
+        sizes, means = contraction.weights[cluster], contraction.means[cluster]
         spread = ((means - sizes @ means / sizes.sum()) ** 2).sum(axis=1)
         cost = contraction.scatter[cluster].sum() + sizes @ spread
         values.append(cost - prices[cluster].sum())

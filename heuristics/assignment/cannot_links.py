@@ -73,7 +73,7 @@ class Assignment:
         known: NDArray[np.intp] | None = None,
         time_left: TimeLeft = no_limit,
     ) -> None:
-        self._sizes = contraction.sizes
+        self._weights = contraction.weights
         self._means = np.ascontiguousarray(contraction.means)
         self._k = contraction.k
         self._linked, ends = np.unique(contraction.cannot_link, return_inverse=True)
@@ -121,9 +121,9 @@ class Assignment:
             for first, last in chunks(len(linked), centres.size, time_left):
                 rows = linked[first:last]
                 distances = norms - 2.0 * (self._means[rows] @ centres.T)
-                costs[first:last] = self._sizes[rows, None] * distances
+                costs[first:last] = self._weights[rows, None] * distances
             labels[linked] = self._minimise(costs, time_left)
-        return fill_empty_clusters(labels, self._sizes, self._means, self._k, time_left)
+        return fill_empty_clusters(labels, self._weights, self._means, self._k, time_left)
 
     def minimise(
         self, costs: NDArray[np.float64], time_left: TimeLeft = no_limit

@@ -101,7 +101,7 @@ def _move_chain(potts: Potts, labels: NDArray[np.int64], empty: int, k: int) -> 
 
 def fill_empty_clusters(
     labels: NDArray[np.int64],
-    sizes: NDArray[np.float64],
+    weights: NDArray[np.float64],
     means: NDArray[np.float64],
     k: int,
     time_left: TimeLeft = no_limit,
@@ -118,12 +118,12 @@ def fill_empty_clusters(
     count = np.bincount(labels, minlength=k)
     for empty in np.flatnonzero(count == 0).tolist():
         check_time(time_left)
-        _fill(labels, sizes, means, count, empty)
+        _fill(labels, weights, means, count, empty)
     return labels
 
 
 @njit(cache=True, nogil=True)
-def _fill(labels: Integers, sizes: Reals, means: Reals, count: Integers, empty: int) -> None:
+def _fill(labels: Integers, weights: Reals, means: Reals, count: Integers, empty: int) -> None:
     """Move the block of largest gain into an empty cluster.
 
     The gain is e_i N_a / (N_a - e_i) || c_i - mean_a ||^2 for block i of cluster a of N_a points.
@@ -133,9 +133,9 @@ def _fill(labels: Integers, sizes: Reals, means: Reals, count: Integers, empty: 
     weight = np.zeros(k)
     centre = np.zeros((k, r))
     for i in range(m):
-        weight[labels[i]] += sizes[i]
+        weight[labels[i]] += weights[i]
         for t in range(r):
-            centre[labels[i], t] += sizes[i] * means[i, t]
+            centre[labels[i], t] += weights[i] * means[i, t]
     chosen = -1
     largest = -1.0
     for i in range(m):
@@ -145,7 +145,7 @@ def _fill(labels: Integers, sizes: Reals, means: Reals, count: Integers, empty: 
         distance = 0.0
         for t in range(r):
             distance += (means[i, t] - centre[a, t] / weight[a]) ** 2
-        gain = sizes[i] * weight[a] / (weight[a] - sizes[i]) * distance
+        gain = weights[i] * weight[a] / (weight[a] - weights[i]) * distance
         if gain > largest:
             largest = gain
             chosen = i

@@ -119,7 +119,7 @@ def _block_of(c: int, draw: float, blocks: BlockData, clusters: Clusters) -> int
     i = drawn
     while i >= 0:
         drawn = i
-        left -= blocks.sizes[i] * squared_distance(blocks.means, i, clusters.centres, c)
+        left -= blocks.weights[i] * squared_distance(blocks.means, i, clusters.centres, c)
         if left < 0.0:
             break
         i = clusters.after[i]

@@ -42,7 +42,7 @@ def move(
 
     Where the block was the last one, its cluster keeps its centre.
     """
-    a, w = clusters.labels[i], blocks.sizes[i]
+    a, w = clusters.labels[i], blocks.weights[i]
     keep_cluster(a, trial, clusters, journal)
     keep_cluster(b, trial, clusters, journal)
     if journal.block_stamp[i] != trial:
@@ -142,7 +142,7 @@ def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
         clusters.centres[c, t] = 0.0
     i = clusters.first[c]
     while i >= 0:
-        w = blocks.sizes[i]
+        w = blocks.weights[i]
         weight += w
         for t in range(r):
             clusters.centres[c, t] += w * blocks.means[i, t]
@@ -158,7 +158,7 @@ def price(c: int, blocks: BlockData, clusters: Clusters) -> None:
     cost, elsewhere = 0.0, 0.0
     i = clusters.first[c]
     while i >= 0:
-        w, least = blocks.sizes[i], np.inf
+        w, least = blocks.weights[i], np.inf
         cost += w * squared_distance(blocks.means, i, clusters.centres, c)
         for position in range(clusters.near.shape[1]):
             b = clusters.near[c, position]

@@ -17,12 +17,12 @@ TRIALS, LAST_KEPT, DISTANCES = range(3)
 
 
 class BlockData(NamedTuple):
-    """Blocks: sizes (m,), means (m, r), and adjacency lists of their cannot-links.
+    """Blocks: weights (m,), means (m, r), and adjacency lists of their cannot-links.
 
     The neighbours of block i are neighbours[starts[i] : starts[i + 1]].
     """
 
-    sizes: Reals
+    weights: Reals
     means: Reals
     starts: Integers
     neighbours: Integers
@@ -31,7 +31,7 @@ class BlockData(NamedTuple):
     def of(cls, contraction: Contraction) -> BlockData:
         lists = adjacency_lists(contraction.n_blocks, contraction.cannot_link)
         means = np.ascontiguousarray(contraction.means)
-        return cls(contraction.sizes, means, lists.starts, lists.block)
+        return cls(contraction.weights, means, lists.starts, lists.block)
 
 
 class Clusters(NamedTuple):
@@ -65,7 +65,7 @@ class Clusters(NamedTuple):
         return cls(
             own,
             np.bincount(own, minlength=k).astype(np.int64),
-            np.asarray(np.bincount(own, weights=contraction.sizes, minlength=k), np.float64),
+            np.asarray(np.bincount(own, weights=contraction.weights, minlength=k), np.float64),
             cluster_means(contraction, own),
             np.full(k, -1, np.int64),
             np.full(len(own), -1, np.int64),

@@ -49,7 +49,7 @@ def _remove(a: int, trial: Trial) -> float:
     i = clusters.first[a]
     while i >= 0:
         following = clusters.after[i]
-        w, best, target = blocks.sizes[i], np.inf, -1
+        w, best, target = blocks.weights[i], np.inf, -1
         for position in range(clusters.near.shape[1]):
             b = clusters.near[a, position]
             cost = squared_distance(blocks.means, i, clusters.centres, b)
@@ -162,7 +162,7 @@ def _sweep(
     while i >= 0 and n_candidates and clusters.n_blocks[a] > 1:
         following = clusters.after[i]
         n_distances += 1
-        w = blocks.sizes[i]
+        w = blocks.weights[i]
         stay = squared_distance(blocks.means, i, clusters.centres, a)
         factor = clusters.weight[a] / (clusters.weight[a] - w)
         reach = stay * (1.0 + np.sqrt(factor * (1.0 + w / lightest))) ** 2

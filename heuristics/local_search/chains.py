@@ -15,7 +15,7 @@ def exchange_chains(
     first: int,
     work: int,
     labels: Integers,
-    sizes: Reals,
+    weights: Reals,
     rows: Reals,
     starts: Integers,
     neighbours: Integers,
@@ -48,7 +48,7 @@ def exchange_chains(
             length = kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain)
             stamped += 1
             change = change_by_chain(
-                chain, length, a, b, labels, sizes, rows, count, weight, sums, square, net
+                chain, length, a, b, labels, weights, rows, count, weight, sums, square, net
             )
             work -= (length + 3) * r + 10
             for position in range(length):
@@ -62,7 +62,7 @@ def exchange_chains(
         for position in range(length):
             j = chain[position]
             destination = target if labels[j] == a else a
-            relabel(j, destination, labels, sizes, rows, count, weight, sums, square)
+            relabel(j, destination, labels, weights, rows, count, weight, sums, square)
         any_exchanged = True
     return len(blocks), any_exchanged
 
@@ -106,7 +106,7 @@ def change_by_chain(
     a: int,
     b: int,
     labels: Integers,
-    sizes: Reals,
+    weights: Reals,
     rows: Reals,
     count: Integers,
     weight: Reals,
@@ -125,7 +125,7 @@ def change_by_chain(
         j = chain[position]
         sign = 1 if labels[j] == a else -1
         moved += sign
-        w += sign * sizes[j]
+        w += sign * weights[j]
         for t in range(len(net)):
             net[t] += sign * rows[j, t]
     if moved == count[a] or -moved == count[b]:
@@ -142,7 +142,7 @@ def relabel(
     j: int,
     target: int,
     labels: Integers,
-    sizes: Reals,
+    weights: Reals,
     rows: Reals,
     count: Integers,
     weight: Reals,
@@ -153,8 +153,8 @@ def relabel(
     a = labels[j]
     count[a] -= 1
     count[target] += 1
-    weight[a] -= sizes[j]
-    weight[target] += sizes[j]
+    weight[a] -= weights[j]
+    weight[target] += weights[j]
     square[a], square[target] = 0.0, 0.0
     for t in range(rows.shape[1]):
         sums[a, t] -= rows[j, t]

@@ -16,7 +16,7 @@ NEARLY = 1.02
 def move_blocks(
     blocks: Integers,
     labels: Integers,
-    sizes: Reals,
+    weights: Reals,
     means: Reals,
     columns: Reals,
     count: Integers,
@@ -36,7 +36,7 @@ def move_blocks(
     n_moved = 0
     for number in range(len(blocks)):
         i = blocks[number]
-        a, w = labels[i], sizes[i]
+        a, w = labels[i], weights[i]
         if count[a] == 1:
             continue
         distances[:] = 0.0

@@ -28,9 +28,9 @@ class LocalSearch:
 
     def __init__(self, contraction: Contraction, swap_blocks: int = SWAP_BLOCKS) -> None:
         self._k = contraction.k
-        self._sizes = contraction.sizes
+        self._weights = contraction.weights
         self._means = np.ascontiguousarray(contraction.means)
-        self._rows = np.ascontiguousarray(contraction.sizes[:, None] * contraction.means)
+        self._rows = np.ascontiguousarray(contraction.weights[:, None] * contraction.means)
         few = contraction.n_blocks <= swap_blocks
         self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
         self._graph = LinkLists.of(contraction)
@@ -74,7 +74,7 @@ class LocalSearch:
             any_moved, is_over = self._move_alone(labels, time_left)
             if is_over:
                 return any_moved, True
-        sums = ClusterSums.of(labels, self._k, self._sizes, self._means)
+        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
         any_exchanged, position = any_moved, 0
         while position < len(self._chained):
             position, exchanged = exchange_chains(
@@ -82,7 +82,7 @@ class LocalSearch:
                 position,
                 WORK,
                 labels,
-                self._sizes,
+                self._weights,
                 self._rows,
                 *self._graph,
                 sums.n_blocks,
@@ -102,7 +102,7 @@ class LocalSearch:
         The others are over those that a move nearly improves. Return whether any was moved, and the
         time is over.
         """
-        sums = ClusterSums.of(labels, self._k, self._sizes, self._means)
+        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
         columns = np.ascontiguousarray((sums.sums / sums.weight[:, None]).T)
         blocks, any_moved, n_moved = self._alone, False, 1
         while n_moved and len(blocks):
@@ -112,7 +112,7 @@ class LocalSearch:
                 n_moved += move_blocks(
                     blocks[first : first + max(1, WORK // columns.size)],
                     labels,
-                    self._sizes,
+                    self._weights,
                     self._means,
                     columns,
                     sums.n_blocks,
@@ -130,7 +130,7 @@ class LocalSearch:
         """Sweep over the pairs; return whether any were swapped, and the time is over."""
         if self._gram is None:
             return False, False
-        sums = ClusterSums.of(labels, self._k, self._sizes, self._means)
+        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
         inner = np.ascontiguousarray(self._rows @ sums.sums.T)
         linked = np.zeros(inner.shape, np.int64)
         count_linked(labels, *self._graph, linked)
@@ -141,7 +141,7 @@ class LocalSearch:
                 first,
                 first + rows,
                 labels,
-                self._sizes,
+                self._weights,
                 self._gram,
                 *self._graph,
                 sums.weight,

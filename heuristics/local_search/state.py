@@ -42,12 +42,12 @@ class ClusterSums(NamedTuple):
         cls,
         labels: NDArray[np.int64],
         k: int,
-        sizes: NDArray[np.float64],
+        weights: NDArray[np.float64],
         means: NDArray[np.float64],
     ) -> ClusterSums:
-        sums = cluster_sums(labels, sizes, means, k)
+        sums = cluster_sums(labels, weights, means, k)
         count = np.bincount(labels, minlength=k).astype(np.int64)
-        weight = np.asarray(np.bincount(labels, weights=sizes, minlength=k), np.float64)
+        weight = np.asarray(np.bincount(labels, weights=weights, minlength=k), np.float64)
         return cls(count, weight, sums, (sums**2).sum(axis=1))
 
 

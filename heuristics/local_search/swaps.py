@@ -12,7 +12,7 @@ def swap_pairs(
     first: int,
     last: int,
     labels: Integers,
-    sizes: Reals,
+    weights: Reals,
     gram: Reals,
     starts: Integers,
     neighbours: Integers,
@@ -33,14 +33,14 @@ def swap_pairs(
             a, b = labels[i], labels[j]
             if a == b or linked[i, b] > 0 or linked[j, a] > 0:
                 continue
-            w = sizes[i] - sizes[j]
+            w = weights[i] - weights[j]
             d_a = inner[i, a] - inner[j, a]
             d_b = inner[i, b] - inner[j, b]
             d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
             if change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square) >= -threshold:
                 continue
-            _move(i, b, labels, sizes, gram, weight, square, inner)
-            _move(j, a, labels, sizes, gram, weight, square, inner)
+            _move(i, b, labels, weights, gram, weight, square, inner)
+            _move(j, a, labels, weights, gram, weight, square, inner)
             for position in range(starts[i], starts[i + 1]):
                 linked[neighbours[position], a] -= 1
                 linked[neighbours[position], b] += 1
@@ -66,7 +66,7 @@ def _move(
     j: int,
     target: int,
     labels: Integers,
-    sizes: Reals,
+    weights: Reals,
     gram: Reals,
     weight: Reals,
     square: Reals,
@@ -76,8 +76,8 @@ def _move(
     a = labels[j]
     square[a] += gram[j, j] - 2.0 * inner[j, a]
     square[target] += gram[j, j] + 2.0 * inner[j, target]
-    weight[a] -= sizes[j]
-    weight[target] += sizes[j]
+    weight[a] -= weights[j]
+    weight[target] += weights[j]
     for i in range(len(labels)):
         inner[i, a] -= gram[i, j]
         inner[i, target] += gram[i, j]

@@ -68,7 +68,7 @@ def require(solver: str) -> Any:
 
 def solve_peng_wei(
     gram: NDArray[np.float64],
-    sizes: NDArray[np.float64],
+    weights: NDArray[np.float64],
     k: int,
     cannot_link: NDArray[np.integer],
     cuts: sp.csr_array | None = None,
@@ -79,10 +79,10 @@ def solve_peng_wei(
     """Solve the contracted Peng-Wei relaxation (PC-SOS-SDP, equation 7) with cuts.
 
     maximise    <gram, Z>
-    subject to  Z sizes = 1,  <diag(sizes), Z> = k,  Z_ij = 0 for cannot-links,
+    subject to  Z weights = 1,  <diag(weights), Z> = k,  Z_ij = 0 for cannot-links,
                 Z_ij >= 0 for all others,  Z semidefinite,  cuts vec(Z) >= rhs
 
-    It is passed to the solver in Y = D^1/2 Z D^1/2, D = diag(sizes), with the objective and each
+    It is passed to the solver in Y = D^1/2 Z D^1/2, D = diag(weights), with the objective and each
     cut divided by their norms; the solution is returned in Z again. (Z_ii >= 0 follows from the
     rest.) With a kernel V, Y V = 0 is added.
 
@@ -92,7 +92,7 @@ def solve_peng_wei(
     Parameters
     ----------
     gram : (m, m) inner products of the block sums, sizes_i sizes_j <mean_i, mean_j>
-    sizes : (m,)
+    weights : (m,)
     cannot_link : (p, 2) pairs of different blocks
     cuts : (number of cuts, m * m) in the entries i * m + j of Z
     rhs : (number of cuts,)
@@ -106,8 +106,8 @@ def solve_peng_wei(
         If the solver ends without finite dual values, or reports that the objective is unbounded,
         which is impossible.
     """
-    m = len(sizes)
-    roots = np.sqrt(sizes)
+    m = len(weights)
+    roots = np.sqrt(weights)
     inverse = 1.0 / roots
     K = inverse[:, None] * gram * inverse
     unit = float(np.linalg.norm(K)) or 1.0

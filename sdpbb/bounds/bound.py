@@ -103,7 +103,7 @@ class BoundRun(Protocol[Warm_co]):
     def affinity(self) -> NDArray[np.float64]:
         """Return the affinity Z (m, m) of the blocks: the relaxation's approximate solution.
 
-        It is about 1/|C| for two blocks that share a cluster C and 0 otherwise, Z @ sizes = 1. It
+        It is about 1/|C| for two blocks that share a cluster C and 0 otherwise, Z @ weights = 1. It
         steers heuristics and branching.
         """
 

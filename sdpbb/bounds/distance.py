@@ -72,19 +72,19 @@ class _Distances:
 
     def __init__(self, contraction: Contraction, points: NDArray[np.float64]) -> None:
         self._points = points[contraction.representatives]
-        self._sizes = contraction.sizes
+        self._weights = contraction.weights
         self._away, self._spread = None, np.zeros(contraction.n_blocks)
         if contraction.n_blocks < contraction.n_points:
             away, self._away = offsets(points, contraction.block_of)
             lengths = np.linalg.norm(away, axis=1)
             np.maximum.at(self._spread, contraction.block_of, lengths)
         # Sums inside of blocks have as many terms as the block has points.
-        terms = float(contraction.sizes.max()) + 4.0 * (points.shape[1] + 16)
+        terms = float(contraction.weights.max()) + 4.0 * (points.shape[1] + 16)
         self._inside = math.fsum(contraction.scatter) * (1.0 - terms * _EPS)
 
     def least_cost(self, i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return lower bounds on the cost of a clustering with i and each other block together."""
-        e, size = self._sizes[others], self._sizes[i]
+        e, size = self._weights[others], self._weights[i]
         difference = self._points[others] - self._points[i]
         if self._away is not None:
             difference += self._away[others] - self._away[i]

@@ -14,5 +14,5 @@ def rounding_of(contraction: Contraction) -> float:
     """
     eps = float(np.finfo(np.float64).eps)
     terms: int = 2 * contraction.means.shape[1] + 16
-    inside = float(contraction.sizes.max()) * float(contraction.scatter.sum())
+    inside = float(contraction.weights.max()) * float(contraction.scatter.sum())
     return eps * (terms * contraction.total + inside)

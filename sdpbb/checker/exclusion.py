@@ -55,7 +55,7 @@ def excluded_pairs(
         return ~np.eye(contracted.m, dtype=bool)
     if budget > _LARGEST:  # no entry of N comes near it
         return apart
-    _exclude(proven.N, contracted.sizes, budget, apart)
+    _exclude(proven.N, contracted.weights, budget, apart)
     return apart
 
 
@@ -71,7 +71,7 @@ def far_pairs(contracted: Contracted, below: float) -> PairMask:
     """
     if np.isnan(below):
         raise Rejected("pairs are excluded below a cost, not below nan")
-    e, c = contracted.sizes, contracted.means
+    e, c = contracted.weights, contracted.means
     cutoff = contracted.cutoff(below)
     inside = sum_down(contracted.scatter.tolist())
     accuracy = 1.0 - gamma(c.shape[1] + 12)

@@ -39,7 +39,7 @@ class Contracted:
     Attributes
     ----------
     n : number of points
-    sizes : (m,) whole numbers, points per block
+    weights : (m,) whole numbers, points per block
     means : (m, d)
     scatter : (m,) >= 0, 0 for blocks of one point
     error : >= 0
@@ -48,7 +48,7 @@ class Contracted:
     """
 
     n: int
-    sizes: NDArray[np.float64]
+    weights: NDArray[np.float64]
     means: NDArray[np.float64]
     scatter: NDArray[np.float64]
     error: float
@@ -57,7 +57,7 @@ class Contracted:
     @property
     def m(self) -> int:
         """Number of blocks."""
-        return len(self.sizes)
+        return len(self.weights)
 
     @cached_property
     def components(self) -> list[NDArray[np.intp]]:
@@ -158,14 +158,14 @@ class Geometry:
             for component, block in zip(component_of.tolist(), members, strict=True):
                 of_points[block] = component
         centred, residual = self.centred(of_points)
-        sizes = np.array([len(block) for block in members], dtype=np.float64)
+        weights = np.array([len(block) for block in members], dtype=np.float64)
         means = np.empty((len(members), d))
         scatter = np.zeros(len(members))
-        single = sizes == 1.0
+        single = weights == 1.0
         means[single] = centred[[members[b][0] for b in np.flatnonzero(single)]]
         moved = [norm_up(residual)]
         for b in np.flatnonzero(~single):
-            y, size = centred[members[b]], float(sizes[b])
+            y, size = centred[members[b]], float(weights[b])
             if (y == y[0]).all():
                 means[b] = y[0]
                 continue
@@ -178,7 +178,7 @@ class Geometry:
             scatter[b] = max(0.0, down(down(around - up(up(off * off) * size)) - TINY))
         error = norm_up(np.array(moved[1:]))
         error = up(moved[0] + error) if moved[0] else error
-        return Contracted(n, sizes, means, scatter, error, component_of)
+        return Contracted(n, weights, means, scatter, error, component_of)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
         """Return an upper bound on the sum of squares of labels (n,), nearly equal to it.

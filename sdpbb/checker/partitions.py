@@ -39,7 +39,7 @@ def cluster_costs(contracted: Contracted, members: Marks) -> Reals:
     The cost is the scatter of the blocks, and the sum of e_i e_j |c_i - c_j|^2 over the pairs,
     divided by the points.
     """
-    e, c, m = contracted.sizes, contracted.means, contracted.m
+    e, c, m = contracted.weights, contracted.means, contracted.m
     squares = np.zeros((m, m))
     for x in c.T:
         squares += np.square(x[:, None] - x)

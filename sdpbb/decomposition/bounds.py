@@ -106,7 +106,7 @@ class SubsetBounds:
 
 
 def restricted_costs(
-    sizes: NDArray[np.float64],
+    weights: NDArray[np.float64],
     means: NDArray[np.float64],
     scatter: NDArray[np.float64],
     labels: NDArray[np.intp],
@@ -114,7 +114,7 @@ def restricted_costs(
 ) -> NDArray[np.float64]:
     """Return the costs of the restrictions of a clustering to the subsets of a tree, about.
 
-    sizes, means, scatter : of the blocks, as a `Contraction` has them
+    weights, means, scatter : of the blocks, as a `Contraction` has them
     labels : (m,) of the blocks
     """
     n_leaves = len(tree.bounds) - 1
@@ -122,10 +122,10 @@ def restricted_costs(
     k = int(labels.max()) + 1
     at = leaf * k + labels
     shape = (n_leaves, k)
-    weight = np.bincount(at, sizes, n_leaves * k).reshape(shape)
-    columns = [np.bincount(at, sizes * column, n_leaves * k) for column in means.T]
+    weight = np.bincount(at, weights, n_leaves * k).reshape(shape)
+    columns = [np.bincount(at, weights * column, n_leaves * k) for column in means.T]
     sums = np.array(columns).T.reshape(n_leaves, k, means.shape[1])
-    squares = np.bincount(leaf, scatter + sizes * (means**2).sum(axis=1), n_leaves)
+    squares = np.bincount(leaf, scatter + weights * (means**2).sum(axis=1), n_leaves)
     costs = np.full(2 * n_leaves, np.nan)
     while True:
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -30,26 +30,26 @@ MOST_COORDINATES, FARTHEST = 12, 3.0
 
 
 def features(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float32]:
-    """Return the features (m, q) of the blocks, times their sizes, less the means of clusters.
+    """Return the features (m, q) of the blocks, times their weights, less the means of clusters.
 
     The first columns are deviations from the means of clusters, in units of the largest one.
 
     labels : (m,) of the blocks, a clustering
     """
-    sizes, (m, r) = contraction.sizes, contraction.means.shape
-    weight = np.maximum(np.bincount(labels, sizes), 1.0)  # of no block at the least
+    weights, (m, r) = contraction.weights, contraction.means.shape
+    weight = np.maximum(np.bincount(labels, weights), 1.0)  # of no block at the least
     deviations = np.empty((m, r))
     for place in range(r):
-        deviations[:, place] = _centred(contraction.means[:, place], sizes, labels, weight)
+        deviations[:, place] = _centred(contraction.means[:, place], weights, labels, weight)
     deviations /= max(deviations.max(initial=0.0), -deviations.min(initial=0.0)) or 1.0
     n_moments = r * (r + 1) // 2 if r <= MOST_COORDINATES else 0
     found = np.empty((m, r + 2 * N_WAVES + n_moments), np.float32)
-    found[:, :r] = sizes[:, None] * deviations
+    found[:, :r] = weights[:, None] * deviations
     squares = np.einsum("ij,ij->i", deviations, deviations)
-    typical = np.sqrt(np.bincount(labels, sizes * squares) / weight)[labels]
+    typical = np.sqrt(np.bincount(labels, weights * squares) / weight)[labels]
     deviations /= np.where(typical > 0.0, typical, 1.0)[:, None]
     for place, column in enumerate(_others(deviations), r):
-        found[:, place] = sizes * _centred(typical * column, sizes, labels, weight)
+        found[:, place] = weights * _centred(typical * column, weights, labels, weight)
     return found
 
 
@@ -75,10 +75,10 @@ def _others(scaled: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
 
 def _centred(
     column: NDArray[np.float64],
-    sizes: NDArray[np.float64],
+    weights: NDArray[np.float64],
     labels: NDArray[np.intp],
     weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return a feature (m,) less its mean in each cluster."""
-    means = np.bincount(labels, sizes * column, len(weight)) / weight
+    means = np.bincount(labels, weights * column, len(weight)) / weight
     return np.asarray(column - means[labels])

@@ -200,7 +200,7 @@ class Decomposition:
 
     def _costs(self, state: SubsetBounds) -> NDArray[np.float64]:
         of = self._dealt
-        return restricted_costs(of.sizes, of.means, of.scatter, self._labels, state.tree)
+        return restricted_costs(of.weights, of.means, of.scatter, self._labels, state.tree)
 
     def _accuracy(self, state: SubsetBounds, costs: NDArray[np.float64]) -> Accuracy:
         """Return how near the subsets of the present level are bounded.

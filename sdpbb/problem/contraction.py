@@ -38,7 +38,7 @@ class Contraction:
     ----------
     k : number of clusters
     block_of : (n,) the block of each point; blocks are numbered by their first point
-    sizes : (m,) e, number of points, as floats
+    weights : (m,) e, number of points
     means : (m, r) c, in the coordinates of `Instance.centred`, or with each component around its
         own mean
     scatter : (m,) w >= 0
@@ -50,7 +50,7 @@ class Contraction:
 
     k: int
     block_of: NDArray[np.intp]
-    sizes: NDArray[np.float64]
+    weights: NDArray[np.float64]
     means: NDArray[np.float64]
     scatter: NDArray[np.float64]
     cannot_link: NDArray[np.intp]
@@ -58,7 +58,7 @@ class Contraction:
 
     @property
     def n_blocks(self) -> int:
-        return len(self.sizes)
+        return len(self.weights)
 
     @property
     def n_points(self) -> int:
@@ -75,7 +75,7 @@ class Contraction:
 
         The origin is the overall mean, or that of each component.
         """
-        return float((self.scatter + self.sizes * (self.means**2).sum(axis=1)).sum())
+        return float((self.scatter + self.weights * (self.means**2).sum(axis=1)).sum())
 
     @cached_property
     def adjacency(self) -> NDArray[np.bool_]:
@@ -134,7 +134,7 @@ class Contraction:
         by_cluster = np.argsort(labels, kind="stable")
         ends = np.flatnonzero(np.diff(np.asarray(labels)[by_cluster])) + 1
         for members in np.split(by_cluster, ends):
-            e, c = self.sizes[members], self.means[members]
+            e, c = self.weights[members], self.means[members]
             centre = e @ c / e.sum()
             total += float(e @ ((c - centre) ** 2).sum(axis=1))
         return total
@@ -257,10 +257,10 @@ def _aggregate(
     components: NDArray[np.intp] | None,
 ) -> Contraction:
     points = instance.centred if components is None else centred(instance.points, components)
-    sizes = np.bincount(block_of).astype(np.float64)
-    means = block_means(points, block_of, sizes)
+    weights = np.bincount(block_of).astype(np.float64)
+    means = block_means(points, block_of, weights)
     scatter = block_scatter(instance.points, block_of)
-    return Contraction(instance.k, block_of, sizes, means, scatter, cannot_link)
+    return Contraction(instance.k, block_of, weights, means, scatter, cannot_link)
 
 
 def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:

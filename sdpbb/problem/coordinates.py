@@ -87,19 +87,19 @@ def offsets(points: Reals, block_of: Indices) -> tuple[Reals, Reals]:
     """
     first = np.unique(block_of, return_index=True)[1]
     away = points - points[first[block_of]]
-    sizes = np.bincount(block_of).astype(np.float64)
-    return away, block_means(away, block_of, sizes)
+    weights = np.bincount(block_of).astype(np.float64)
+    return away, block_means(away, block_of, weights)
 
 
-def block_means(values: Reals, block_of: Indices, sizes: Reals) -> Reals:
+def block_means(values: Reals, block_of: Indices, weights: Reals) -> Reals:
     """Return the means (m, r) over blocks of values (n, r)."""
-    means = np.zeros((len(sizes), values.shape[1]))
+    means = np.zeros((len(weights), values.shape[1]))
     np.add.at(means, block_of, values)
-    means /= sizes[:, None]
+    means /= weights[:, None]
     # A second pass takes off the rounding of sums over large blocks.
     correction = np.zeros_like(means)
     np.add.at(correction, block_of, values - means[block_of])
-    means += correction / sizes[:, None]
+    means += correction / weights[:, None]
     return means
 
 

@@ -21,7 +21,7 @@ def most_undecided_pair(contraction: Contraction, Z: NDArray[np.float64]) -> Pai
 
     Source: PC-SOS-SDP, section 3.1.
     """
-    gram = (Z * contraction.sizes) @ Z.T
+    gram = (Z * contraction.weights) @ Z.T
     squares = np.diag(gram)
     distance = np.maximum(squares[:, None] + squares - 2.0 * gram, 0.0)
     score = np.minimum(np.maximum(Z, 0.0), distance)

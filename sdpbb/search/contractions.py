@@ -48,7 +48,7 @@ def _in_components(
     if not np.array_equal(decided.lift(of_blocks), components):
         return decided
     points = centred(instance.points, components)
-    means = block_means(points, decided.block_of, decided.sizes)
+    means = block_means(points, decided.block_of, decided.weights)
     return replace(decided, means=held_apart(means, of_blocks, APART * length))
 
 

@@ -66,7 +66,7 @@ def exact_values(
     """c(X) - prices(X) of all clusters X without a cannot-linked pair, by the binary number of
     which the ones are in X."""
     m, d = contracted.means.shape
-    e = [int(size) for size in contracted.sizes]
+    e = [int(size) for size in contracted.weights]
     c = [[Fraction(x) for x in row] for row in contracted.means.tolist()]
     own = [Fraction(w) - Fraction(p) for w, p in zip(contracted.scatter, prices, strict=True)]
     alone = [own[i] + e[i] * sum(x * x for x in c[i]) for i in range(m)]

@@ -76,7 +76,7 @@ def random_evidence(
     N = rng.exponential(spread, len(upper[0])) * (rng.random(len(upper[0])) < rng.random())
     free = problem.adjacency[upper]
     N[free] = rng.normal(size=free.sum()) * spread
-    cuts = random_cuts(rng, problem.k, problem.adjacency, problem.contracted.sizes)
+    cuts = random_cuts(rng, problem.k, problem.adjacency, problem.contracted.weights)
     t = rng.exponential(spread, len(cuts))
     dtype = rng.choice([np.float32, np.float64])
     unit = float(2.0 ** np.round(2.0 * np.log2(scale)))

@@ -71,15 +71,15 @@ def pentagon(
 def test_every_cut_holds_at_every_clustering(seed):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, k=int(rng.choice([1, 2, 3])), n_min=3)
-    cuts = random_cuts(rng, problem.k, problem.adjacency, problem.contracted.sizes)
-    cuts.check(problem.k, problem.contracted.sizes, problem.adjacency)
+    cuts = random_cuts(rng, problem.k, problem.adjacency, problem.contracted.weights)
+    cuts.check(problem.k, problem.contracted.weights, problem.adjacency)
     n, k = len(problem.points), problem.k
     n_stars, n_pentagons = len(family(cuts, Stars)), len(family(cuts, Pentagons))
     cliques = slice(n_stars, n_stars + len(family(cuts, Cliques)))
     first = np.unique(problem.block_of, return_index=True)[1]
     for labels in problem.labels[:50]:
         Z = clustering_matrix(labels, np.ones(n))[np.ix_(first, first)]
-        values = np.array(by_definition(cuts, Z, problem.contracted.sizes, problem.adjacency))
+        values = np.array(by_definition(cuts, Z, problem.contracted.weights, problem.adjacency))
         others = slice(0, len(cuts) - n_pentagons)
         assert (values[others] >= -1e-12).all()
         assert (values >= -2.0 - 1e-12).all()
@@ -90,7 +90,7 @@ def test_every_cut_holds_at_every_clustering(seed):
 def test_the_sum_is_the_one_of_the_definition(seed, at_once):
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, k=int(rng.choice([2, 3])), n_min=3)
-    m, sizes = len(problem.adjacency), problem.contracted.sizes
+    m, sizes = len(problem.adjacency), problem.contracted.weights
     cuts = random_cuts(rng, problem.k, problem.adjacency, sizes)
     t = rng.exponential(size=len(cuts))
     with pytest.MonkeyPatch.context() as patch:

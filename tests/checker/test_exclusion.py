@@ -106,7 +106,7 @@ def test_pairs_are_found_one_after_the_other():
         excluded = excluded_pairs(contracted, k, problem.adjacency, evidence, below)
         budget = (below - proven.bound) / proven.unit
         np.testing.assert_array_equal(
-            excluded, by_definition(proven.N, contracted.sizes, budget, problem.adjacency)
+            excluded, by_definition(proven.N, contracted.weights, budget, problem.adjacency)
         )
 
 

@@ -135,9 +135,9 @@ def test_little_is_lost(seed, scale, offset):
     assert contracted.error <= 1e-15 * len(problem.points) * length + 1e-200
     for b in range(contracted.m):
         inside = costs.of_cluster(tuple(np.flatnonzero(problem.block_of == b).tolist()))
-        assert contracted.sizes[b] == (problem.block_of == b).sum()
+        assert contracted.weights[b] == (problem.block_of == b).sum()
         assert contracted.scatter[b] >= float(inside) * (1 - 1e-14) - 1e-14 * length**2
-        assert contracted.sizes[b] > 1 or contracted.scatter[b] == 0.0
+        assert contracted.weights[b] > 1 or contracted.scatter[b] == 0.0
     total = costs.of_cluster(tuple(range(len(problem.points))))
     assert geometry.total() == pytest.approx(float(total), rel=1e-6, abs=1e-28 * length**2)
 

@@ -43,10 +43,10 @@ def problems(draw):
         return contracted, adjacency, factor * np.array(steps, np.float64)
     if kind == "equal":
         factor = draw(st.floats(0.01, 3.0)) * spread**2
-        return contracted, adjacency, factor * contracted.sizes + contracted.scatter
+        return contracted, adjacency, factor * contracted.weights + contracted.scatter
     # Blocks of a set that are each worth what it gains by them, to rounding.
     among = draw(st.lists(st.booleans(), min_size=m, max_size=m).filter(any))
-    e, c = contracted.sizes, contracted.means
+    e, c = contracted.weights, contracted.means
     size = e[among].sum()
     mean = e[among] @ c[among] / size
     squares = ((c - mean) ** 2).sum(axis=1)
@@ -174,7 +174,7 @@ def test_units_do_not_matter(exponent):
     true = float(least_value(contracted, adjacency, prices))
     scaled = Contracted(
         contracted.n,
-        contracted.sizes,
+        contracted.weights,
         np.ldexp(contracted.means, exponent),
         np.ldexp(contracted.scatter, 2 * exponent),
         0.0,

@@ -117,7 +117,7 @@ def test_prices_refute_only_what_has_no_clustering(seed):
     contracted, adjacency, _ = random_problem(rng, m, 2, links)
     rules, k = random_rules(rng, m), int(rng.integers(1, m + 1))
     prices = rng.integers(0, 4, m) * rng.choice([1.0, 0.1, 1e9])
-    one_place = Contracted(contracted.n, contracted.sizes, np.zeros((m, 1)), np.zeros(m), 0.0)
+    one_place = Contracted(contracted.n, contracted.weights, np.zeros((m, 1)), np.zeros(m), 0.0)
     values = allowed_values(one_place, adjacency, prices, rules)
     least = float(min(values.values(), default=Fraction(0)))
     least = least if rng.random() < 0.7 else least * 0.9

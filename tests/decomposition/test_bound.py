@@ -155,7 +155,7 @@ def test_costs_of_restrictions(seed):
     labels = rng.integers(0, contraction.k, contraction.n_blocks)
     labels[: contraction.k] = np.arange(contraction.k)
     costs = restricted_costs(
-        contraction.sizes, contraction.means, contraction.scatter, labels, tree
+        contraction.weights, contraction.means, contraction.scatter, labels, tree
     )
     restriction = Restriction(instance, contraction)
     for subset in range(1, len(costs)):
@@ -256,7 +256,7 @@ def test_empty_subsets_have_no_bound():
     tree = SubsetTree(np.arange(60), np.array([0, 0, 30, 60, 60]))
     bounds = SubsetBounds(tree, 2)
     costs = restricted_costs(
-        contraction.sizes, contraction.means, contraction.scatter, np.arange(60) % 3, tree
+        contraction.weights, contraction.means, contraction.scatter, np.arange(60) % 3, tree
     )
     assert costs[4] == costs[7] == 0.0
     bounds.proven[5:7] = 1.0

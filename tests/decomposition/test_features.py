@@ -29,7 +29,7 @@ def test_the_first_features_are_the_deviations_from_the_means():
     rng = np.random.default_rng(0)
     contraction = contracted(rng.normal(size=(60, 2)), 2, [(0, 1), (2, 5)])
     labels = rng.integers(0, 2, contraction.n_blocks)
-    sizes, means = contraction.sizes, contraction.means
+    sizes, means = contraction.weights, contraction.means
     centres = [np.average(means[labels == c], 0, sizes[labels == c]) for c in range(2)]
     deviations = means - np.array(centres)[labels]
     expected = sizes[:, None] * deviations / np.abs(deviations).max()
@@ -47,7 +47,7 @@ def test_subsets_of_skew_data_cost_nearly_the_same():
     labels = np.argmin(
         np.abs(contraction.means[:, :1] - np.quantile(contraction.means, [0.1, 0.4, 0.7, 0.9])), 1
     )
-    of = (contraction.sizes, contraction.means, contraction.scatter, labels)
+    of = (contraction.weights, contraction.means, contraction.scatter, labels)
     tree = subset_tree(contraction, labels, 5, 1)
     at_random = SubsetTree(rng.permutation(6400), tree.bounds)
     spread = [np.std(restricted_costs(*of, each)[32:]) for each in (tree, at_random)]

@@ -158,7 +158,7 @@ def test_centres_are_distances_weighted_by_sizes():
     for _ in range(10):
         centres = contraction.means[rng.permutation(7)[:3]]
         squared = ((contraction.means[:, None] - centres) ** 2).sum(axis=2)
-        costs = contraction.sizes[:, None] * squared
+        costs = contraction.weights[:, None] * squared
         expected = min(cost_of(costs, x) for x in clusterings(cycle(7), 3))
         labels = Assignment(contraction)(centres)
         assert proper(cycle(7), labels)

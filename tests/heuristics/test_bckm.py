@@ -155,7 +155,7 @@ def test_penalties_need_no_columns_of_their_own(seed):
     plus, minus = rng.random((m, k)), rng.random((m, k))
     least, most = np.array([1, 2, 1]), np.array([4, 5, 4])
 
-    weights = contraction.sizes[:, None]
+    weights = contraction.weights[:, None]
     costs = penalised_costs(squared_distances(contraction.means, centres), V, plus, minus)
     rows = assignment_rows(contraction, least, most)
     found = LinearModel(rows).minimise((weights * costs).reshape(-1))
@@ -241,7 +241,7 @@ def test_rows_hold_for_clusterings_within_the_sizes_alone(seed):
     rows = assignment_rows(contraction, least, most)
     i, j = contraction.cannot_link.T
     for labels in map(np.array, product(range(k), repeat=m)):
-        sizes = np.bincount(labels, weights=contraction.sizes, minlength=k)
+        sizes = np.bincount(labels, weights=contraction.weights, minlength=k)
         keeps = (labels[i] != labels[j]).all() and (sizes >= least).all() and (sizes <= most).all()
         assert rows.satisfied_by(np.eye(k)[labels].reshape(-1)) == keeps
 

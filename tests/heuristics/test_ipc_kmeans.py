@@ -52,7 +52,7 @@ def test_the_start_of_a_tight_relaxation_is_its_clustering():
     instance = Instance(points, 3, cannot_link=[(0, 10)])
 
     def affinities(contraction):
-        yield clustering_matrix(truth[contraction.representatives], contraction.sizes)
+        yield clustering_matrix(truth[contraction.representatives], contraction.weights)
 
     result = IPCKMeans(start="sdp", affinities=affinities).run(instance)
     assert Partition(result.labels) == Partition(truth)

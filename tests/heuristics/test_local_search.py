@@ -25,9 +25,9 @@ def feasible_case(seed: int, m: int = 14, density: float = 0.15, k: int = 3):
 
 
 def kernel_state(contraction, labels):
-    rows = contraction.sizes[:, None] * contraction.means
+    rows = contraction.weights[:, None] * contraction.means
     labels = labels.astype(np.int64)
-    return rows, ClusterSums.of(labels, contraction.k, contraction.sizes, contraction.means)
+    return rows, ClusterSums.of(labels, contraction.k, contraction.weights, contraction.means)
 
 
 @given(seeds)
@@ -42,7 +42,7 @@ def test_exchanges_keep_the_cannot_links_and_change_the_cost_as_said(seed):
     net = np.empty(rows.shape[1])
     starts, neighbours = LinkLists.of(contraction)
     stamp, chain = np.full(m, -1), np.empty(m, np.int64)
-    sizes = contraction.sizes
+    sizes = contraction.weights
     number = 0
     for i in range(m):
         a = labels[i]
@@ -71,7 +71,7 @@ def test_sums_are_kept_up_with(seed):
     for _ in range(10):
         j, target = rng.integers(contraction.n_blocks), rng.integers(contraction.k)
         if labels[j] != target:
-            relabel(j, target, labels, contraction.sizes, rows, *sums)
+            relabel(j, target, labels, contraction.weights, rows, *sums)
     for kept_up, expected in zip(sums, kernel_state(contraction, labels)[1], strict=True):
         assert kept_up == pytest.approx(expected, abs=1e-9)
 

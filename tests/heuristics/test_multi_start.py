@@ -69,7 +69,7 @@ def test_the_affinity_of_a_local_optimum_leads_back_to_it():
     rng = np.random.default_rng(2)
     contraction = contraction_of(random_graph(rng, 30, 0.05), 3, rng)
     optimum = MultiStart().run(contraction, rng)
-    weight = np.bincount(optimum.labels, weights=contraction.sizes)
+    weight = np.bincount(optimum.labels, weights=contraction.weights)
     affinity = (optimum.labels[:, None] == optimum.labels) / weight[optimum.labels]
     parameters = MultiStartParameters(n_starts=2, n_relocations=0)
     found = MultiStart(parameters).run(contraction, rng, affinity)

@@ -372,7 +372,7 @@ def test_lists_are_long_enough_for_the_hard_cannot_links():
     )
     assert [list_length(star, q) for q in (None, 1, 2, 5, 9, "auto")] == [6, 4, 4, 5, 6, 4]
     free = Contraction(
-        6, star.block_of, star.sizes, star.means, star.scatter, np.empty((0, 2), int)
+        6, star.block_of, star.weights, star.means, star.scatter, np.empty((0, 2), int)
     )
     assert [list_length(free, q) for q in (None, 1, 2, "auto")] == [6, 1, 2, 2]
 
@@ -413,7 +413,7 @@ def test_the_default_penalty_is_taken_at_the_centres_of_the_iteration(distance):
     blocks = result.labels[contraction.representatives]
     centres = means(instance, result.labels)[blocks]
     own = np.sqrt(((contraction.means - centres) ** 2).sum(axis=1)) ** power
-    cost = result.sum_of_squares if power == 2 else contraction.sizes @ own
+    cost = result.sum_of_squares if power == 2 else contraction.weights @ own
     price = (result.penalised_objective - cost) / 0.5
     assert price == pytest.approx(lengths.sum() / contraction.n_blocks)
 
@@ -492,7 +492,7 @@ def test_an_empty_cluster_keeps_its_centre():
     updated = cluster_centres(contraction, labels, centres)
     assert np.array_equal(updated[1], centres[1])
     for c in (0, 2):
-        sizes, rows = contraction.sizes[labels == c], contraction.means[labels == c]
+        sizes, rows = contraction.weights[labels == c], contraction.means[labels == c]
         assert updated[c] == pytest.approx(sizes @ rows / sizes.sum())
 
 

@@ -64,7 +64,7 @@ def test_regions_with_more_clusters_are_paid_by_others():
     rng = np.random.default_rng(0)
     contraction = contraction_of(random_graph(rng, 12, 0.0), 4, rng)
     contraction.means[:] = 0.0
-    contraction.sizes[:] = 1.0
+    contraction.weights[:] = 1.0
     contraction.means[:, 0] = [0, 0, 5, 5, 100, 100, 101, 101, 200, 200, 220, 220]
     first = np.array([0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 3])
     second = np.array([0, 0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])

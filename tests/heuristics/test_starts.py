@@ -20,12 +20,12 @@ def contraction():
 
 
 def affinity_of(contraction, labels):
-    weight = np.bincount(labels, weights=contraction.sizes)
+    weight = np.bincount(labels, weights=contraction.weights)
     return (labels[:, None] == labels) / weight[labels]
 
 
 def cluster_means(contraction, labels):
-    members = np.eye(contraction.k)[labels].T * contraction.sizes
+    members = np.eye(contraction.k)[labels].T * contraction.weights
     return members @ contraction.means / members.sum(axis=1)[:, None]
 
 
@@ -68,7 +68,7 @@ def test_pivots_of_the_affinity_of_a_clustering_are_one_block_of_each_cluster():
     labels = rng.permutation(np.arange(60) % 25)
     affinity = affinity_of(contraction, labels)
     # Neither the rounding of the method nor what is missing from the rank matters.
-    affinity += 1e-3 * rng.random((60, 60)) / contraction.sizes.sum()
+    affinity += 1e-3 * rng.random((60, 60)) / contraction.weights.sum()
     rows = smoothed_means(contraction, affinity)
     found = from_pivots(contraction, rows, affinity)
     expected = cluster_means(contraction, labels)
@@ -110,7 +110,7 @@ def test_centres_are_expected_to_cost_as_much_in_a_coreset_as_on_all_blocks(monk
 
     def cost(blocks):
         apart = ((blocks.means[:, None] - centres) ** 2).sum(axis=2).min(axis=1)
-        return float(blocks.sizes @ apart)
+        return float(blocks.weights @ apart)
 
     drawn = [coreset(contraction, rng) for _ in range(400)]
     assert all(60 >= few.n_blocks == len(np.unique(few.means, axis=0)) for few in drawn)

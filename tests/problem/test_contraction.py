@@ -64,7 +64,7 @@ def test_contraction_commutes_with_the_order_of_the_points(instance, random):
     block, other_block = contraction.block_of, other.block_of[place]
     assert np.array_equal(block[:, None] == block, other_block[:, None] == other_block)
     renamed = other_block[contraction.representatives]  # our block -> theirs
-    np.testing.assert_allclose(contraction.sizes, other.sizes[renamed])
+    np.testing.assert_allclose(contraction.weights, other.weights[renamed])
     np.testing.assert_allclose(contraction.scatter, other.scatter[renamed], atol=1e-12)
     assert np.array_equal(contraction.adjacency, other.adjacency[np.ix_(renamed, renamed)])
 
@@ -90,7 +90,7 @@ def test_blocks_and_their_cannot_links_are_in_canonical_form(instance):
     if isinstance(contraction, Infeasibility):
         return
     assert np.array_equal(contraction.block_of, Partition(contraction.block_of).labels)
-    assert contraction.sizes.sum() == instance.n_points
+    assert contraction.weights.sum() == instance.n_points
     i, j = contraction.cannot_link.T
     assert (i < j).all()
     pairs = contraction.cannot_link.tolist()

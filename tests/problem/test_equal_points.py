@@ -103,7 +103,7 @@ def test_an_image_is_contracted_to_its_colours():
     contraction = contract(join_equal_points(Instance(colours, 5)))
     assert isinstance(contraction, Contraction)
     assert contraction.n_blocks == 512
-    assert contraction.sizes.sum() == 100_000
+    assert contraction.weights.sum() == 100_000
 
 
 @pytest.mark.parametrize("seed", range(6))

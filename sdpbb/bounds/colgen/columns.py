@@ -117,7 +117,7 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
     block is its own scatter.
     """
     row, block = np.nonzero(members)
-    e, count = contraction.sizes[block], len(members)
+    e, count = contraction.weights[block], len(members)
     points = np.bincount(row, e, count)
     squares = np.zeros(len(block))
     for coordinate in contraction.means.T[:, block]:

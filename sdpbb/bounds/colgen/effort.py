@@ -16,7 +16,7 @@ def is_easy_to_price(contraction: Contraction, parameters: CentreParameters) -> 
     per_cluster = contraction.n_blocks / contraction.k
     if per_cluster <= parameters.small:
         return True
-    dimension = effective_dimension(contraction.means, contraction.sizes)
+    dimension = effective_dimension(contraction.means, contraction.weights)
     is_regional = contraction.n_blocks >= parameters.many and dimension <= parameters.low
     if is_regional and per_cluster <= parameters.largest:
         return True

@@ -65,7 +65,7 @@ class Primal:
     def affinity(self) -> NDArray[np.float64]:
         """Return the affinity (m, m): sum_X x_X 1_X 1_X' / (points of X)."""
         members = self.state.support.members().astype(np.float64)
-        weights = self.state.x / (members @ self._contraction.sizes)
+        weights = self.state.x / (members @ self._contraction.weights)
         return members.T @ (weights[:, None] * members)
 
     def search(

@@ -28,7 +28,7 @@ def round_to_clustering(
     covered is taken, without the others. Blocks that remain go, one by one, where they add least.
     A cover by k clusters with x = 1 comes back without its overlaps.
     """
-    labels, left = np.full(contraction.n_blocks, -1, np.intp), contraction.sizes.copy()
+    labels, left = np.full(contraction.n_blocks, -1, np.intp), contraction.weights.copy()
     points = csr_array(members.astype(np.float64))
     for cluster in range(contraction.k):
         gains = x * (points @ left)
@@ -37,7 +37,7 @@ def round_to_clustering(
             break
         labels[members[best] & (labels < 0)] = cluster
         left[members[best]] = 0.0
-    for block in np.argsort(-contraction.sizes, kind="stable"):
+    for block in np.argsort(-contraction.weights, kind="stable"):
         if labels[block] < 0:
             joined = _cheapest(contraction, labels, int(block))
             if joined is None:
@@ -52,7 +52,7 @@ def split(contraction: Contraction, labels: Labels) -> Labels:
     That costs nothing, and any subset of a cluster is allowed.
     """
     labels = labels.copy()
-    e, c = contraction.sizes, contraction.means
+    e, c = contraction.weights, contraction.means
     for new in range(int(labels.max()) + 1, contraction.k):
         candidates = labels == np.arange(new)[:, None]
         centre = (candidates @ (e[:, None] * c)) / (candidates @ e)[:, None]
@@ -101,7 +101,7 @@ def _cheapest(contraction: Contraction, labels: Labels, block: int) -> int | Non
     n_clusters = int(labels.max()) + 1
     if n_clusters < contraction.k:
         return n_clusters
-    e, c = contraction.sizes, contraction.means
+    e, c = contraction.weights, contraction.means
     candidates = labels == np.arange(n_clusters)[:, None]
     weight = candidates @ e
     centre = (candidates @ (e[:, None] * c)) / weight[:, None]

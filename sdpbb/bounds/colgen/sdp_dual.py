@@ -83,7 +83,7 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     the relaxation.
     """
     m, k, n = relaxation.m, relaxation.k, relaxation.n
-    e, u = relaxation.sizes, relaxation.u
+    e, u = relaxation.weights, relaxation.u
     M = _matrix(relaxation, dual)
     Mu = M @ u
     mu = float(u @ Mu)

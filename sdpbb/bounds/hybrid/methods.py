@@ -46,11 +46,11 @@ class HybridMethods:
 
 def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:
     """Return whether all blocks, and neighbours, have few effective dimensions."""
-    means, sizes = contraction.means, contraction.sizes
+    means, weights = contraction.means, contraction.weights
     n_neighbours = max(1, round(contraction.n_blocks / contraction.k))
     return (
-        effective_dimension(means, sizes) <= parameters.high
-        and neighbour_dimension(means, sizes, n_neighbours) <= parameters.high
+        effective_dimension(means, weights) <= parameters.high
+        and neighbour_dimension(means, weights, n_neighbours) <= parameters.high
     )
 
 

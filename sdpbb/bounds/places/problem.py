@@ -41,11 +41,11 @@ class PlaceProblem:
         Constraints on clusters that are more than cannot-links are left out, which only lowers a
         bound. What turning rounds is in the margin of `PlaceSearch`.
         """
-        means, sizes = contraction.means, contraction.sizes
-        axes = np.linalg.eigh((means * sizes[:, None]).T @ means)[1]
+        means, weights = contraction.means, contraction.weights
+        axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
         points = _padded(means @ axes)
         pairs = np.ascontiguousarray(contraction.cannot_link, dtype=np.int64)
-        return cls(contraction.k, points, sizes, pairs, np.unique(pairs), axes)
+        return cls(contraction.k, points, weights, pairs, np.unique(pairs), axes)
 
     def grouped(self, means: NDArray[np.float64], weights: NDArray[np.float64]) -> PlaceProblem:
         """Return the problem of groups of points, by their means (g, 3), without the pairs."""
@@ -75,12 +75,12 @@ def price_bound(
     prices : (m,) of a point of each block
     greatest : proven to be no less than the value of any cluster at the prices, in exact arithmetic
     """
-    total = math.fsum((contraction.sizes * prices).tolist())
+    total = math.fsum((contraction.weights * prices).tolist())
     rest = contraction.k * greatest
-    magnitude = float(contraction.sizes @ np.abs(prices)) + abs(rest)
+    magnitude = float(contraction.weights @ np.abs(prices)) + abs(rest)
     value = total - rest - 8.0 * _EPS * magnitude - rounding_of(contraction)
     scatter = math.fsum(contraction.scatter.tolist()) * (1.0 - 8.0 * _EPS)
-    evidence = Lagrangian(contraction.sizes * prices + contraction.scatter, -greatest)
+    evidence = Lagrangian(contraction.weights * prices + contraction.scatter, -greatest)
     return ProvenBound(max(0.0, value) + scatter, evidence)
 
 

@@ -91,11 +91,11 @@ class PlaceWarmStart:
         scatter of its means, which the child counts inside its block.
         """
         first = np.unique(self.block_of, return_index=True)[1]
-        sizes = np.bincount(self.block_of)
+        weights = np.bincount(self.block_of)
         total, scatter = np.zeros(child.n_blocks), np.zeros(child.n_blocks)
-        np.add.at(total, child.block_of[first], self.prices * sizes)
+        np.add.at(total, child.block_of[first], self.prices * weights)
         np.add.at(scatter, child.block_of[first], self.scatter)
-        return (total - (child.scatter - scatter)) / child.sizes
+        return (total - (child.scatter - scatter)) / child.weights
 
 
 @stored

@@ -47,7 +47,7 @@ def clustering_dual(
 
     labels : (m,) from 0 on, each of which occurs
     """
-    e, means = contraction.sizes, contraction.means
+    e, means = contraction.weights, contraction.means
     prices = _point_prices(e, means, labels)
     halves = 0.5 * ((means**2).sum(axis=1) - prices)
     N = halves[:, None] + halves - means @ means.T  # (||c_i - c_j||^2 - y_i - y_j) / 2
@@ -59,19 +59,19 @@ def clustering_dual(
 
 def clustering_affinity(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the clustering matrix Z (m, m) of a clustering of the blocks."""
-    weight = np.bincount(labels, contraction.sizes)
+    weight = np.bincount(labels, contraction.weights)
     return np.where(labels[:, None] == labels, 1.0 / weight[labels], 0.0)
 
 
 def _point_prices(
-    sizes: NDArray[np.float64], means: NDArray[np.float64], labels: NDArray[np.intp]
+    weights: NDArray[np.float64], means: NDArray[np.float64], labels: NDArray[np.intp]
 ) -> NDArray[np.float64]:
     """Return the price y (m,) of a point of each block, in squared units of the data."""
-    weight = np.bincount(labels, sizes)
+    weight = np.bincount(labels, weights)
     centres = np.zeros((len(weight), means.shape[1]))
-    np.add.at(centres, labels, sizes[:, None] * means)
+    np.add.at(centres, labels, weights[:, None] * means)
     centres /= weight[:, None]
-    cluster_price = PRICE * _largest_scatter(sizes, means - centres[labels], labels)
+    cluster_price = PRICE * _largest_scatter(weights, means - centres[labels], labels)
     distances = np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in centres])
     own = (np.arange(len(labels)), labels)
     prices = distances[own] + cluster_price / weight[labels]
@@ -81,13 +81,13 @@ def _point_prices(
 
 
 def _largest_scatter(
-    sizes: NDArray[np.float64], deviations: NDArray[np.float64], labels: NDArray[np.intp]
+    weights: NDArray[np.float64], deviations: NDArray[np.float64], labels: NDArray[np.intp]
 ) -> float:
     """Return the largest eigenvalue of the scatter matrices of the clusters.
 
     deviations : (m, r) of the blocks from the means of their clusters
     """
-    rows = np.sqrt(sizes)[:, None] * deviations
+    rows = np.sqrt(weights)[:, None] * deviations
     parts = [rows[labels == cluster] for cluster in range(int(labels.max()) + 1)]
     # X'X and X X' have the same eigenvalues but for zeros; the smaller one is taken.
     grams = (part.T @ part if part.shape[1] <= len(part) else part @ part.T for part in parts)

@@ -187,7 +187,7 @@ def solve_relaxation(
     entry = cuts.row.astype(np.int64) * m + cuts.column
     solution = solve_peng_wei(
         gram=roots[:, None] * relaxation.K * roots,
-        sizes=relaxation.sizes,
+        weights=relaxation.weights,
         k=relaxation.k,
         cannot_link=np.argwhere(np.triu(relaxation.forbidden)),
         cuts=sp.csr_array((cuts.coefficient, (cuts.owner, entry)), shape=(len(cuts), m * m)),

@@ -65,8 +65,8 @@ def _estimated_less(
     chosen = (dual.cuts.members.kind == place) & (dual.multipliers > 0.0)
     t = dual.multipliers[chosen]
     total, absolute = cut_sums(dual.cuts.select(chosen), t, relaxation.m)
-    sizes, forbidden = relaxation.sizes, relaxation.forbidden
-    less = total - Cuts.of(relaxation.k, pentagons).sums(t, sizes, forbidden)[0]
+    weights, forbidden = relaxation.weights, relaxation.forbidden
+    less = total - Cuts.of(relaxation.k, pentagons).sums(t, weights, forbidden)[0]
     less[np.abs(less) < NEGLIGIBLE * absolute] = 0.0
     return np.where(forbidden, less, np.maximum(less, 0.0))
 

@@ -49,17 +49,17 @@ def pairs_apart(
         return np.empty((0, 2), np.intp)
     N = nonnegative_part(relaxation, dual)
     apart = relaxation.forbidden.copy()
-    _exclude_pairs(N, relaxation.sizes, budget, apart)
+    _exclude_pairs(N, relaxation.weights, budget, apart)
     return np.argwhere(np.triu(apart & ~relaxation.forbidden)).astype(np.intp)
 
 
 @njit(cache=True)
-def _exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> int:
+def _exclude_pairs(N: Reals, weights: Reals, budget: float, apart: Booleans) -> int:
     """Set apart[i, j] for all pairs that `pairs_apart` excludes; return their number.
 
     Passes over the pairs go on until one finds no more. N : (m, m) symmetric, >= 0 where not apart.
     """
-    m = len(sizes)
+    m = len(weights)
     # Sums of m terms lose at most that share of the sum of their absolute values.
     rounding = 4.0 * (m + 4) * np.finfo(np.float64).eps
     near = np.empty(m, np.int64)
@@ -69,16 +69,16 @@ def _exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> in
         for i in range(m):
             reach = 0
             for p in range(m):
-                own = N[p, p] + 2.0 * N[i, p] - budget * sizes[p]
+                own = N[p, p] + 2.0 * N[i, p] - budget * weights[p]
                 # What rounds to 0 or a little more may be less.
-                if p != i and own < rounding * budget * sizes[p] and not apart[i, p]:
+                if p != i and own < rounding * budget * weights[p] and not apart[i, p]:
                     near[reach] = p
                     reach += 1
             for j in range(i):
                 if apart[i, j]:
                     continue
                 paid = N[i, i] + N[j, j] + 2.0 * N[i, j]
-                spent = budget * (sizes[i] + sizes[j])
+                spent = budget * (weights[i] + weights[j])
                 for a in range(reach):
                     if not paid - spent > rounding * (paid + spent):
                         break
@@ -86,9 +86,9 @@ def _exclude_pairs(N: Reals, sizes: Reals, budget: float, apart: Booleans) -> in
                     if p == j or apart[j, p]:
                         continue
                     others = N[p, p] + 2.0 * (N[i, p] + N[j, p])
-                    if others < budget * sizes[p]:
+                    if others < budget * weights[p]:
                         paid += others
-                        spent += budget * sizes[p]
+                        spent += budget * weights[p]
                 if paid - spent > rounding * (paid + spent):
                     apart[i, j] = apart[j, i] = True
                     found += 1
@@ -106,14 +106,14 @@ def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
     least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the scatter inside all blocks. No pair of ordinary
     data is that far apart; outliers are.
     """
-    e, c = contraction.sizes, contraction.means
+    e, c = contraction.weights, contraction.means
     # Means are known to a few units in the last places of their block's coordinates, and sums over
     # r terms to r more.
     known = 1.0 - 4.0 * (c.shape[1] + 16) * _EPS
     length = np.sqrt((c**2).sum(axis=1) + contraction.scatter / e)
     scatter = float(contraction.scatter.sum())
     # Sums inside of blocks have as many terms as the block has points.
-    own = scatter * (known - float(contraction.sizes.max()) * _EPS)
+    own = scatter * (known - float(contraction.weights.max()) * _EPS)
     pairs = []
     for i in range(len(e) - 1):
         rest = slice(i + 1, None)

@@ -26,7 +26,7 @@ class Relaxation:
                     Y_ij >= 0,  Y_ij = 0 for cannot-links,  R V = 0 for the kernel V.
 
     With Z the clustering matrix over blocks (Z_ij = 1/|C| for two blocks of a cluster C, else 0),
-    D = diag(e) and e the block sizes: Y = D^1/2 Z D^1/2, u = sqrt(e/n) a unit vector with Y u = u,
+    D = diag(e) and e their weights: Y = D^1/2 Z D^1/2, u = sqrt(e/n) a unit vector with Y u = u,
     and scale K = D^1/2 C C' D^1/2 for the block means C, centred so that K u = 0 (PC-SOS-SDP,
     equation 7, after the change of variables; R <= I follows from the rest, as D^-1/2 Y D^1/2 is
     nonnegative with row sums 1). K without outliers has Frobenius norm 1, which makes the method's
@@ -39,7 +39,7 @@ class Relaxation:
     K : (m, m) symmetric (0 where all block means coincide)
     scale, total : > 0 and >= 0, in squared units of the data
     rounding : what the sums behind K and total may have lost to rounding, in the same units
-    sizes : (m,) block sizes e
+    weights : (m,) block weights e
     forbidden : (m, m) bool, the cannot-linked pairs
     """
 
@@ -50,13 +50,13 @@ class Relaxation:
     scale: float
     total: float
     rounding: float
-    sizes: NDArray[np.float64]
+    weights: NDArray[np.float64]
     forbidden: NDArray[np.bool_]
 
     @classmethod
     def of(cls, contraction: Contraction) -> Relaxation:
         """Return the relaxation of a contracted instance."""
-        e = contraction.sizes
+        e = contraction.weights
         unit = _typical_length(contraction)
         factor = np.sqrt(e)[:, None] * contraction.means / unit
         K = factor @ factor.T  # of one array with itself: symmetric to the last bit
@@ -69,19 +69,19 @@ class Relaxation:
             scale=unit**2,
             total=contraction.total,
             rounding=rounding_of(contraction),
-            sizes=e,
+            weights=e,
             forbidden=contraction.adjacency,
         )
 
     @property
     def m(self) -> int:
         """Number of blocks."""
-        return len(self.sizes)
+        return len(self.weights)
 
     @cached_property
     def inverse_roots(self) -> NDArray[np.float64]:
-        """Diagonal of D^-1/2, the inverse roots 1/sqrt(e) of the sizes, (m,)."""
-        return 1.0 / np.sqrt(self.sizes)
+        """Diagonal of D^-1/2, the inverse roots 1/sqrt(e) of the weights, (m,)."""
+        return 1.0 / np.sqrt(self.weights)
 
     @cached_property
     def kernel(self) -> NDArray[np.float64]:
@@ -140,7 +140,7 @@ def _typical_length(contraction: Contraction) -> float:
     places than clusters for them, nearly all of the cost is theirs, and the length as well.
     """
     centred = contraction.means - np.median(contraction.means, axis=0)
-    roots = np.sqrt(contraction.sizes)
+    roots = np.sqrt(contraction.weights)
     rows = roots[:, None] * centred
     longest = float(np.abs(rows).max(initial=0.0))
     if longest == 0.0:

@@ -53,7 +53,7 @@ class SdpWarmStart:
         # The weighted mean over merged blocks keeps Z e = 1.
         weights = np.zeros((child.n_blocks, len(first)))
         weights[block_of, np.arange(len(first))] = np.bincount(self.block_of)
-        weights /= child.sizes[:, None]
+        weights /= child.weights[:, None]
         return dual, weights @ self.Z.astype(np.float64) @ weights.T
 
 

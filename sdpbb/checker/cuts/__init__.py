@@ -74,33 +74,33 @@ class Cuts:
     def __len__(self) -> int:
         return sum(map(len, self.families))
 
-    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         """Raise `Rejected` unless every cut is a valid inequality.
 
-        It has to be valid for k clusters of blocks of these sizes (m,) with these cannot-links
+        It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
         (m, m).
         """
         arrays = [array for family in self.families for array in family.arrays]
-        require_moderate(len(sizes), [array.shape for array in arrays])
+        require_moderate(len(weights), [array.shape for array in arrays])
         for family in self.families:
-            family.check(k, sizes, adjacency)
+            family.check(k, weights, adjacency)
         if sum(family.n_products for family in self.families) > _PRODUCTS:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
 
-    def right_hand_side(self, t: Reals, sizes: Reals, k: int) -> float:
+    def right_hand_side(self, t: Reals, weights: Reals, k: int) -> float:
         """Return at most the sum of multipliers times right-hand sides."""
-        sides = (family.right_hand_sides(part, sizes, k) for family, part in self._parts(t))
+        sides = (family.right_hand_sides(part, weights, k) for family, part in self._parts(t))
         return sum_down(itertools.chain.from_iterable(sides))
 
-    def sums(self, t: Reals, sizes: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:
+    def sums(self, t: Reals, weights: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:
         """Return sum_c t_c B_c (m, m), the same of absolute values, and the numbers of terms.
 
         Every term is rounded once at most, so an entry of s terms of the first is off by at most
         gamma_(s + 1) times that of the second.
         """
-        sums = TermSums(len(sizes))
+        sums = TermSums(len(weights))
         for family, part in self._parts(t):
-            family.add_to(sums, part, sizes, adjacency)
+            family.add_to(sums, part, weights, adjacency)
         return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]
 
     def _parts(self, t: Reals) -> Iterator[tuple[CheckedCuts, Reals]]:

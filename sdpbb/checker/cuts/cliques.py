@@ -35,17 +35,17 @@ class Cliques(CheckedCuts):
     KEYS: ClassVar = (ArrayKey("cliques", ("<i4",), lambda k: k + 1),)
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != k + 1:
             raise Rejected(f"cliques of shape {self.blocks.shape} for {k} clusters")
-        require_blocks(self.blocks, len(sizes))
+        require_blocks(self.blocks, len(weights))
 
     @property
     def n_products(self) -> int:
         return len(self.blocks) * int(self.blocks.shape[1]) ** 2
 
-    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)
 
-    def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
-        return [down(sum_down(t.tolist()) / (int(sizes.sum()) - k + 1))]
+    def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
+        return [down(sum_down(t.tolist()) / (int(weights.sum()) - k + 1))]

@@ -32,15 +32,15 @@ class Complements(CheckedCuts):
     KEYS: ClassVar = (ArrayKey("complements", ("<i4",), 3),)
     IS_OPTIONAL: ClassVar = False
 
-    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         if self.blocks.ndim != 2 or self.blocks.shape[1] != 3:
             raise Rejected(f"complements of shape {self.blocks.shape}, not rows of 3")
-        require_blocks(self.blocks, len(sizes))
+        require_blocks(self.blocks, len(weights))
         _, j, h = self.blocks.T
         if len(self.blocks) and (k != 2 or not adjacency[j, h].all()):
             raise Rejected("a complement cut needs two clusters, and a cannot-linked pair")
 
-    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         i, j, h = self.blocks.T
         sums.add(i, i, -t)
         for other in (j, h):

@@ -73,10 +73,10 @@ class CheckedCuts(ABC):
         return self.count([array.shape for array in self.arrays])
 
     @abstractmethod
-    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         """Raise `Rejected` unless every cut is valid.
 
-        It has to be valid for k clusters of blocks of these sizes (m,) with these cannot-links
+        It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
         (m, m).
         """
 
@@ -86,10 +86,10 @@ class CheckedCuts(ABC):
         return 0
 
     @abstractmethod
-    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         """Add the matrices of the cuts times t, (number of cuts,)."""
 
-    def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
+    def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
         """Return numbers whose sum is at most that of t times the right-hand sides.
 
         None where these are 0.
@@ -131,17 +131,17 @@ class TermSums:
         for first in range(0, len(blocks), at_once):
             some, weights_of = blocks[first : first + at_once], t[first : first + at_once]
             i, j = some[:, p], some[:, q]
-            weights = np.outer(weights_of, signs[p] * signs[q])
-            weights[i != j] *= 0.5
-            self.add(i.ravel(), j.ravel(), weights.ravel())
+            values = np.outer(weights_of, signs[p] * signs[q])
+            values[i != j] *= 0.5
+            self.add(i.ravel(), j.ravel(), values.ravel())
             for at in np.flatnonzero(signs < 0.0):
                 self.add(some[:, at], some[:, at], weights_of)
 
-    def add(self, i: AnyIntegers, j: AnyIntegers, weights: Reals) -> None:
-        """Add weights (number,) at the entries (i, j)."""
+    def add(self, i: AnyIntegers, j: AnyIntegers, values: Reals) -> None:
+        """Add values (number,) at the entries (i, j)."""
         m = self.m
         position = np.minimum(i, j).astype(np.int64) * m + np.maximum(i, j)
-        for matrix, values in zip(
-            self.matrices, (weights, np.abs(weights), (weights != 0.0)), strict=True
+        for matrix, terms in zip(
+            self.matrices, (values, np.abs(values), (values != 0.0)), strict=True
         ):
-            matrix += np.bincount(position, values, m * m).reshape(m, m)
+            matrix += np.bincount(position, terms, m * m).reshape(m, m)

@@ -8,7 +8,7 @@ and q share a cluster and 0 elsewhere,
 of the blocks that share a cluster, 2 or 3 have at most one edge more than chords (1 and 0, 2 and
 1), 4 and 5 have none more (3 and 3, 5 and 5), and at most two clusters hold at least 2 of the five.
 
-With block sizes e, x_pq is a sum over all blocks s,
+With block weights e, x_pq is a sum over all blocks s,
 
     x_pq = sum of e_s z_s,     z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
 
@@ -76,8 +76,8 @@ class Pentagons(CheckedCuts):
     def of_lists(cls, lists: BlockLists, k: int) -> Pentagons:
         return cls(lists.blocks.reshape(-1, 5), lists.estimate_start, lists.estimates)
 
-    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
-        m, cycles, start, estimates = len(sizes), self.cycles, self.start, self.estimates
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+        m, cycles, start, estimates = len(weights), self.cycles, self.start, self.estimates
         if cycles.ndim != 2 or cycles.shape[1] != 5 or cycles.dtype.kind != "i":
             raise Rejected(f"pentagons of shape {cycles.shape}, not rows of 5")
         if estimates.ndim != 2 or estimates.shape[1] != 3 or estimates.dtype.kind != "i":
@@ -93,29 +93,29 @@ class Pentagons(CheckedCuts):
         chord = place // 3 >= 5
         if (place < 0).any() or (place >= _PLACES).any() or (chord & (place % 3 == 2)).any():
             raise Rejected("an estimate of a pentagon is at a place that there is not")
-        if (points < 1).any() or (points > sizes[block]).any():
+        if (points < 1).any() or (points > weights[block]).any():
             raise Rejected(
                 "an estimate of a pentagon is for no points, or for more than a block has"
             )
         pair = _owner(self) * 10 + place // 3
         each, inverse = np.unique(pair * m + block, return_inverse=True)
-        if (np.bincount(inverse.reshape(-1), points, len(each)) > sizes[each % m]).any():
+        if (np.bincount(inverse.reshape(-1), points, len(each)) > weights[each % m]).any():
             raise Rejected("estimates of a pentagon are for more points than a block has")
 
-    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         if not len(self):
             return
-        owner, i, j, coefficients = pentagon_terms(self, sizes, adjacency)
-        weights = t[owner] * coefficients
-        sums.add(i, j, np.where(i == j, weights, 0.5 * weights))
+        owner, i, j, coefficients = pentagon_terms(self, weights, adjacency)
+        values = t[owner] * coefficients
+        sums.add(i, j, np.where(i == j, values, 0.5 * values))
 
-    def right_hand_sides(self, t: Reals, sizes: Reals, k: int) -> list[float]:
+    def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
         values: list[float] = (-2.0 * t).tolist()
         return values
 
 
 def pentagon_terms(
-    pentagons: Pentagons, sizes: Reals, adjacency: Marks
+    pentagons: Pentagons, weights: Reals, adjacency: Marks
 ) -> tuple[AnyIntegers, AnyIntegers, AnyIntegers, Reals]:
     """Return the left-hand sides less 2 of cuts that are as `Pentagons.check` asks, as terms.
 
@@ -132,7 +132,7 @@ def pentagon_terms(
     first, second = np.where(which == 0, q, p)[edge], np.where(which == 2, q, s)[edge]
     weight = points[edge].astype(np.float64)
     used = ~edge & ~(adjacent[p, q] | adjacent[p, s] | adjacent[q, s])
-    own, rest, cut = _rests(pentagons, sizes, adjacent, owner[used], pair[used], points[used])
+    own, rest, cut = _rests(pentagons, weights, adjacent, owner[used], pair[used], points[used])
     return (
         np.concatenate([np.tile(owner[edge], 3), owner[used], cut]),
         np.concatenate([centre, centre, centre, np.where(which == 0, p, q)[used], own[0]]),
@@ -143,7 +143,7 @@ def pentagon_terms(
 
 def _rests(
     pentagons: Pentagons,
-    sizes: Reals,
+    weights: Reals,
     adjacent: Marks,
     owner: AnyIntegers,
     pair: AnyIntegers,
@@ -156,7 +156,7 @@ def _rests(
     cycles = pentagons.cycles.astype(np.int64)
     count = len(cycles)
     p, q = cycles.ravel(), cycles[:, (np.arange(5) + 2) % 5].ravel()
-    free = (~(adjacent[p] | adjacent[q])) @ sizes
+    free = (~(adjacent[p] | adjacent[q])) @ weights
     listed = np.bincount(owner * 5 + pair - 5, points, 5 * count)
     rest = np.where(adjacent[p, q], 0.0, free - listed)
     return (p, q), rest, np.repeat(np.arange(count), 5)

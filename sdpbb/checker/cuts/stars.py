@@ -64,7 +64,7 @@ class Stars(CheckedCuts):
     def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
         return shapes[0][0] - 1
 
-    def check(self, k: int, sizes: Reals, adjacency: Marks) -> None:
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
         start, blocks = self.start, self.blocks
         if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
             raise Rejected("the starts of stars are no list of whole numbers that begins with 0")
@@ -73,7 +73,7 @@ class Stars(CheckedCuts):
             raise Rejected("a star has no leaves, or the starts of stars do not fit their blocks")
         if self._lengths.max(initial=0) > _LONGEST:
             raise Rejected(f"a star of more than {_LONGEST} blocks")
-        require_blocks(blocks, len(sizes))
+        require_blocks(blocks, len(weights))
 
     @cached_property
     def _lengths(self) -> NDArray[np.int64]:
@@ -83,7 +83,7 @@ class Stars(CheckedCuts):
     def n_products(self) -> int:
         return int(np.square(self._lengths).sum())
 
-    def add_to(self, sums: TermSums, t: Reals, sizes: Reals, adjacency: Marks) -> None:
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         for length in np.unique(self._lengths).tolist():
             chosen = np.flatnonzero(self._lengths == length)
             signs = np.ones(length)

@@ -78,7 +78,7 @@ class Lagrangian(Evidence):
         Parameters, and `Rejected`, as for `bound`.
         """
         m = contracted.m
-        one_place = Contracted(contracted.n, contracted.sizes, np.zeros((m, 1)), np.zeros(m), 0.0)
+        one_place = Contracted(contracted.n, contracted.weights, np.zeros((m, 1)), np.zeros(m), 0.0)
         return self.bound(one_place, k, adjacency, rules, share) > 0.0
 
 

@@ -1,6 +1,6 @@
 """Evidence: dual values of the semidefinite relaxation, any of which prove a lower bound.
 
-Of a clustering of m blocks with sizes e (n points in all), means c and scatter w inside, let
+Of a clustering of m blocks with weights e (n points in all), means c and scatter w inside, let
 Z_ij = 1/|C| where i and j share the cluster C of |C| points, and else 0. Then
 
     cost = sum of w + sum of e_i |c_i|^2 - <G, Z>,       G_ij = e_i e_j c_i . c_j,
@@ -125,7 +125,7 @@ def dual_bound(
     contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
 ) -> DualBound:
     """Return the bound for x^, and the dual values N that every clustering pays for on top."""
-    m, e, across = contracted.m, contracted.sizes, contracted.across
+    m, e, across = contracted.m, contracted.weights, contracted.across
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
     if not 1 <= k <= m:
@@ -193,14 +193,14 @@ def _free_terms(
     It is among the k smallest where it is below all others, as minus their Frobenius norm is.
     Each component by itself; n are its points then.
     """
-    m, root = contracted.m, np.sqrt(contracted.sizes)
+    m, root = contracted.m, np.sqrt(contracted.weights)
     M = S / np.outer(root, root)
     shifts = np.empty(m)  # M u of each component, less u'M u u / 2
     unit = np.empty(m)
     n = np.empty(m)
     for block in contracted.components:
         inside = np.ix_(block, block)
-        n[block] = contracted.sizes[block].sum()
+        n[block] = contracted.weights[block].sum()
         u = unit[block] = root[block] / np.sqrt(n[block])
         Mu = M[inside] @ u
         shifts[block] = Mu - 0.5 * float(u @ Mu) * u

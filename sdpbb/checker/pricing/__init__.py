@@ -3,7 +3,7 @@
 Proven is that no cluster is worth less, at given prices, than is stated; and all are found that are
 worth less than another number.
 
-With block sizes e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
+With block weights e, means c, scatter w, prices p and a_i = p_i - w_i, a non-empty set X of blocks
 without a cannot-linked pair is worth
 
     f(X) = sum_{i in X} e_i |c_i - mean_X|^2 - a_i = min_y sum_{i in X} q_i(y),
@@ -121,18 +121,18 @@ def proven_least(
         return least
     exponent = -(math.frexp(total)[1] // 2)
     raised = np.nextafter(profits[kept], np.inf)
-    sizes, profits = contracted.sizes[kept], np.ldexp(raised, 2 * exponent)
+    weights, profits = contracted.weights[kept], np.ldexp(raised, 2 * exponent)
     profits = np.maximum(profits, _LEAST_PROFIT)
     means, linked = contracted.means[kept], adjacency[np.ix_(kept, kept)]
     of_kept = selected(rules, kept)
-    placed = PlacedBlocks.of(sizes, profits, means, linked, exponent, of_kept)
+    placed = PlacedBlocks.of(weights, profits, means, linked, exponent, of_kept)
     boxes = min(max_nodes, FEWEST_BOXES + BOXES_OF_BLOCK * len(kept))
     greatest = greatest_value(placed, -math.ldexp(least, 2 * exponent), boxes)
     if greatest == math.inf:
         raise Rejected(f"a cluster is worth less than {least!r}")
     if greatest is not None:
         return min(least, down(-math.ldexp(greatest, -2 * exponent)))
-    problem = CheckedPricing.of(sizes, means, profits, linked, exponent, rules=of_kept)
+    problem = CheckedPricing.of(weights, means, profits, linked, exponent, rules=of_kept)
     margin = _MARGIN * problem.error * problem.largest_sum()
     target = down(least - up(math.ldexp(margin, -2 * exponent)))
     if not none_below(in_order(problem)[0], math.ldexp(target, 2 * exponent), max_nodes):
@@ -181,7 +181,7 @@ def clusters_below(
     exponent = -(math.frexp(total)[1] // 2)
     scaled = np.ldexp(raised[kept], 2 * exponent)
     problem = CheckedPricing.of(
-        contracted.sizes[kept],
+        contracted.weights[kept],
         contracted.means[kept],
         np.where(scaled > 0.0, np.maximum(scaled, _LEAST_PROFIT), scaled),
         adjacency[np.ix_(kept, kept)],

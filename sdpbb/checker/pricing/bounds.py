@@ -128,7 +128,7 @@ def bound_nodes(scope: Scope, nodes: Nodes, target: float) -> tuple[Nodes, Bound
 def _restrict(scope: Scope, nodes: Nodes) -> Nodes:
     """Return the nodes restricted by the rules (in), (out) and (swap)."""
     problem = scope.problem
-    e, a, error = problem.sizes, problem.profits, problem.error
+    e, a, error = problem.weights, problem.profits, problem.error
     most_in, least_out = a + problem.slack, a - problem.slack
     chosen, still, watched, low, high = nodes
     kept = np.ones(len(chosen), np.bool_)
@@ -172,7 +172,7 @@ def choose_blocks(scope: Scope, nodes: Nodes, must: Marks) -> tuple[Nodes, Marks
 
 
 def _bounds(scope: Scope, nodes: Nodes) -> Bounds:
-    e, a, error = scope.problem.sizes, scope.problem.profits, scope.problem.error
+    e, a, error = scope.problem.weights, scope.problem.profits, scope.problem.error
     profits, paid = np.broadcast_to(a, nodes.open.shape), np.zeros(len(nodes.open))
     if scope.problem.rules:
         middle = e * np.square(0.5 * (nodes.low + nodes.high)) - a
@@ -262,7 +262,7 @@ def fix_open_blocks(
     l_i instead of at most b u_1 + g; without block 1 at least s. The least value over all y is that
     of a sum of two squares, or of a difference.
     """
-    e, a, error = scope.problem.sizes, bounds.profits, scope.problem.error
+    e, a, error = scope.problem.weights, bounds.profits, scope.problem.error
     value, weight = bounds.value[:, None], bounds.weight[:, None]
     tolerance = 8.0 * error * bounds.scale[:, None]
     rest = (1.0 - bounds.slope) * e

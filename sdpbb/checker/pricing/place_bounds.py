@@ -50,7 +50,7 @@ class PlacedBlocks:
 
     In units in which the profits add up to 0.5 to 3, or in any others of that kind.
 
-    sizes, profits : (c,) e, and a > 0
+    weights, profits : (c,) e, and a > 0
     means : (c, d)
     linked : (c, c) True for cannot-links; None if there are none
     rules : on sets of them
@@ -58,7 +58,7 @@ class PlacedBlocks:
     starts : where each begins
     """
 
-    sizes: Reals
+    weights: Reals
     profits: Reals
     means: Reals
     linked: Marks | None
@@ -69,7 +69,7 @@ class PlacedBlocks:
     @classmethod
     def of(
         cls,
-        sizes: Reals,
+        weights: Reals,
         profits: Reals,
         means: Reals,
         linked: Marks,
@@ -77,9 +77,9 @@ class PlacedBlocks:
         rules: BlockRules = (),
     ) -> PlacedBlocks:
         """Return all blocks (m,), with the means (m, d) multiplied by 2^exponent."""
-        alone = np.arange(len(sizes))
+        alone = np.arange(len(weights))
         with np.errstate(over="ignore"):  # such blocks are not for this
-            placed = cls(sizes, profits, np.ldexp(means, exponent), linked, rules, alone, alone)
+            placed = cls(weights, profits, np.ldexp(means, exponent), linked, rules, alone, alone)
         return placed.select(alone)[0]
 
     @cached_property
@@ -101,7 +101,7 @@ class PlacedBlocks:
         chosen, clique = columns[order], clique[order]
         first = np.concatenate([[True], clique[1:] != clique[:-1]])
         part = PlacedBlocks(
-            self.sizes[chosen],
+            self.weights[chosen],
             self.profits[chosen],
             self.means[chosen],
             linked,
@@ -168,14 +168,14 @@ def within_reach(placed: PlacedBlocks, boxes: Boxes) -> Boxes:
     if placed.rules:
         boxes = boxes.indexed(~broken_by(placed.rules, boxes.chosen))
         boxes = boxes._replace(open=boxes.open & ~broken_with(placed.rules, boxes.chosen))
-    high = placed.profits - placed.sizes * _squares(placed, boxes)[0]
+    high = placed.profits - placed.weights * _squares(placed, boxes)[0]
     boxes = boxes._replace(open=boxes.open & (high > 0.0))
     return boxes.indexed(~some(boxes.chosen & (high < 0.0)))
 
 
 def bound_boxes(placed: PlacedBlocks, boxes: Boxes) -> PlaceBounds:
     """Return bounds of boxes."""
-    e, a, n_rules = placed.sizes, placed.profits, len(placed.rules)
+    e, a, n_rules = placed.weights, placed.profits, len(placed.rules)
     middle = 0.5 * (boxes.low + boxes.high)
     half = np.maximum(boxes.high - middle, middle - boxes.low) * (1.0 + SLACK)
     profits, paid = np.broadcast_to(a, boxes.open.shape), np.zeros(len(boxes.open))
@@ -222,7 +222,7 @@ def worth_at(placed: PlacedBlocks, boxes: Boxes, place: Reals) -> tuple[Reals, R
     a = placed.profits
     values = np.broadcast_to(a, boxes.open.shape)
     for j, x in enumerate(placed.means.T):
-        values = values - placed.sizes * np.square(x - place[:, j, None])
+        values = values - placed.weights * np.square(x - place[:, j, None])
     if not placed.rules:
         return values, np.broadcast_to(a, values.shape), np.zeros(len(values))
     gained = np.where(boxes.open, -values, 0.0)

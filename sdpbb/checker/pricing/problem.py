@@ -23,12 +23,12 @@ FAR = 1e4
 
 @dataclass(frozen=True, eq=False)
 class CheckedPricing:
-    """Pricing problem of the checker: blocks of sizes e, means c and profits a > -slack.
+    """Pricing problem of the checker: blocks of weights e, means c and profits a > -slack.
 
     Sets X of low value are looked for (see the package), in units in which the a + slack add up to
     less than 3.
 
-    sizes, profits : (m,), as they are: of other profits, these are at least as large
+    weights, profits : (m,), as they are: of other profits, these are at least as large
     slack : >= 0, how far above the least value X may be
     reach : (m,) at least sqrt((a_i + slack) / e_i), within which the mean of X is for i in X
     squares : (m, m) squared distances of the means, off by gamma_(d+4) of that, or FAR if that is
@@ -41,7 +41,7 @@ class CheckedPricing:
     rules : of clusters, besides the cannot-links
     """
 
-    sizes: Reals
+    weights: Reals
     profits: Reals
     slack: float
     reach: Reals
@@ -55,7 +55,7 @@ class CheckedPricing:
     @classmethod
     def of(
         cls,
-        sizes: Reals,
+        weights: Reals,
         means: Reals,
         profits: Reals,
         linked: Marks,
@@ -68,8 +68,8 @@ class CheckedPricing:
         Profits and slack are multiplied by its square.
         """
         d = means.shape[1]
-        reach = np.sqrt((profits + slack) / sizes) * (1.0 + SLACK)
-        squares = np.zeros((len(sizes), len(sizes)))
+        reach = np.sqrt((profits + slack) / weights) * (1.0 + SLACK)
+        squares = np.zeros((len(weights), len(weights)))
         with np.errstate(over="ignore"):  # what is infinite is not near
             for x in means.T:
                 squares += np.square(np.ldexp(x[:, None] - x, exponent))
@@ -82,12 +82,12 @@ class CheckedPricing:
         squares = np.minimum(squares, FAR)
         most = 1 + int(near.sum(axis=1).max())
         error = gamma(4.0 * (most + len(rules)) + d + 100.0)
-        return cls(sizes, profits, slack, reach, squares, near, linked, together, error, rules)
+        return cls(weights, profits, slack, reach, squares, near, linked, together, error, rules)
 
     @property
     def m(self) -> int:
         """Number of blocks."""
-        return len(self.sizes)
+        return len(self.weights)
 
     @property
     def terms(self) -> Reals:
@@ -102,7 +102,7 @@ class CheckedPricing:
         """Return the problem of some blocks only, in their order."""
         pairs = np.ix_(blocks, blocks)
         return CheckedPricing(
-            self.sizes[blocks],
+            self.weights[blocks],
             self.profits[blocks],
             self.slack,
             self.reach[blocks],

@@ -130,7 +130,7 @@ def _children(scope: Scope, nodes: Nodes, bounds: Bounds) -> Nodes:
     It is one of the clique whose bound is the farthest from what it can add at z.
     """
     problem, rows = scope.problem, np.arange(len(nodes.chosen))
-    here = problem.sizes * bounds.nearest - bounds.profits
+    here = problem.weights * bounds.nearest - bounds.profits
     first = np.where(bounds.is_first, bounds.slope * here, 0.0)
     here = np.where(nodes.open, np.minimum(here, 0.0), 0.0)
     if len(scope.starts) < len(scope.blocks):

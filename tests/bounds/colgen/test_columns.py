@@ -10,7 +10,7 @@ from tests.bounds.colgen.brute_force import all_columns, random_contraction
 @given(st.integers(0, 10**6))
 def test_costs_are_those_of_both_formulas(seed):
     contraction = random_contraction(seed)
-    e, c, w = contraction.sizes, contraction.means, contraction.scatter
+    e, c, w = contraction.weights, contraction.means, contraction.scatter
     squares = ((c[:, None] - c) ** 2).sum(axis=2)
     columns = all_columns(contraction)
     for members, cost in zip(columns.members, columns.costs, strict=True):

@@ -93,7 +93,7 @@ def assert_solves_the_master(contraction: Contraction, scheme: str, blind: int) 
     scale = contraction.total
     assert math.isclose(step.bound.value, expected, rel_tol=1e-8, abs_tol=1e-11 * scale)
     Z = generation.affinity()
-    assert (Z @ contraction.sizes >= 1 - 1e-6).all()
+    assert (Z @ contraction.weights >= 1 - 1e-6).all()
     assert np.array_equal(Z, Z.T)
     if labels is not None:
         members = labels == np.arange(contraction.k)[:, None]

@@ -51,7 +51,7 @@ def test_all_clusters_without_a_cutoff_give_the_optimum(seed, way, unit):
     c = Contraction(
         plain.k,
         plain.block_of,
-        plain.sizes,
+        plain.weights,
         plain.means * unit,
         plain.scatter * unit**2,
         plain.cannot_link,

@@ -342,7 +342,7 @@ def test_cliques_are_neighbours_and_mutually_cannot_linked(seed):
 @examples(40, derandomize=True)
 def test_principal_coordinates_keep_distances(seed):
     _, contraction = drawn(seed)
-    means, sizes = contraction.means, contraction.sizes
+    means, sizes = contraction.means, contraction.weights
     principal = principal_coordinates(means, sizes)
     scale = contraction.total
     assert np.allclose(squared_distances(principal), squared_distances(means), atol=1e-13 * scale)

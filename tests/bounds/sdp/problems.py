@@ -24,7 +24,7 @@ class SmallProblem:
 
     def matrices(self) -> list[np.ndarray]:
         """Z of every clustering."""
-        return [clustering_matrix(row, self.contraction.sizes) for row in self.labels]
+        return [clustering_matrix(row, self.contraction.weights) for row in self.labels]
 
 
 def small_problem(seed: int, n_max: int = 8, at_least: int = 3) -> SmallProblem:

@@ -32,9 +32,9 @@ def advanced(run, steps: int, cutoff: float = np.inf):
 @pytest.mark.parametrize("solver", ["clarabel", "scs"])
 def test_without_cuts_the_bound_is_the_value_of_a_conic_solver(instance, solver):
     contraction = contract(instance)
-    sums = contraction.sizes[:, None] * contraction.means
+    sums = contraction.weights[:, None] * contraction.means
     reference = solve_peng_wei(
-        sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, solver=solver
+        sums @ sums.T, contraction.weights, 3, contraction.cannot_link, solver=solver
     )
     assert reference.accurate
     conic = contraction.total - reference.value
@@ -52,10 +52,10 @@ def test_with_the_same_cuts_too(instance):
     bound = advanced(run, 60).bound.value
     cuts = run.warm_start().dual.cuts
     assert len(cuts)
-    sums = contraction.sizes[:, None] * contraction.means
+    sums = contraction.weights[:, None] * contraction.means
     rows = csr_array(dense(cuts, relaxation.m).reshape(len(cuts), -1))
     reference = solve_peng_wei(
-        sums @ sums.T, contraction.sizes, 3, contraction.cannot_link, rows, cuts.rhs
+        sums @ sums.T, contraction.weights, 3, contraction.cannot_link, rows, cuts.rhs
     )
     # The bound may rest on cuts that were dropped later, so only one side is a theorem here.
     optimum = MultiStart().run(contraction, np.random.default_rng(0)).cost
@@ -85,7 +85,7 @@ def test_affinity_has_unit_row_sums_and_no_weight_on_cannot_links(instance):
     run = SdpBounding().start(contraction, None)
     advanced(run, 20)
     Z = run.affinity()
-    np.testing.assert_allclose(Z @ contraction.sizes, 1, atol=1e-2)
+    np.testing.assert_allclose(Z @ contraction.weights, 1, atol=1e-2)
     assert (Z >= 0).all()
     assert not Z[contraction.adjacency].any()
 
@@ -98,7 +98,7 @@ def test_children_start_where_the_parent_stopped(instance):
     for decision in ({"must_link": [(3, 4)]}, {"cannot_link": [(3, 4)]}):
         child = contract(instance, **decision)
         Z = warm_start.for_child(child, Relaxation.of(child).scale)[1]
-        np.testing.assert_allclose(Z @ child.sizes, 1, atol=1e-2)
+        np.testing.assert_allclose(Z @ child.weights, 1, atol=1e-2)
         warm = SdpBounding().start(child, warm_start).advance(np.inf).bound.value
         cold = SdpBounding().start(child, None).advance(np.inf).bound.value
         assert warm > cold
@@ -111,7 +111,7 @@ def test_violation_disappears(instance):
     parameters = SdpParameters()
     run = SdpBounding(parameters).start(contraction, None)
     advanced(run, 60)
-    roots = np.sqrt(contraction.sizes)
+    roots = np.sqrt(contraction.weights)
     Y = roots[:, None] * run.affinity() * roots
     cuts = separate(relaxation, Y, parameters.separation.families)
     violation = cuts.rhs - cuts.values(run.affinity())

@@ -50,7 +50,7 @@ def test_the_affinity_is_the_clustering_matrix(seed):
     problem = small_problem(seed)
     labels = np.unique(problem.labels[0], return_inverse=True)[1]
     Z = clustering_affinity(problem.contraction, labels)
-    assert np.allclose(Z, clustering_matrix(labels, problem.contraction.sizes), rtol=1e-14)
+    assert np.allclose(Z, clustering_matrix(labels, problem.contraction.weights), rtol=1e-14)
 
 
 def test_a_root_that_knows_an_optimal_clustering_of_far_clusters_takes_no_iteration():

@@ -164,7 +164,7 @@ def test_affinity_and_fixings(solver):
     upper = MultiStart().run(contraction, np.random.default_rng(0)).cost
     run, _ = bounded(contraction, solver, upper)
     Z = run.affinity()
-    np.testing.assert_allclose(Z @ contraction.sizes, 1, atol=1e-3)
+    np.testing.assert_allclose(Z @ contraction.weights, 1, atol=1e-3)
     assert (Z >= 0).all()
     assert not Z[contraction.adjacency].any()
     assert run.clustering() is None

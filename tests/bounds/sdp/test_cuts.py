@@ -37,7 +37,7 @@ def random_pentagons(rng: np.random.Generator, relaxation: Relaxation, Z: np.nda
     """Pentagon cuts through random blocks, with the estimates that are sharpest at Z."""
     cycles = np.array([rng.permutation(relaxation.m)[:5] for _ in range(4)])
     pentagons = sharpest_pentagons(Z, relaxation, cycles)
-    return pentagon_cuts(pentagons, relaxation.sizes, relaxation.forbidden)
+    return pentagon_cuts(pentagons, relaxation.weights, relaxation.forbidden)
 
 
 def dense(cuts: CutSet, m: int) -> np.ndarray:
@@ -78,7 +78,7 @@ def test_every_pentagon_holds_at_every_clustering(seed, noise):
 def test_estimates_are_those_that_the_terms_write(seed):
     rng = np.random.default_rng(seed)
     relaxation = small_problem(seed, at_least=5).relaxation
-    m, e, forbidden = relaxation.m, relaxation.sizes, relaxation.forbidden
+    m, e, forbidden = relaxation.m, relaxation.weights, relaxation.forbidden
     Z = rng.random((m, m)) / relaxation.n
     Z = np.where(forbidden, 0.0, Z + Z.T)
     lower, upper = together_estimates(Z, e, forbidden, np.arange(m))
@@ -201,7 +201,7 @@ def test_estimates_of_merged_pentagons_are_those_of_the_certificate(seed):
     block_of = np.unique(rng.integers(0, m - 1, size=m), return_inverse=True)[1].reshape(-1)
     child = cuts.merged(block_of)
     new = int(block_of.max()) + 1
-    sizes = np.bincount(block_of, relaxation.sizes)
+    sizes = np.bincount(block_of, relaxation.weights)
     apart = np.zeros((new, new), bool)
     apart[
         block_of[np.nonzero(relaxation.forbidden)[0]], block_of[np.nonzero(relaxation.forbidden)[1]]

@@ -9,7 +9,7 @@ from tests.bounds.sdp.problems import small_problem, two_clusters
 def test_every_clustering_is_feasible_and_its_value_is_its_cost(seed):
     problem = small_problem(seed)
     r = problem.relaxation
-    roots = np.sqrt(r.sizes)
+    roots = np.sqrt(r.weights)
     for Z, cost in zip(problem.matrices(), problem.costs, strict=True):
         Y = roots[:, None] * Z * roots
         np.testing.assert_allclose(Y @ r.u, r.u, atol=1e-12)
@@ -34,7 +34,7 @@ def test_every_clustering_has_the_kernel(seed):
     assert V.shape[1] >= 1
     np.testing.assert_allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-14)
     np.testing.assert_allclose(V.T @ r.u, 0.0, atol=1e-14)
-    roots = np.sqrt(r.sizes)
+    roots = np.sqrt(r.weights)
     for Z in problem.matrices():
         np.testing.assert_allclose((roots[:, None] * Z * roots) @ V, 0.0, atol=1e-14)
 

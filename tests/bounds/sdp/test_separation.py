@@ -46,7 +46,7 @@ def test_separated_cuts_are_violated_there_and_hold_at_every_clustering(seed):
     problem = small_problem(seed)
     rng = np.random.default_rng(seed)
     relaxation = problem.relaxation
-    roots = np.sqrt(relaxation.sizes)
+    roots = np.sqrt(relaxation.weights)
     Y = random_affinity(rng, relaxation.m) / relaxation.n * roots[:, None] * roots
     cuts = separate(relaxation, Y, SeparationParameters().families)
     assert (cuts.values(relaxation.to_affinity(Y)) < cuts.rhs).all()
@@ -241,7 +241,7 @@ def test_a_pentagon_is_found_where_nothing_else_is_violated():
     contraction = contract(Instance(points, 2, must_link=chain))
     assert isinstance(contraction, Contraction)
     relaxation = Relaxation.of(contraction)
-    np.testing.assert_allclose(Z @ relaxation.sizes, 1.0)
+    np.testing.assert_allclose(Z @ relaxation.weights, 1.0)
     Y = size * Z
     families = SeparationParameters().families
     assert len(separate(relaxation, Y, [each for each in families if not each.is_costly])) == 0
@@ -274,7 +274,7 @@ def test_the_most_violated_pentagons_are_found(seed, at_most):
 def test_complement_cuts_hold_and_the_most_violated_is_found(seed):
     problem = two_clusters(seed)
     relaxation = problem.relaxation
-    e = relaxation.sizes
+    e = relaxation.weights
     Z = np.where(relaxation.forbidden, 0.0, random_affinity(np.random.default_rng(seed), len(e)))
     Y = np.sqrt(e)[:, None] * Z * np.sqrt(e)
     assert len(separate(relaxation, Y, [ComplementCuts(per_pair=0)])) == 0
@@ -305,7 +305,7 @@ def test_distance_is_the_distance_to_the_hyperplane():
     rng = np.random.default_rng(5)
     problem = small_problem(11)
     relaxation = problem.relaxation
-    roots = np.sqrt(relaxation.sizes)
+    roots = np.sqrt(relaxation.weights)
     Y = random_affinity(rng, relaxation.m) * roots[:, None] * roots
     Z = relaxation.to_affinity(Y)
     ijh, distance = all_triangles(Z, relaxation.inverse_roots, 1e-9, 9)

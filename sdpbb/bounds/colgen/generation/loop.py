@@ -135,7 +135,7 @@ class Generation:
     def affinity(self) -> NDArray[np.float64]:
         """Return the affinity (m, m) of the last x: sum_X x_X 1_X 1_X' / (points of X).
 
-        Z @ sizes is how often each block is covered. Zero before the first step.
+        Z @ weights is how often each block is covered. Zero before the first step.
         """
         return self._parts.primal.affinity()
 

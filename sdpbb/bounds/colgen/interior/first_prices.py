@@ -27,7 +27,7 @@ def first_prices(contraction: Contraction, clusters: Columns) -> tuple[NDArray[n
 
     clusters : a partition of the blocks
     """
-    e, c, m = contraction.sizes, contraction.means, contraction.n_blocks
+    e, c, m = contraction.weights, contraction.means, contraction.n_blocks
     weights = clusters.members @ e
     centres = (clusters.members @ (e[:, None] * c)) / weights[:, None]
     squares = np.zeros((m, len(clusters)))

@@ -77,7 +77,7 @@ class InteriorMaster(MasterProgramme):
         self.columns, self.k, self.state = columns, contraction.k, state
         self._parameters, self._m = parameters, contraction.n_blocks
         self._scatter = contraction.scatter
-        along = principal_coordinates(contraction.means, contraction.sizes)[:, 0]
+        along = principal_coordinates(contraction.means, contraction.weights)[:, 0]
         self._place = np.empty(self._m, np.intp)
         self._place[np.argsort(along, kind="stable")] = np.arange(self._m)
         self._lengths, self._rows = self._sparse(columns.members)

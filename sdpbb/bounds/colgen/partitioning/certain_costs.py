@@ -21,7 +21,7 @@ def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.floa
     eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
     """
     sets = csr_array(columns.members.astype(np.float64))
-    e, c, w = contraction.sizes, contraction.means, contraction.scatter
+    e, c, w = contraction.weights, contraction.means, contraction.scatter
     squares = (c**2).sum(axis=1)
     lengths = sets @ (w + e * squares)
     inside = float(e[w > 0.0].max(initial=0.0))

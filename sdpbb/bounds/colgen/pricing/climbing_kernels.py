@@ -37,7 +37,7 @@ def _add(
     for b in range(len(data.limits)):
         used[b] += sign * consumption(data, chosen, b, j)
     for c in range(len(moment)):
-        moment[c] += sign * data.sizes[j] * data.points[j, c]
+        moment[c] += sign * data.weights[j] * data.points[j, c]
     chosen[j] = sign > 0
 
 
@@ -65,13 +65,13 @@ def _chosen_around(
         square = 0.0
         for c in range(len(mean)):
             square += (data.points[j, c] - mean[c]) ** 2
-        gain[j] = profits[j] - data.sizes[j] * square
+        gain[j] = profits[j] - data.weights[j] * square
     size = 0.0
     if len(data.neighbours) == 0 and len(data.limits) == 0:  # none is in the way of another
         for j in range(m):
             if gain[j] > 0.0:
                 _add(data, chosen, used, moment, j, 1.0)
-                size += data.sizes[j]
+                size += data.weights[j]
         return size
     while True:
         best, block = 0.0, NONE
@@ -84,7 +84,7 @@ def _chosen_around(
         if not fits(data, chosen, used, block):
             continue
         _add(data, chosen, used, moment, block, 1.0)
-        size += data.sizes[block]
+        size += data.weights[block]
         for at in range(data.start[block], data.start[block + 1]):
             blocked[data.neighbours[at]] = True
 
@@ -109,7 +109,7 @@ def _make_best_move(
     value = total - (moment @ moment) / size
     best, block = value - 1e-9 * abs(value), NONE
     for j in range(m):
-        e = data.sizes[j]
+        e = data.weights[j]
         sign = -1.0 if chosen[j] else 1.0
         new_size, new_total = size + sign * e, total + sign * weights[j]
         square = 0.0
@@ -119,7 +119,7 @@ def _make_best_move(
                 i = data.neighbours[at]
                 if chosen[i]:
                     excluded = True
-                    new_size -= data.sizes[i]
+                    new_size -= data.weights[i]
                     new_total -= weights[i]
         if new_size <= 0.5:
             continue
@@ -129,7 +129,7 @@ def _make_best_move(
                 for at in range(data.start[j], data.start[j + 1]):
                     i = data.neighbours[at]
                     if chosen[i]:
-                        coordinate -= data.sizes[i] * data.points[i, c]
+                        coordinate -= data.weights[i] * data.points[i, c]
             square += coordinate * coordinate
         new_value = new_total - square / new_size
         if new_value >= best:
@@ -144,15 +144,15 @@ def _make_best_move(
         return size, total, False
     if chosen[block]:
         _add(data, chosen, used, moment, block, -1.0)
-        return size - data.sizes[block], total - weights[block], True
+        return size - data.weights[block], total - weights[block], True
     for at in range(data.start[block], data.start[block + 1]):
         i = data.neighbours[at]
         if chosen[i]:
             _add(data, chosen, used, moment, i, -1.0)
-            size -= data.sizes[i]
+            size -= data.weights[i]
             total -= weights[i]
     _add(data, chosen, used, moment, block, 1.0)
-    return size + data.sizes[block], total + weights[block], True
+    return size + data.weights[block], total + weights[block], True
 
 
 @inner
@@ -195,7 +195,7 @@ def climb(
     blocked, gain, weights = np.zeros(m, np.bool_), np.zeros(m), np.zeros(m)
     used, moment = np.zeros(len(data.limits)), np.zeros(dimension)
     for j in range(m):
-        weights[j] = data.sizes[j] * (data.points[j] @ data.points[j]) - profits[j]
+        weights[j] = data.weights[j] * (data.points[j] @ data.points[j]) - profits[j]
     n_kept = len(values) // max(1, len(seeds))
     for s in range(len(seeds)):
         seed, first = seeds[s], s * n_kept
@@ -205,7 +205,7 @@ def climb(
         used[:] = 0.0
         moment[:] = 0.0
         _add(data, chosen, used, moment, seed, 1.0)
-        size = data.sizes[seed]
+        size = data.weights[seed]
         if dimension > 0:
             for turn in range(ROUNDS):
                 for i in range(len(chosen)):
@@ -221,7 +221,7 @@ def climb(
             used[:] = 0.0
             moment[:] = 0.0
             _add(data, chosen, used, moment, seed, 1.0)
-            size = data.sizes[seed]
+            size = data.weights[seed]
         total = 0.0
         for j in range(m):
             if chosen[j]:

@@ -18,22 +18,22 @@ from numpy.typing import NDArray
 FAR = 3.0
 
 
-def effective_dimension(means: NDArray[np.float64], sizes: NDArray[np.float64]) -> float:
+def effective_dimension(means: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return the dimension of all blocks about their mean, outliers pulled in towards the median.
 
     Parameters
     ----------
-    means, sizes : (m, d), (m,); rows are sqrt(e_i) (c_i - median)
+    means, weights : (m, d), (m,); rows are sqrt(e_i) (c_i - median)
     """
     if not len(means):
         return 0.0
-    weights = np.sqrt(sizes)
-    rows = _pulled_in(weights[:, None] * (means - np.median(means, axis=0)))
-    return _dimension(rows - weights[:, None] * (weights @ rows / sizes.sum()))
+    roots = np.sqrt(weights)
+    rows = _pulled_in(roots[:, None] * (means - np.median(means, axis=0)))
+    return _dimension(rows - roots[:, None] * (roots @ rows / weights.sum()))
 
 
 def neighbour_dimension(
-    means: NDArray[np.float64], sizes: NDArray[np.float64], n_neighbours: int
+    means: NDArray[np.float64], weights: NDArray[np.float64], n_neighbours: int
 ) -> float:
     """Return the dimension of the differences between each block and its nearest ones.
 
@@ -42,7 +42,7 @@ def neighbour_dimension(
 
     Parameters
     ----------
-    means, sizes : (m, d), (m,); rows are (e_i e_j / (e_i + e_j))^1/2 (c_j - c_i), whose square is
+    means, weights : (m, d), (m,); rows are (e_i e_j / (e_i + e_j))^1/2 (c_j - c_i), whose square is
         what it costs to have both in one cluster
     n_neighbours : of each block, >= 1
     """
@@ -53,8 +53,8 @@ def neighbour_dimension(
 
     nearest = KDTree(means).query(means, min(n_neighbours + 1, m))[1]
     i, j = np.repeat(np.arange(m), nearest.shape[1]), nearest.ravel()
-    weights = np.sqrt(sizes[i] * sizes[j] / (sizes[i] + sizes[j]))
-    return _dimension(_pulled_in(weights[:, None] * (means[j] - means[i])))
+    roots = np.sqrt(weights[i] * weights[j] / (weights[i] + weights[j]))
+    return _dimension(_pulled_in(roots[:, None] * (means[j] - means[i])))
 
 
 def _pulled_in(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -55,7 +55,7 @@ def measure(
                 for c in range(dimension):
                     square += (stack.moment[d, c] / size - data.points[j, c]) ** 2
                 scratch.distance[x] = np.sqrt(square)
-            best = max(best, profits[j] - data.sizes[j] * near)
+            best = max(best, profits[j] - data.weights[j] * near)
             x += 1
         total += best
     least = 0.0
@@ -86,7 +86,7 @@ def _gains(
             beyond = scratch.distance[x] - r
             if beyond > 0.0:
                 square = max(square, beyond * beyond)
-        gain = data.sizes[j] * square - profits[j]
+        gain = data.weights[j] * square - profits[j]
         scratch.gain[x] = gain
         if data.clique[j] != clique:
             total += best
@@ -197,7 +197,7 @@ def _rivals(
             if data.clique[j] != clique:
                 total += best
                 best, clique = 0.0, data.clique[j]
-            best = max(best, profits[j] - data.sizes[j] * square)
+            best = max(best, profits[j] - data.weights[j] * square)
         scratch.rivals[i] = total + best
     for x in range(n):
         scratch.place[stack.candidates[d, x]] = -1
@@ -233,7 +233,7 @@ def reduced(
         if has_mean and scratch.distance[x] > most:
             square = max(square, (scratch.distance[x] - most) ** 2)
         drop = scratch.inside[x] >= upper
-        if optimal_only and data.sizes[j] * square >= profits[j]:
+        if optimal_only and data.weights[j] * square >= profits[j]:
             drop = True
         if scratch.outside[x] >= upper:
             if drop:
@@ -244,7 +244,7 @@ def reduced(
             square = corner_square(data.points[j], stack.low[d], stack.high[d])
             if has_mean:
                 square = min(square, (scratch.distance[x] + most) ** 2)
-            if profits[j] - data.sizes[j] * square > scratch.rivals[j]:
+            if profits[j] - data.weights[j] * square > scratch.rivals[j]:
                 forced = j
         if drop:
             continue

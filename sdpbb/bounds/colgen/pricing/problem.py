@@ -66,8 +66,8 @@ class PricingProblem:
         order = np.argsort(clique, kind="stable")
         adjacency = contraction.adjacency[np.ix_(order, order)]
         start, neighbours = _lists(adjacency)
-        sizes, means = contraction.sizes[order], contraction.means[order]
-        means = means[:, :0] if without_costs else principal_coordinates(means, sizes)
+        weights, means = contraction.weights[order], contraction.means[order]
+        means = means[:, :0] if without_costs else principal_coordinates(means, weights)
         budgets = contraction.budgets
         linear, limits = budgets.linear[:, order], budgets.limits
         pairs = budgets.pairs[:, order][:, :, order]
@@ -76,13 +76,13 @@ class PricingProblem:
             limits = np.append(limits, forbidden.sum(axis=1) - 1.0)
             if len(pairs):
                 pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
-        dimension = effective_dimension(means, sizes)
+        dimension = effective_dimension(means, weights)
         is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0
         regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None
         squares = squared_distances(means) if regions is None else np.zeros((0, 0))
         data = PricingArrays(
             points=np.ascontiguousarray(means),
-            sizes=np.ascontiguousarray(sizes),
+            weights=np.ascontiguousarray(weights),
             clique=np.ascontiguousarray(clique[order].astype(np.int64)),
             start=start,
             neighbours=neighbours,
@@ -141,7 +141,7 @@ class PricingProblem:
         start, neighbours = _lists(adjacency[np.ix_(order, order)])
         arranged = PricingArrays(
             points=np.ascontiguousarray(data.points[order]),
-            sizes=data.sizes[order],
+            weights=data.weights[order],
             clique=clique[order].astype(np.int64),
             start=start,
             neighbours=neighbours,
@@ -165,7 +165,7 @@ class PricingProblem:
         blocks lowers its value by no more than the slack.
         """
         worth = self.profits(prices) + slack
-        far = np.sqrt(np.maximum(worth, 0.0) / self.data.sizes) * (1.0 + 1e-12)
+        far = np.sqrt(np.maximum(worth, 0.0) / self.data.weights) * (1.0 + 1e-12)
         return np.where(worth > 0.0, far, -1.0)
 
     def slack(self, prices: NDArray[np.float64], target: float, least: float) -> float:
@@ -183,7 +183,7 @@ class PricingProblem:
         squares = squared_distances(points)
         part = PricingArrays(
             points=points,
-            sizes=data.sizes[positions],
+            weights=data.weights[positions],
             clique=data.clique[positions],
             start=np.zeros(len(positions) + 1, np.int64),
             neighbours=np.zeros(0, np.int64),
@@ -208,7 +208,7 @@ class PricingProblem:
 
         Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded.
         """
-        a, e = self.profits(prices), self.data.sizes
+        a, e = self.profits(prices), self.data.weights
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares
         above = between - a[:, None] - a > value
         np.fill_diagonal(above, False)
@@ -225,7 +225,7 @@ class PricingProblem:
         if p == 0 and not self.scatter.any():
             return 0.0  # weights that are whole numbers are summed exactly
         total = float(np.abs(prices).sum() + self.scatter.sum())
-        points = float(self.data.sizes.sum())
+        points = float(self.data.weights.sum())
         sums: float = (16 * m + 64 * p + 64) * total
         coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
         return _EPS * (sums + coordinates) + self.rounding
@@ -238,12 +238,12 @@ class PricingProblem:
 
 
 def principal_coordinates(
-    means: NDArray[np.float64], sizes: NDArray[np.float64]
+    means: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the means (m, p) in their principal axes: an isometric copy whose boxes are small."""
     if means.shape[1] < 2:
         return means
-    axes = np.linalg.eigh((means * sizes[:, None]).T @ means)[1]
+    axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
     return np.asarray(means @ axes[:, ::-1])
 
 

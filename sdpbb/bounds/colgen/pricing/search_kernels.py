@@ -87,7 +87,7 @@ def _half_bound(
             if data.clique[j] != clique:
                 total += best
                 best, clique = 0.0, data.clique[j]
-            best = min(best, data.sizes[j] * square - profits[j])
+            best = min(best, data.weights[j] * square - profits[j])
         lowest = min(lowest, total + best)
     return lowest
 
@@ -323,7 +323,7 @@ def search(
             stack.high[d + 1, c] = stack.cut[d]
         else:
             stack.pending[d] = block
-            stack.likely[d + 1] -= data.sizes[block]
+            stack.likely[d + 1] -= data.weights[block]
             include(data, stack, d + 1, block, profits)
         counters[DEPTH] = d + 1
         counters[FRESH] = 1

@@ -23,7 +23,7 @@ class PricingArrays(NamedTuple):
     """Input arrays of the pricing search, blocks ordered so that cliques are contiguous.
 
     points : (m, p) means
-    sizes : (m,)
+    weights : (m,)
     clique : (m,) non-decreasing; blocks of one clique are mutually cannot-linked
     start, neighbours : cannot-links of block i in neighbours[start[i] : start[i + 1]], ascending
     linear, pairs, limits : budgets (b, m), (b, m, m) or (0, m, m), (b,) (`sdpbb.problem.budgets`)
@@ -32,12 +32,12 @@ class PricingArrays(NamedTuple):
         from its prices
     reach : (m,) how far a block may be from the mean of a set of interest; inf if not known
     squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
-    boxes, by_size : whether boxes are halved, and whether sizes are looked at one by one: what is
+    boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: what is
         worth its time depends on the dimension
     """
 
     points: Reals
-    sizes: Reals
+    weights: Reals
     clique: Integers
     start: Integers
     neighbours: Integers

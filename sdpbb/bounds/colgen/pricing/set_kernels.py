@@ -67,7 +67,7 @@ def all_fit(data: PricingArrays, stack: Stack, d: int) -> bool:
 @inner
 def include(data: PricingArrays, stack: Stack, d: int, j: int, profits: Reals) -> None:
     """Choose block j: candidates that it excludes go, and the mean moves."""
-    size, e = stack.size[d], data.sizes[j]
+    size, e = stack.size[d], data.weights[j]
     square = 0.0
     if size > 0.0:
         for c in range(data.points.shape[1]):

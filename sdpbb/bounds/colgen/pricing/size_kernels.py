@@ -20,12 +20,12 @@ def _sum_neighbours(data: PricingArrays, stack: Stack, d: int, scratch: Scratch)
         scratch.place[stack.candidates[d, x]] = x
     for x in range(n):
         j = stack.candidates[d, x]
-        total += data.sizes[j]
+        total += data.weights[j]
         count = 0
         scratch.weight_sums[x, 0] = scratch.pair_sums[x, 0] = 0.0
         for i in data.nearest[j]:
             if i != j and scratch.place[i] >= 0 and not data.apart[j, i]:
-                e = data.sizes[i]
+                e = data.weights[i]
                 scratch.weight_sums[x, count + 1] = scratch.weight_sums[x, count] + e
                 scratch.pair_sums[x, count + 1] = (
                     scratch.pair_sums[x, count] + e * data.squares[j, i]
@@ -57,7 +57,7 @@ def _fill_keys(
     size = stack.size[d]
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
-        e = data.sizes[j]
+        e = data.weights[j]
         if most < e:
             scratch.key[x] = np.inf
             continue
@@ -114,9 +114,9 @@ def _size_bound(
                 terms -= least
                 points += weight
                 least, weight, clique = 0.0, 0.0, data.clique[j]
-            term = scratch.key[x] - multiplier * data.sizes[j]
+            term = scratch.key[x] - multiplier * data.weights[j]
             if term < least:
-                least, weight = term, data.sizes[j]
+                least, weight = term, data.weights[j]
         total += least
         terms -= least
         points += weight

@@ -11,7 +11,7 @@ from sdpbb.jit import njit
 
 @njit(cache=True)
 def together_estimates(
-    Z: Reals, sizes: Reals, forbidden: Booleans, blocks: Integers
+    Z: Reals, weights: Reals, forbidden: Booleans, blocks: Integers
 ) -> tuple[Reals, Reals]:
     """Return lower and upper linear estimates (g, g) of x_pq for pairs of the given blocks.
 
@@ -19,7 +19,7 @@ def together_estimates(
     `pentagon_estimates` writes (see `cuts.pentagons`).
     """
     g = len(blocks)
-    m = len(sizes)
+    m = len(weights)
     lower = np.zeros((g, g))
     upper = np.zeros((g, g))
     for a in range(g):
@@ -29,14 +29,14 @@ def together_estimates(
             if forbidden[p, q]:
                 continue
             z = Z[p, q]
-            low = high = (sizes[p] + sizes[q]) * z
+            low = high = (weights[p] + weights[q]) * z
             for s in range(m):
                 if s in (p, q) or forbidden[p, s] or forbidden[q, s]:
                     continue
                 zp = Z[p, s]
                 zq = Z[q, s]
-                low += sizes[s] * max(0.0, z + zp - Z[p, p], z + zq - Z[q, q], zp + zq - Z[s, s])
-                high += sizes[s] * min(z, zp, zq)
+                low += weights[s] * max(0.0, z + zp - Z[p, p], z + zq - Z[q, q], zp + zq - Z[s, s])
+                high += weights[s] * min(z, zp, zq)
             lower[a, b] = lower[b, a] = low
             upper[a, b] = upper[b, a] = high
     return lower, upper
@@ -108,13 +108,13 @@ def violated_pentagons(lower: Reals, upper: Reals, tolerance: float, at_most: in
 
 @njit(cache=True)
 def pentagon_estimates(
-    Z: Reals, sizes: Reals, forbidden: Booleans, cycles: Integers
+    Z: Reals, weights: Reals, forbidden: Booleans, cycles: Integers
 ) -> tuple[Integers, NDArray[np.int32], NDArray[np.int32]]:
     """Find the sharpest estimates at Z of the pentagon cuts of the rows of cycles, (c, 5).
 
     Return start, place and block, as the checker's `Pentagons` has them.
     """
-    m = len(sizes)
+    m = len(weights)
     capacity = len(cycles) * 10 * m
     start = np.zeros(len(cycles) + 1, np.int64)
     place = np.empty(capacity, np.int32)

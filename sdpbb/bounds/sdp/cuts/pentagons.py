@@ -7,10 +7,10 @@ For five blocks in a circle, with x_pq = 1 where p and q share a cluster, else 0
 Valid: blocks of the five that share a cluster have at most one edge more than chords (two or three
 of them; four and five have as many), and at most two clusters hold two of the five or more. This
 is the 2-chorded odd cycle inequality of Grötschel and Wakabayashi (1990). It is no sum over
-clusters of terms that are each nonnegative: it compares clusters of different sizes, as no other
+clusters of terms that are each nonnegative: it compares clusters of different weights, as no other
 family here does.
 
-x is not linear in Z, but has linear estimates. With the sizes e_s of all blocks s,
+x is not linear in Z, but has linear estimates. With the weights e_s of all blocks s,
 
     x_pq = sum of e_s z_s,  z_s = 1 / |C| if p, q and s are in one cluster C, else 0,
 
@@ -88,7 +88,7 @@ class PentagonCuts(CutFamily):
 
         if self.cycles == 0:
             return CutSet.empty()
-        e, forbidden = relaxation.sizes, relaxation.forbidden
+        e, forbidden = relaxation.weights, relaxation.forbidden
         firsts, first_of = tied_groups(Z, e, self.tie, self.groups)
         lower, upper = together_estimates(Z, e, forbidden, firsts)
         cycles = violated_pentagons(lower, upper, self.tolerance, self.cycles)
@@ -104,7 +104,7 @@ class PentagonCuts(CutFamily):
 
 
 def tied_groups(
-    Z: NDArray[np.float64], sizes: NDArray[np.float64], tie: float, at_most: int
+    Z: NDArray[np.float64], weights: NDArray[np.float64], tie: float, at_most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find groups of blocks that share almost all of their clusters.
 
@@ -124,7 +124,7 @@ def tied_groups(
             tied = (first_of < 0) & (Z[i] >= tie * np.maximum(diagonal[i], diagonal))
             tied[i] = True
             first_of[tied] = i
-            weight[i] = sizes[tied].sum()
+            weight[i] = weights[tied].sum()
     firsts = np.flatnonzero(first_of == np.arange(len(Z)))
     sort_descending(firsts, weight)
     return firsts[:at_most], first_of
@@ -136,20 +136,20 @@ def sharpest_pentagons(
     """Return the pentagons of the rows of cycles (c, 5), with the sharpest estimates at Z."""
     from sdpbb.bounds.sdp.cuts.pentagon_kernels import pentagon_estimates
 
-    e = relaxation.sizes
+    e = relaxation.weights
     start, place, block = pentagon_estimates(Z, e, relaxation.forbidden, cycles)
     estimates = np.column_stack([place, block, e[block]])
     return Pentagons(cycles.astype(np.int32), start, estimates.astype(np.int32))
 
 
 def pentagon_cuts(
-    pentagons: Pentagons, sizes: NDArray[np.float64], forbidden: NDArray[np.bool_]
+    pentagons: Pentagons, weights: NDArray[np.float64], forbidden: NDArray[np.bool_]
 ) -> CutSet:
     """Return the pentagon cuts with the given estimates.
 
-    They are for blocks of these sizes (m,) with these cannot-links (m, m).
+    They are for blocks of these weights (m,) with these cannot-links (m, m).
     """
-    owner, first, second, coefficient = pentagon_terms(pentagons, sizes, forbidden)
+    owner, first, second, coefficient = pentagon_terms(pentagons, weights, forbidden)
     order = np.argsort(owner, kind="stable")
     lengths = np.bincount(owner, minlength=len(pentagons))
     members = replace(
@@ -166,4 +166,4 @@ def pentagon_cuts(
         members=members,
     )
     # Terms that meet in one entry are added up, as when blocks are merged.
-    return terms.merged(np.arange(len(sizes)))
+    return terms.merged(np.arange(len(weights)))
