@@ -110,7 +110,7 @@ def of_search(
     partition = Partition(tree.labels)
     if not partition.is_feasible(instance):
         raise AssertionError("the incumbent violates a constraint")
-    objective = partition.sum_of_squares(instance.points)
+    objective = partition.cost(instance)
     lower = min(tree.lower, objective)
     gap = relative_gap(lower, objective)
     closed = tree.is_closed and gap <= max(parameters.gap, PRECISION)

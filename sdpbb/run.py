@@ -259,8 +259,8 @@ class _Run:
         root = Node(block_of=contraction.block_of, feasible=labels)
         tree = Tree(root, Tolerances(self._parameters.gap))
         if contraction.keeps(labels[contraction.representatives]):
-            points = self._request.instance.points
-            tree.offer(labels, Partition(labels).sum_of_squares(points), source)
+            cost = Partition(labels).cost(self._request.instance)
+            tree.offer(labels, cost, source)
         return Search(tree)
 
     def _raise_bound(self, search: Search, contraction: Contraction) -> Termination | None:

@@ -27,7 +27,7 @@ from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
-from sdpbb.problem import Contraction
+from sdpbb.problem import Contraction, Instance
 from sdpbb.time_left import TimeLeft, no_limit
 
 # Rounded dual values prove a little less than those of a run. So the run goes on until its bound
@@ -154,7 +154,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         return ProvenBound(_rounded_down(scatter_bound(self.contracted(contraction))))
 
     def cost_of_only(
-        self, contraction: Contraction, labels: NDArray[np.intp], points: NDArray[np.float64]
+        self, contraction: Contraction, labels: NDArray[np.intp], instance: Instance
     ) -> ProvenBound:
         """Return the scatter: it is all that the checker knows of the cost."""
         return self.scatter(contraction)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.bound import BoundRun, ProvenBound
 from sdpbb.bounds.colgen.safe_bound import scatter_bound
 from sdpbb.bounds.distance import components_apart
-from sdpbb.problem import Contraction, Partition
+from sdpbb.problem import Contraction, Instance, Partition
 
 WarmStart = TypeVar("WarmStart")
 
@@ -74,10 +74,10 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         return scatter_bound(contraction)
 
     def cost_of_only(
-        self, contraction: Contraction, labels: NDArray[np.intp], points: NDArray[np.float64]
+        self, contraction: Contraction, labels: NDArray[np.intp], instance: Instance
     ) -> ProvenBound:
         """Return the bound of a node all of whose clusterings cost what labels (m,) cost."""
-        return only_cost(contraction.lift(labels), points)
+        return only_cost(contraction.lift(labels), instance)
 
     def components_apart(
         self,
@@ -112,11 +112,11 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         return False
 
 
-def only_cost(labels: NDArray[np.intp], points: NDArray[np.float64]) -> ProvenBound:
-    """Return the sum of squares of labels of the points, rounded down.
+def only_cost(labels: NDArray[np.intp], instance: Instance) -> ProvenBound:
+    """Return the cost of labels (n,) of an instance, rounded down.
 
     What rounding can have added to it is deducted (see `sdpbb.problem.coordinates.sum_of_squares`).
     """
     eps = float(np.finfo(np.float64).eps)
-    terms = 16.0 + float(np.log2(points.size))
-    return ProvenBound(Partition(labels).sum_of_squares(points) * (1.0 - 4.0 * eps * terms))
+    terms = 16.0 + float(np.log2(instance.points.size))
+    return ProvenBound(Partition(labels).cost(instance) * (1.0 - 4.0 * eps * terms))

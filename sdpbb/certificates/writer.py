@@ -116,7 +116,7 @@ def document_and_arrays(
     if partition is not None:
         labels = arrays.add(_by_first_point(partition.labels).astype(np.int32))
     if about is not None:
-        cost = about.sum_of_squares(instance.points)
+        cost = about.cost(instance)
         status = _status(instance.points, about.labels, target, tolerance)
     document = {
         "written_by": f"sdpbb {installed_version()}",

@@ -136,7 +136,7 @@ def subset_task(
     if labels is not None:
         numbered = np.unique(labels, return_inverse=True)[1]
         # What keeps the constraints but has fewer clusters costs no less than the optimum.
-        given = Partition(numbered).sum_of_squares(instance.points)
+        given = Partition(numbered).cost(instance)
         has_all = int(numbered.max()) + 1 == instance.k
         node = Node(feasible=numbered if has_all else None)
     certified = proof is not None

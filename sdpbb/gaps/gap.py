@@ -104,7 +104,7 @@ def optimality_gap(
             )
         except CertificateError as error:
             failure, result = error, error.result
-        cost = partition.sum_of_squares(instance.points)
+        cost = partition.cost(instance)
         gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
         found = GapReport(instance.k, partition, cost, violated, gap, saving, result)
         if failure is not None:

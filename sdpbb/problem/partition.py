@@ -54,6 +54,13 @@ class Partition:
         points = np.asarray(points, dtype=np.float64)
         return math.fsum(sum_of_squares(points[members]) for members in members_of(self.labels))
 
+    def cost(self, instance: Instance) -> float:
+        """Return the objective of the instance: what the engine minimises, proves and reports.
+
+        It is the sum of squares; labels need not keep any constraint.
+        """
+        return self.sum_of_squares(instance.points)
+
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the positions of the must-links and the cannot-links that do not hold.
 

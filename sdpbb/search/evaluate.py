@@ -139,8 +139,8 @@ class _Evaluation:
     def close_by(self, labels: NDArray[np.intp]) -> NodeResult:
         """Close the node by labels of its blocks that cost as much as all others."""
         self._offer(self._bounded, labels, "colouring")
-        points = self._context.instance.points
-        self._raise_to(self._context.bounding.cost_of_only(self._bounded, labels, points))
+        instance = self._context.instance
+        self._raise_to(self._context.bounding.cost_of_only(self._bounded, labels, instance))
         return self._result(NodeStatus.CLOSED)
 
     def _raise_to(self, bound: ProvenBound) -> None:
@@ -268,7 +268,7 @@ class _Evaluation:
         """
         lifted = contraction.lift(labels)
         # As it will be reported: sums over blocks may be of other coordinates.
-        cost = Partition(lifted).sum_of_squares(self._context.instance.points)
+        cost = Partition(lifted).cost(self._context.instance)
         improves = self._context.tolerances.improves(cost, self._incumbent.cost)
         if improves and contraction.keeps(labels):
             self._incumbent = Incumbent(cost, lifted, source)

@@ -78,7 +78,7 @@ def test_without_memory_for_its_matrices_the_checker_confirms_nothing():
     for fits_memory, scatter in ((True, 0.5), (False, 0.0)):
         bounding = CertifiedBounding(SdpBounding(), instance.points, (), fits_memory)
         assert bounding.scatter(contraction).value == pytest.approx(scatter)
-        bound = bounding.cost_of_only(contraction, labels, instance.points)
+        bound = bounding.cost_of_only(contraction, labels, instance)
         assert bound.value == pytest.approx(scatter)
 
 
