@@ -25,7 +25,6 @@ from sdpbb.search.state import Search
 STATE_MODULES = (
     *(method.module for method in BOUNDING_METHODS.values()),
     "sdpbb.bounds.certified",
-    "sdpbb.bounds.places.run",
 )
 # Seconds between two writes at least, and the part of the run that may be spent on them.
 INTERVAL, SHARE = 5.0, 0.05

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.places.state import PlaceState, PlaceWarmStart
 from sdpbb.bounds.sdp.relaxation_run import RelaxationState, SdpWarmStart
 
-# Columns and places are imported by the stages that use them: most runs need neither.
+# Columns are imported by the stages that use them: most runs need none.
 if TYPE_CHECKING:
     from sdpbb.bounds.colgen.bounding import ColgenState
     from sdpbb.bounds.colgen.enumeration import EnumerationState
     from sdpbb.bounds.colgen.generation import GenerationWarmStart
     from sdpbb.bounds.colgen.pricing.branching_pricer import PricerState
-    from sdpbb.bounds.places.run import PlaceState, PlaceWarmStart
 
 
 @stored

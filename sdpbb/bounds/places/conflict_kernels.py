@@ -18,20 +18,19 @@ from sdpbb.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def charge(pairs: Integers, left: Reals) -> float:
-    """Charge pairs (p, 2) to worths (n,) >= 0; return the sum of the charges.
+def charge(value: float, pairs: Integers, left: Reals) -> float:
+    """Charge pairs (p, 2) to a value, one after the other; return what is left of it.
 
-    left : the worths; what is left of them afterwards
+    left : (n,) worths >= 0; what is left of them afterwards
     """
-    total = 0.0
     for e in range(len(pairs)):
         i, j = pairs[e, 0], pairs[e, 1]
         least = min(left[i], left[j])
         if least > 0.0:
-            total += least
+            value -= least
             left[i] -= least
             left[j] -= least
-    return total
+    return value
 
 
 @njit(cache=True, nogil=True)
@@ -54,14 +53,14 @@ def lost_in_box(
             reach += 2.0 * abs(u) * half[j]
         # Rounding takes less than 1e-14 of the price where anything is left of it.
         left[i] = data[i, 4] * max(0.0, a - (reach + square) * (1.0 + 1e-12) - 1e-14 * data[i, 3])
-    everywhere = charge(pairs, left) * (1.0 - 1e-12)
+    everywhere = -charge(0.0, pairs, left) * (1.0 - 1e-12)
     for i in ends:
         a = data[i, 3]
         for j in range(3):
             u = data[i, j] - middle[j]
             a -= u * u
         left[i] = data[i, 4] * max(0.0, a)
-    return everywhere, charge(pairs, left)
+    return everywhere, -charge(0.0, pairs, left)
 
 
 @njit(cache=True, nogil=True)
@@ -72,14 +71,10 @@ def subtract_lost(
 
     pairs : by the positions of points in the pieces
     """
-    left, active = np.zeros(len(heights)), np.zeros(len(pairs), np.int64)
+    left, active = np.zeros(len(heights)), np.empty_like(pairs)
     for c in range(len(places)):
-        for e in active[: _fill_active(of, heights, places[c], pairs, active, left)]:
-            i, j = pairs[e, 0], pairs[e, 1]
-            least = min(left[i], left[j])
-            values[c] -= least
-            left[i] -= least
-            left[j] -= least
+        n_active = _fill_active(of, heights, places[c], pairs, active, left)
+        values[c] = charge(values[c], active[:n_active], left)
 
 
 @njit(cache=True, nogil=True)
@@ -96,11 +91,11 @@ def subtract_unserved(
     Each charge follows its lesser worth; those before it are seen through what they left of that.
     """
     left, adjoint = np.zeros(len(heights)), np.zeros(len(heights))
-    active, lesser = np.zeros(len(pairs), np.int64), np.zeros(len(pairs), np.int64)
+    active, lesser = np.empty_like(pairs), np.zeros(len(pairs), np.int64)
     for c in range(len(places)):
         n_active = _fill_active(of, heights, places[c], pairs, active, left)
         for a in range(n_active):
-            i, j = pairs[active[a], 0], pairs[active[a], 1]
+            i, j = active[a, 0], active[a, 1]
             least = min(left[i], left[j])
             lesser[a] = -1 if least <= 0.0 else i if left[i] <= left[j] else j
             left[i] -= least
@@ -108,11 +103,9 @@ def subtract_unserved(
             adjoint[i] = adjoint[j] = 0.0
         for a in range(n_active - 1, -1, -1):
             if lesser[a] >= 0:
-                adjoint[lesser[a]] -= (
-                    1.0 + adjoint[pairs[active[a], 0]] + adjoint[pairs[active[a], 1]]
-                )
+                adjoint[lesser[a]] -= 1.0 + adjoint[active[a, 0]] + adjoint[active[a, 1]]
         for a in range(n_active):
-            for i in pairs[active[a]]:
+            for i in active[a]:
                 served[i] += masses[c] * adjoint[i]
                 adjoint[i] = 0.0
 
@@ -121,9 +114,9 @@ def subtract_unserved(
 def _fill_active(
     of: Pieces, heights: Floats, place: Reals, pairs: Integers, active: Integers, worths: Reals
 ) -> int:
-    """Fill in the pairs both of whose blocks are worth something at a place, and these worths.
+    """Fill in the pairs (p, 2) both of whose blocks are worth something at a place, and the worths.
 
-    Return their number.
+    Return the number of these pairs.
     """
     a, b, c = 2.0 * place[0], 2.0 * place[1], 2.0 * place[2]
     square = 0.25 * (a * a + b * b + c * c)
@@ -136,7 +129,7 @@ def _fill_active(
         second = heights[j] + a * x[j] + b * y[j] + c * z[j] - square
         if second <= 0.0:
             continue
-        active[count] = e
+        active[count, 0], active[count, 1] = i, j
         worths[i], worths[j] = of.weights[i] * first, of.weights[j] * second
         count += 1
     return count
