@@ -197,6 +197,15 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions():
     assert bounding.start(contraction, None).state.places is None
 
 
+def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
+    """Where clusters are small, columns follow places, and the relaxation where these are slow."""
+    points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()
+    few, many = (contract(Instance(points, k)) for k in (10, 200))
+    assert all(hybrid.methods.is_for_places(contraction) for contraction in (few, many))
+    relaxation = hybrid.methods.sdp.mebibytes(many)
+    assert hybrid.mebibytes(few) < relaxation < hybrid.mebibytes(many)
+
+
 def test_columns_go_on_from_the_dual_values_of_the_relaxation():
     """Their first prices prove nearly what the relaxation has, which singletons alone do not."""
     points = np.random.default_rng(1).normal(size=(40, 2))

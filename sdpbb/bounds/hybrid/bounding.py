@@ -74,12 +74,13 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
     def mebibytes(self, contraction: Contraction) -> float:
         """Return the memory that bounding a node takes at its peak, in MiB, about.
 
-        It is that of places alone, which look at all pairs of blocks to branch, or that of the
-        relaxation and of pricing.
+        It is that of places, which look at all pairs of blocks to branch, where the node is left
+        with them; else that of the relaxation and of pricing, as it may come to both.
         """
-        if self.methods.is_for_places(contraction):
+        methods = self.methods
+        if methods.is_for_places(contraction) and not methods.has_small_columns(contraction):
             return matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
-        return self.methods.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
+        return methods.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:
         """Yield the forms of the semidefinite bound's evidence; other evidence as it is."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.bounds.bound import BoundProgress
 from sdpbb.bounds.hybrid.methods import HybridMethods, is_small
 from sdpbb.bounds.hybrid.state import HybridState, HybridWarmStart
 from sdpbb.bounds.sdp.relaxation_run import RelaxationRun
 from sdpbb.problem import Contraction
+from sdpbb.time_left import TimeLeft, no_limit
 
 # Columns and places are imported where they begin: most runs need neither.
 if TYPE_CHECKING:
@@ -18,6 +23,27 @@ if TYPE_CHECKING:
     from sdpbb.bounds.colgen.pricing.branching_pricer import BranchingPricer
     from sdpbb.bounds.colgen.stabilisation import DualValues
     from sdpbb.bounds.places.run import PlaceRun
+
+
+Warm = TypeVar("Warm")
+Warm_co = TypeVar("Warm_co", covariant=True)
+
+
+class HybridPart(Protocol[Warm_co]):
+    """Part of a run that bounds the node by itself, with a warm start for that of a child."""
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of this part so far."""
+
+    def advance(self, cutoff: float, time_left: TimeLeft = no_limit) -> BoundProgress:
+        """Work until the next bound, as `BoundRun.advance`."""
+
+    def affinity(self) -> NDArray[np.float64]:
+        """Return the affinity Z (m, m) of the blocks, as `BoundRun.affinity`."""
+
+    def warm_start(self) -> Warm_co:
+        """Return the warm start of this part of a child."""
 
 
 class HybridParts:
@@ -67,10 +93,15 @@ class HybridParts:
         return pricer
 
     @property
+    def begun(self) -> list[HybridPart[object]]:
+        """Parts that have begun and bound the node by themselves: the latest stage's first."""
+        parts = (self.columns, self.relaxation, self.places)
+        return [part for part in parts if part is not None]
+
+    @property
     def n_iterations(self) -> int:
         """Iterations of all parts so far."""
-        parts = (self.relaxation, self.columns, self.places)
-        return self.state.n_dropped + sum(part.n_iterations for part in parts if part is not None)
+        return self.state.n_dropped + sum(part.n_iterations for part in self.begun)
 
     @property
     def skipped(self) -> tuple[str, ...]:
@@ -147,9 +178,15 @@ class HybridParts:
 
     def warm_start(self) -> HybridWarmStart:
         """Return the warm start of a child, for parts that have not begun that of the parent."""
-        own, inherited = {}, self.state.inherited
-        for name in ("relaxation", "columns", "places"):
-            part = getattr(self, name)
-            if part is not None:
-                own[name] = part.warm_start()
-        return replace(inherited, skipped=self.state.skipped, **own)
+        inherited = self.state.inherited
+        return HybridWarmStart(
+            relaxation=_warm_start(self.relaxation, inherited.relaxation),
+            columns=_warm_start(self.columns, inherited.columns),
+            places=_warm_start(self.places, inherited.places),
+            skipped=self.state.skipped,
+        )
+
+
+def _warm_start(part: HybridPart[Warm] | None, inherited: Warm | None) -> Warm | None:
+    """Return the warm start that a part gives, or the inherited one if it has not begun."""
+    return inherited if part is None else part.warm_start()

@@ -72,10 +72,7 @@ class HybridRun:
         return replace(progress, bound=best, n_iterations=self.n_iterations)
 
     def affinity(self) -> NDArray[np.float64]:
-        for part in (self._parts.columns, self._parts.relaxation, self._parts.places):
-            if part is not None:
-                return part.affinity()
-        raise AssertionError("a run has a stage")
+        return self._parts.begun[0].affinity()
 
     def clustering(self) -> NDArray[np.intp] | None:
         columns, enumeration = self._parts.columns, self._parts.enumeration
