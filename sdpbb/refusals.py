@@ -29,10 +29,11 @@ def check_compatibility(
     Raises
     ------
     InstanceError
-        If the instance is none, or has soft constraints.
+        If the instance is none.
     ParameterError
         If the parameters are none. If the instance's constraints on clusters are more than the
-        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes.
+        bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
+        there are soft constraints, of which it knows nothing.
     """
     check_instance(instance)
     if not isinstance(parameters, SolverParameters):
@@ -41,10 +42,7 @@ def check_compatibility(
             f"parameters = ...: of type {kind}; expected an sdpbb.SolverParameters"
         )
     if instance.has_soft_constraints:
-        raise InstanceError(
-            "soft constraints: only hard ones can be solved exactly; give them as must-links and "
-            "cannot-links, or use a heuristic that weighs them (pccc)"
-        )
+        _check_soft(parameters)
     fit = [
         repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
     ]
@@ -63,6 +61,20 @@ def check_compatibility(
         _check_picklable(custom, f"dask = {parameters.dask}: expected None")
     elif custom and parameters.workers > 1:
         _check_picklable(custom, f"workers = {parameters.workers}: expected 1")
+
+
+def _check_soft(parameters: SolverParameters) -> None:
+    """Check that the bounding knows of prices of soft pairs."""
+    if parameters.bounding == "colgen":
+        raise ParameterError(
+            "bounding = 'colgen': expected 'sdp' or 'hybrid', as there are soft constraints, whose "
+            "prices columns do not know"
+        )
+    if parameters.sdp.solver != "admm":
+        raise ParameterError(
+            f"sdp.solver = {parameters.sdp.solver!r}: expected 'admm', as there are soft "
+            "constraints, whose prices a conic solver does not know"
+        )
 
 
 def _check_picklable(constraints: list[ClusterConstraint], wrong: str) -> None:

@@ -73,7 +73,7 @@ def solve(
     Raises
     ------
     InstanceError
-        If the instance has soft constraints.
+        If the instance is none.
     ParameterError
         If start does not keep the constraints; if there is a checkpoint already, none can be
         written there, or another run is writing to it (`FileInUse`); if a certificate is asked for

@@ -16,7 +16,7 @@ import pytest
 from heuristics.method import Heuristic, RunClock, SearchResult, Soft
 from heuristics.registry import METHODS
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop
-from sdpbb.cli import ExitCode, main
+from sdpbb.cli import ExitCode
 from sdpbb.cli.heuristic import EXITS, heuristic_exit_code
 from sdpbb.declaration import parameter
 from sdpbb.errors import BackendFailure, BackendUnavailable, InstanceError, ParameterError
@@ -398,21 +398,6 @@ def test_a_method_refuses_constraints_on_clusters(run, data, precious, tmp_path)
     assert status == ExitCode.BAD_INPUT
     assert err.startswith("error: kmeans: takes constraints on pairs only; ")
     assert err.count("\n") == 1
-
-
-def test_the_exact_solver_refuses_soft_constraints(
-    monkeypatch, capsys, data, precious, soft_constraints
-):
-    arguments = ["solve", data, "--constraints", soft_constraints, *precious]
-    monkeypatch.setattr(sys, "argv", ["sdpbb", *map(str, arguments)])
-    with pytest.raises(SystemExit) as exited:
-        main()
-    assert exited.value.code == ExitCode.BAD_INPUT
-    assert capsys.readouterr() == (
-        "",
-        f"error: {soft_constraints}: soft constraints (SML, SCL), and only hard ones can be solved "
-        "exactly; expected ML and CL, or 'sdpbb heuristic pccc', which weighs them\n",
-    )
 
 
 @pytest.mark.long

@@ -17,7 +17,6 @@ from sdpbb.errors import (
     ParameterError,
 )
 from sdpbb.executors import worker
-from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
     from sdpbb.problem import Instance
@@ -77,11 +76,6 @@ def _solve(job: Job, certificate: str | None) -> dict[str, Any]:
             job.k,
             job.constraints,
             **job.reading.to_dict(),
-        )
-    if instance.has_soft_constraints:
-        raise InstanceError(
-            f"{shown_path(job.constraints or '')}: soft constraints cannot be solved "
-            "exactly; expected hard must-links and cannot-links"
         )
     worker.tell_step()
     problem, is_certified = [], certificate is not None

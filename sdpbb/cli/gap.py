@@ -97,7 +97,7 @@ def _read(data: str, inputs: InstanceOptions, given: str) -> tuple[Instance, NDA
     numbers = read_labels(given, len(file.points))
     if inputs.k is None and file.k is None:
         inputs = replace(inputs, k=int(numbers.max()) + 1)
-    return inputs.read_hard(data), numbers
+    return inputs.read(data), numbers
 
 
 def _run(

@@ -97,7 +97,7 @@ class InstanceOptions:
             raise kind(of_option(error)) from None
 
     def read_hard(self, data: str) -> Instance:
-        """The instance, for the engine: soft constraints are refused.
+        """The instance, for what takes hard constraints only: soft ones are refused.
 
         Raises
         ------
@@ -107,8 +107,7 @@ class InstanceOptions:
         instance = self.read(data)
         if instance.has_soft_constraints:
             raise InstanceError(
-                f"{shown_path(self.constraints or '')}: soft constraints (SML, SCL), and only hard "
-                "ones can be solved exactly; expected ML and CL, or 'sdpbb heuristic pccc', which "
-                "weighs them"
+                f"{shown_path(self.constraints or '')}: soft constraints (SML, SCL), which this "
+                "command does not know; expected ML and CL"
             )
         return instance

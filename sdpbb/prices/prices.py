@@ -13,7 +13,7 @@ import numpy as np
 
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import WarmUp
-from sdpbb.errors import ParameterError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
@@ -88,6 +88,8 @@ def constraint_prices(
         As `solve` does, with the report on what is known until then.
     """
     check_instance(instance)
+    if instance.has_soft_constraints:
+        raise InstanceError("soft constraints: prices are known of hard ones only; expected none")
     parameters = parameters or SolverParameters()
     _check(parameters, time_limit_each)
     catalogue = Catalogue(instance)

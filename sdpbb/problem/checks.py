@@ -19,6 +19,8 @@ from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may
 # Coordinates, and differences between them, whose squares and sums of squares are neither infinite
 # nor without digits.
 LARGEST, SMALLEST = 1e100, 1e-100
+# Weights of soft pairs, which are squares of distances.
+LARGEST_WEIGHT = 1e200
 
 # np.asarray(kind) of what is a number and what is not, for messages.
 _NOT_NUMBERS = {
@@ -35,12 +37,13 @@ _NOT_NUMBERS = {
 @stored
 @dataclass(frozen=True, eq=False)
 class SoftPairs:
-    """Soft constraints: pairs that may be violated at a price, each with the confidence in it.
+    """Soft constraints: pairs that may be violated at a price, their weight.
 
     Parameters
     ----------
     pairs : (p, 2) row numbers, i < j
-    weights : (p,) in (0, 1]
+    weights : (p,) > 0 and finite, in units of the cost (squared distances) where the cost is what
+        counts; some heuristics take them for multiples of a price of their own
 
     Made by `Instance`, which checks both, from triples (i, j, weight) or from such a value.
     """
@@ -189,7 +192,7 @@ def checked_pairs(values: Any, n: int, argument: str) -> NDArray[np.intp]:
 
 
 def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
-    expected = "expected triples (i, j, weight) with 0 < weight <= 1"
+    expected = "expected triples (i, j, weight) with weight >= 0"
     pairs: Any
     weights: Any
     if isinstance(values, SoftPairs):
@@ -204,10 +207,16 @@ def checked_soft_pairs(values: Any, n: int, argument: str) -> SoftPairs:
         raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
     if weight.shape != (len(checked),):
         raise InstanceError(f"{argument}: {weight.size} weights for {len(checked)} pairs")
-    wrong = ~((weight > 0) & (weight <= 1))
+    wrong = ~(weight >= 0)
     if wrong.any():
         position = int(np.argmax(wrong))
         raise InstanceError(f"{argument}[{position}]: weight {weight[position]}; {expected}")
+    largest = float(weight[np.isfinite(weight)].max(initial=0.0))
+    if largest > LARGEST_WEIGHT:
+        raise InstanceError(
+            f"{argument}: a weight is as large as {largest:.1e}, and sums of weights may overflow; "
+            f"expected at most {LARGEST_WEIGHT:g}, or inf for a hard constraint"
+        )
     return SoftPairs(checked, frozen(weight))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from sdpbb.problem.graph import connected_components, distinct_edges, shortest_p
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
+from sdpbb.problem.soft_blocks import SoftBlocks
 
 PairIterable = Iterable[tuple[int, int]]
 
@@ -32,7 +33,7 @@ class Contraction:
 
         sum_i w_i + sum_clusters sum_{i in C} e_i || c_i - mean_C ||^2,
 
-    the sum of squares of the lifted labels.
+    the sum of squares of the lifted labels, and what they pay for soft pairs.
 
     Attributes
     ----------
@@ -46,6 +47,7 @@ class Contraction:
         constraints on clusters are among them
     instance : whose blocks these are, if it has constraints on clusters beyond pairs; else None.
         Each single block keeps them
+    soft : the soft pairs between blocks
     """
 
     k: int
@@ -55,6 +57,7 @@ class Contraction:
     scatter: NDArray[np.float64]
     cannot_link: NDArray[np.intp]
     instance: Instance | None = None
+    soft: SoftBlocks = field(default_factory=SoftBlocks)
 
     @property
     def n_blocks(self) -> int:
@@ -129,8 +132,11 @@ class Contraction:
         return np.asarray(labels)[self.block_of]
 
     def cost(self, labels: NDArray[np.intp]) -> float:
-        """Return the sum of squares of the clustering that gives block i the label labels[i]."""
-        total = float(self.scatter.sum())
+        """Return the cost of the clustering that gives block i the label labels[i].
+
+        That is its sum of squares, and the weights of the soft pairs that it violates.
+        """
+        total = float(self.scatter.sum()) + self.soft.penalty(np.asarray(labels))
         by_cluster = np.argsort(labels, kind="stable")
         ends = np.flatnonzero(np.diff(np.asarray(labels)[by_cluster])) + 1
         for members in np.split(by_cluster, ends):
@@ -260,7 +266,11 @@ def _aggregate(
     weights = np.bincount(block_of).astype(np.float64)
     means = block_means(points, block_of, weights)
     scatter = block_scatter(instance.points, block_of)
-    return Contraction(instance.k, block_of, weights, means, scatter, cannot_link)
+    soft = SoftBlocks()
+    if instance.has_soft_constraints:
+        pairs = instance.soft_must_link, instance.soft_cannot_link
+        soft = SoftBlocks.of(*pairs, block_of, cannot_link)
+    return Contraction(instance.k, block_of, weights, means, scatter, cannot_link, soft=soft)
 
 
 def _pairs_apart(block_of: NDArray[np.intp], components: NDArray[np.intp]) -> NDArray[np.intp]:

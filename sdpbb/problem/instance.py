@@ -40,7 +40,9 @@ from sdpbb.values import counted
 class Instance:
     """Instance of constrained minimum sum-of-squares clustering.
 
-    minimise    sum_{i=1}^n || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
+    minimise    sum_{i=1}^n || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c },
+                + the weights of the soft must-links with l(i) != l(j)
+                + the weights of the soft cannot-links with l(i) = l(j)
     subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
                 l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs,
                 { i : l(i) = c } allowed by every constraint on clusters, for each c.
@@ -54,9 +56,10 @@ class Instance:
     must_link, cannot_link : an array (p, 2) or any iterable of pairs (i, j) of different row
         numbers, from 0; None for no pairs
     name : what reports call the instance
-    soft_must_link, soft_cannot_link : pairs that may be violated at a price, for heuristics:
-        triples (i, j, weight), 0 < weight <= 1, or a `SoftPairs`; None for none. The programme
-        above does without them
+    soft_must_link, soft_cannot_link : pairs that may be violated at a price: triples (i, j,
+        weight) with weight >= 0 in units of the cost, or a `SoftPairs`; None for none. A pair of
+        weight 0 is none, one of weight inf is a must-link or a cannot-link. Pairs may contradict
+        each other and the hard ones
     cluster_constraints : any iterable of `ClusterConstraint` objects
         (`sdpbb.problem.cluster_constraints`), each of which every cluster has to keep; None for
         none
@@ -89,7 +92,18 @@ class Instance:
         _set(self, "must_link", checked_pairs(self.must_link, n, "must_link"))
         _set(self, "cannot_link", checked_pairs(self.cannot_link, n, "cannot_link"))
         for argument in ("soft_must_link", "soft_cannot_link"):
-            _set(self, argument, checked_soft_pairs(getattr(self, argument), n, argument))
+            soft = checked_soft_pairs(getattr(self, argument), n, argument)
+            hard = argument.removeprefix("soft_")
+            is_hard, is_soft = (
+                np.isinf(soft.weights),
+                np.isfinite(soft.weights) & (soft.weights > 0),
+            )
+            if is_hard.any():
+                pairs = np.concatenate([getattr(self, hard), soft.pairs[is_hard]])
+                _set(self, hard, frozen(pairs))
+            if not is_soft.all():
+                soft = SoftPairs(frozen(soft.pairs[is_soft]), frozen(soft.weights[is_soft]))
+            _set(self, argument, soft)
         constraints = checked_constraints(self.cluster_constraints, "cluster_constraints")
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
@@ -221,7 +235,7 @@ class Instance:
         frame : of pandas or polars; a column per feature
         must_link, cannot_link : pairs of names of rows: of values of index_column; without it of
             the index of a pandas frame; and of row numbers from 0 where that merely counts
-        soft_must_link, soft_cannot_link : triples (name, name, weight), 0 < weight <= 1
+        soft_must_link, soft_cannot_link : triples (name, name, weight), weight >= 0
         cluster_constraints : as for an `Instance`, by row numbers
         index_column : the column that names the rows; it is no feature
         drop : more columns that are no features

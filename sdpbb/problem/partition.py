@@ -57,9 +57,32 @@ class Partition:
     def cost(self, instance: Instance) -> float:
         """Return the objective of the instance: what the engine minimises, proves and reports.
 
-        It is the sum of squares; labels need not keep any constraint.
+        It is the sum of squares plus the weights of the soft pairs that are violated; labels need
+        not keep any constraint.
         """
-        return self.sum_of_squares(instance.points)
+        cost = self.sum_of_squares(instance.points)
+        return cost + self.penalty(instance) if instance.has_soft_constraints else cost
+
+    def penalty(self, instance: Instance) -> float:
+        """Return the sum of the weights of the soft pairs that are violated."""
+        apart, together = self.soft_violations(instance)
+        violated = (
+            instance.soft_must_link.weights[apart],
+            instance.soft_cannot_link.weights[together],
+        )
+        return math.fsum(np.concatenate(violated))
+
+    def soft_violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the positions of the soft must-links and the soft cannot-links that do not hold.
+
+        Positions are those in the instance's own lists.
+        """
+        ml, cl = instance.soft_must_link.pairs, instance.soft_cannot_link.pairs
+        label = self.labels
+        return (
+            np.flatnonzero(label[ml[:, 0]] != label[ml[:, 1]]),
+            np.flatnonzero(label[cl[:, 0]] == label[cl[:, 1]]),
+        )
 
     def violations(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the positions of the must-links and the cannot-links that do not hold.

@@ -85,12 +85,12 @@ def only_clustering(
 ) -> NDArray[np.intp] | None:
     """Return labels of the blocks where all clusterings cost the same.
 
-    There is one block per cluster (k = 1 included), or the blocks all have the same mean, for which
-    labels must be known. None if costs may differ, or no labels are known.
+    There is one block per cluster (k = 1 included), or the blocks all have the same mean and no
+    soft pairs, for which labels must be known. None if costs may differ, or no labels are known.
     """
     if contraction.n_blocks == contraction.k:
         return np.arange(contraction.k)
-    return None if contraction.means.any() else feasible
+    return None if contraction.means.any() or contraction.soft else feasible
 
 
 def _array(pairs: tuple[Pair, ...]) -> NDArray[np.intp]:

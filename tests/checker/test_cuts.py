@@ -27,7 +27,8 @@ def by_definition(
 ) -> list[float]:
     """The left-hand sides at Z, term by term as `Cuts` writes them."""
     values = []
-    stars, cliques, complements, pentagons = cuts.families
+    stars, cliques, complements, pentagons, *soft = cuts.families
+    assert not any(map(len, soft))
     for c in range(len(stars)):
         i, *T = stars.blocks[stars.start[c] : stars.start[c + 1]].tolist()
         pairs = sum(Z[T[a], T[b]] for b in range(len(T)) for a in range(b))

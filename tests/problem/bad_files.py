@@ -46,7 +46,7 @@ MAXSIZE = "expected MAXSIZE n, an integer n >= 1"
 OVERLAP = "expected OVERLAP l i j ..., an integer l >= 0 and row numbers"
 DIFFERENCE = "expected DIFFERENCE l i j ..., an integer l >= 0 and row numbers"
 SOFTCL = "expected SOFTCL l i j i j ..., an integer l >= 0 and pairs of row numbers"
-SOFT = "two row numbers and a weight 0 < w <= 1 (1 if it is left out)"
+SOFT = "two row numbers and a weight w >= 0 (1 if it is left out)"
 OTHER_DATA = "is the file for other data?"
 FROM_ONE = "is the file for other data, or does it number rows from 1 (--one-based)?"
 
@@ -190,8 +190,6 @@ BAD_CONSTRAINTS = [
     BadFile("SCL with one row", "SCL 0\n", 1, f"'SCL 0'; expected SCL i j w, {SOFT}"),
     BadFile("SML, not a row", "SML 0 x 1\n", 1, f"'SML 0 x 1'; expected SML i j w, {SOFT}"),
     BadFile("five fields", "SCL 0 1 1 1\n", 1, f"'SCL 0 1 1 1'; expected SCL i j w, {SOFT}"),
-    BadFile("weight 0", "SML 0 1 0\n", 1, f"'SML 0 1 0'; expected SML i j w, {SOFT}"),
-    BadFile("weight above 1", "SCL 0 1 1.5\n", 1, f"'SCL 0 1 1.5'; expected SCL i j w, {SOFT}"),
     BadFile("negative weight", "SML 0 1 -1\n", 1, f"'SML 0 1 -1'; expected SML i j w, {SOFT}"),
     BadFile("weight nan", "SML 0 1 nan\n", 1, f"'SML 0 1 nan'; expected SML i j w, {SOFT}"),
     BadFile("weight in words", "SML 0 1 low\n", 1, f"'SML 0 1 low'; expected SML i j w, {SOFT}"),

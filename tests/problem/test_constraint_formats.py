@@ -120,7 +120,7 @@ faults = {
         "ML 1 1",
         "CL 0",
         "CL 0 x",
-        "SML 0 1 2",
+        "SML 0 1 -2",
         "SCL 0 1 nan",
         "ML +0 1",
         "x",

@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import sdpbb
 from sdpbb.errors import InstanceError
-from sdpbb.problem import Instance, SoftPairs
+from sdpbb.problem import Instance, Partition, SoftPairs
 
 N = 6
 POINTS = np.arange(float(N))[:, None]
@@ -68,22 +67,21 @@ def test_hard_constraints_are_no_soft_ones():
     [
         ([(0, 1)], r"[0]: 2 entries; expected triples (i, j, weight)"),
         ([(0, 1, 1.0), (0, 1, 1.0, 1.0)], r"[1]: 4 entries; expected triples"),
-        ([(0, 1, 0.0)], "[0]: weight 0.0; expected triples (i, j, weight) with 0 < weight <= 1"),
-        ([(0, 1, 0.5), (1, 2, 1.5)], "[1]: weight 1.5; expected"),
+        ([(0, 1, 0.5), (1, 2, -1.5)], "[1]: weight -1.5; expected triples (i, j, weight) with"),
+        ([(0, 1, 1e201)], ": a weight is as large as 1.0e+201, and sums of weights may overflow"),
         ([(0, 1, -0.5)], "[0]: weight -0.5; expected"),
         ([(0, 1, np.nan)], "[0]: weight nan; expected"),
-        ([(0, 1, np.inf)], "[0]: weight inf; expected"),
         ([(0, N, 0.5)], f"[0] = (0, {N}): rows are 0 to {N - 1}"),
         ([(0, 1, 0.5), (-1, 0, 0.5)], "[1] = (-1, 0): rows are 0 to"),
         ([(2, 2, 0.5)], "[0] = (2, 2): a point paired with itself"),
         ([(0.5, 1, 0.5)], ": row numbers must be integers"),
         (np.array([[0.5, 1, 0.5]]), ": row numbers must be integers"),
         ([(0, 1, "heavy")], ": "),
-        (np.array([[0, 1]]), ": expected triples (i, j, weight) with 0 < weight <= 1, got shape"),
+        (np.array([[0, 1]]), ": expected triples (i, j, weight) with weight >= 0, got shape"),
         (np.ma.masked_equal([[0, 1, 1]], 0), ": entries are masked"),
         (7, ": expected triples"),
         (SoftPairs(np.array([[0, 1]]), np.empty(0)), ": 0 weights for 1 pairs"),
-        (SoftPairs(np.array([[0, 1]]), np.array([2.0])), "[0]: weight 2.0"),
+        (SoftPairs(np.array([[0, 1]]), np.array([-2.0])), "[0]: weight -2.0"),
     ],
 )
 def test_what_are_no_soft_pairs_is_refused_in_one_line(kind, values, message):
@@ -108,6 +106,21 @@ def test_arrays_are_read_only_copies(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_exact_solving_refuses_them(kind):
-    with pytest.raises(InstanceError, match=r"^soft constraints: only hard ones can be solved"):
-        sdpbb.solve(instance(kind, [(0, 1, 1.0)]))
+def test_pairs_of_weight_0_are_none_and_of_infinite_weight_hard(kind):
+    made = instance(kind, [(0, 1, 0.0), (3, 2, np.inf), (4, 5, 7.5)])
+    assert getattr(made, kind).pairs.tolist() == [[4, 5]]
+    assert getattr(made, kind).weights.tolist() == [7.5]
+    hard = {"must_link": made.must_link, "cannot_link": made.cannot_link}
+    assert hard.pop(kind.removeprefix("soft_")).tolist() == [[2, 3]]
+    assert all(not len(others) for others in hard.values())
+
+
+def test_the_cost_is_the_sum_of_squares_and_the_weights_of_violated_pairs():
+    soft = {"soft_must_link": [(0, 1, 0.5), (0, 1, 0.25), (0, 5, 4.0)]}
+    made = Instance(POINTS, 2, **soft, soft_cannot_link=[(0, 2, 8.0), (1, 3, 16.0), (4, 5, 32.0)])
+    partition = Partition(np.array([0, 1, 0, 1, 1, 1]))
+    assert partition.penalty(made) == 0.5 + 0.25 + 4.0 + 8.0 + 16.0 + 32.0
+    assert partition.cost(made) == partition.sum_of_squares(POINTS) + partition.penalty(made)
+    apart, together = partition.soft_violations(made)
+    assert (apart.tolist(), together.tolist()) == ([0, 1, 2], [0, 1, 2])
+    assert Partition(np.zeros(6, int)).penalty(made) == 8.0 + 16.0 + 32.0

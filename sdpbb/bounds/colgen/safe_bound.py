@@ -46,10 +46,11 @@ def lagrangian_bound(
 
 
 def scatter_bound(contraction: Contraction) -> ProvenBound:
-    """Return the scatter inside the blocks, which every clustering has, rounded down."""
+    """Return the scatter inside the blocks, and what all pay for soft pairs, rounded down."""
     own = math.fsum(contraction.scatter)
     rounding = _EPS * (contraction.n_points + contraction.means.shape[1] + 8)
-    return ProvenBound(max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS))
+    inside = max(0.0, own * (1.0 - rounding) - rounding * contraction.total * _EPS)
+    return ProvenBound(inside + contraction.soft.constant_below * (1.0 - _EPS))
 
 
 def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:

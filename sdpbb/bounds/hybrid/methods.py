@@ -25,6 +25,8 @@ class HybridMethods:
 
     def has_easy_columns(self, contraction: Contraction) -> bool:
         """Return whether pricing looks easy, so that columns come before the relaxation."""
+        if not has_columns(contraction):
+            return False
         is_easy = is_easy_to_price(contraction, self.colgen.centre)
         return is_easy and is_low(contraction, self.hybrid)
 
@@ -39,9 +41,16 @@ class HybridMethods:
         # They leave constraints on clusters out.
         if contraction.instance is not None or not is_within_reach(contraction):
             return False
+        if not has_columns(contraction):
+            return False
         if not own.fewest <= m <= own.most:
             return False
         return len(contraction.cannot_link) <= own.most_pairs * m
+
+
+def has_columns(contraction: Contraction) -> bool:
+    """Return whether columns and places know all of the cost: prices of soft pairs they do not."""
+    return not contraction.soft and contraction.soft.constant == 0.0
 
 
 def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:

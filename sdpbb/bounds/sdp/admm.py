@@ -17,6 +17,7 @@ from sdpbb.bounds.sdp.admm_kernels import (
     polyhedral_iterates,
 )
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, ScaledCuts
+from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.parameters import AdmmParameters, SpectrumParameters
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint
@@ -66,7 +67,7 @@ class AdmmState:
         r = relaxation.inverse_roots
         roots = 1.0 / r
         cuts = ScaledCuts.of(dual.cuts, r, relaxation.forbidden)
-        t = dual.multipliers * cuts.norm / rho
+        t = np.minimum(dual.multipliers, multiplier_caps(relaxation, dual.cuts)) * cuts.norm / rho
         W = np.where(relaxation.forbidden, 0.0, roots[:, None] * Z * roots)
         U = np.zeros_like(W)
         np.subtract.at(U.reshape(-1), cuts.position, t[dual.cuts.owner] * cuts.entry)
@@ -81,7 +82,9 @@ class Admm:
     It solves min -<K, Y> over Y = W with
 
         Y in the spectral set   { u u' + R : 0 <= R <= cap I, R u = 0, tr R = k - 1 },
-        W in the polyhedral set { W >= 0, W = 0 on cannot-links, <B_c, W> >= b_c },
+        W in the polyhedral set { W >= 0, W = 0 on cannot-links, <B_c, W> >= b_c }
+
+    (terms of soft pairs may be violated at a price, which caps their multipliers), with
 
     a scaled dual U and a penalty rho. One iteration is
 
@@ -110,7 +113,7 @@ class Admm:
         self._projector = SpectralProjector(
             relaxation.u, relaxation.k - 1.0, spectrum, state.spectrum
         )
-        self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots, relaxation.forbidden)
+        self._take_cuts()
         self._Y, self._M = np.empty((m, m)), np.empty((m, m))
         self._pieces = pass_pieces(m)
         self._refresh()
@@ -142,6 +145,7 @@ class Admm:
             cuts.entry,
             cuts.rhs,
             state.t,
+            self._caps / state.rho,
             p.sweeps,
         )
         iterates = partial(
@@ -187,13 +191,18 @@ class Admm:
 
     def replace_cuts(self, new: CutSet) -> None:
         """Drop the cuts whose multiplier is zero, add those of `new` that are not there yet."""
-        state, relaxation = self.state, self.relaxation
+        state = self.state
         active = state.t > 0.0
         kept = state.cuts.select(active)
         fresh = new.select(~np.isin(new.keys, kept.keys))
         state.cuts = kept + fresh
-        self._cuts = ScaledCuts.of(state.cuts, relaxation.inverse_roots, relaxation.forbidden)
+        self._take_cuts()
         state.t = np.concatenate([state.t[active], np.zeros(len(fresh))])
+
+    def _take_cuts(self) -> None:
+        relaxation, cuts = self.relaxation, self.state.cuts
+        self._cuts = ScaledCuts.of(cuts, relaxation.inverse_roots, relaxation.forbidden)
+        self._caps = multiplier_caps(relaxation, cuts) * self._cuts.norm
 
     def polyhedral_iterate(self) -> NDArray[np.float64]:
         """Return W, both triangles."""

@@ -25,13 +25,15 @@ def dual_sweeps(
     entry: Reals,
     rhs: Reals,
     t: Reals,
+    cap: Reals,
     sweeps: int,
 ) -> Reals:
     """Project onto {W >= 0, W = 0 where forbidden, cuts} (step 3 of the method, see `admm`).
 
     With G = a Y + (1 - a) W + U (a: over_relaxation) and V = G + sum_c t_c B_c, the projection is
     max(V, 0). `sweeps` passes of dual coordinate ascent (Hildreth) change the multipliers t: the
-    step t_c += rhs_c - <B_c, max(V, 0)> never decreases the dual function because ||B_c|| = 1.
+    step t_c += rhs_c - <B_c, max(V, 0)> never decreases the dual function because ||B_c|| = 1; nor
+    does it where it ends at 0 or at the cap of t_c.
 
     touched : positions of the upper triangle that cuts have terms at, in ascending order
     place : of the position of each term, among them
@@ -55,7 +57,7 @@ def dual_sweeps(
         lhs = 0.0
         for p in range(start[c], start[c + 1]):
             lhs += coefficient[p] * max(V[place[p]], 0.0)
-        new = max(0.0, t[c] + rhs[c] - lhs)
+        new = min(cap[c], max(0.0, t[c] + rhs[c] - lhs))
         step = new - t[c]
         if new > 0.0 or step != 0.0:
             active[n_active] = c
@@ -69,7 +71,7 @@ def dual_sweeps(
             lhs = 0.0
             for p in range(start[c], start[c + 1]):
                 lhs += coefficient[p] * max(V[place[p]], 0.0)
-            new = max(0.0, t[c] + rhs[c] - lhs)
+            new = min(cap[c], max(0.0, t[c] + rhs[c] - lhs))
             step = new - t[c]
             if step != 0.0:
                 t[c] = new

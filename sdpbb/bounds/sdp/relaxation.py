@@ -39,6 +39,8 @@ class Relaxation:
     K : (m, m) symmetric (0 where all block means coincide)
     scale, total : > 0 and >= 0, in squared units of the data
     rounding : what the sums behind K and total may have lost to rounding, in the same units
+    soft : (m, m) weights of the soft pairs over scale, > 0 of cannot-links and < 0 of must-links, a
+        little less than they are (see `sdpbb.problem.soft_blocks`); None where there are none
     weights : (m,) block weights e
     forbidden : (m, m) bool, the cannot-linked pairs
     """
@@ -52,6 +54,7 @@ class Relaxation:
     rounding: float
     weights: NDArray[np.float64]
     forbidden: NDArray[np.bool_]
+    soft: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, contraction: Contraction) -> Relaxation:
@@ -67,10 +70,11 @@ class Relaxation:
             u=u,
             K=K,
             scale=unit**2,
-            total=contraction.total,
+            total=contraction.total + contraction.soft.constant,
             rounding=rounding_of(contraction),
             weights=e,
             forbidden=contraction.adjacency,
+            soft=_soft_weights(contraction, unit**2),
         )
 
     @property
@@ -130,6 +134,15 @@ class Relaxation:
         """Return Z = D^-1/2 Y D^-1/2."""
         r = self.inverse_roots
         return r[:, None] * Y * r
+
+
+def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64] | None:
+    soft = contraction.soft
+    if not soft:
+        return None
+    # Less than they are by more than what sums of weights and a few products lose.
+    less = 1.0 - 2.0 * soft.rounding - 16.0 * float(np.finfo(np.float64).eps)
+    return soft.matrix(contraction.n_blocks) * (less / scale)
 
 
 def _typical_length(contraction: Contraction) -> float:

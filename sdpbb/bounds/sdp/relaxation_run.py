@@ -135,5 +135,6 @@ class RelaxationRun(ABC):
 
     def _scatter_inside_blocks(self) -> ProvenBound:
         """Return the first bound, less what rounding can have added to it."""
-        own = float(self._contraction.scatter.sum()) - self.relaxation.rounding
+        scatter, constant = self._contraction.scatter, self._contraction.soft.constant
+        own = float(scatter.sum()) + constant - self.relaxation.rounding
         return ProvenBound(max(0.0, own))

@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound_kernels import (
     add_cuts,
@@ -73,7 +74,8 @@ class DualFunction:
     the relaxation's kernel V); times scale, and with total added, it is the bound. Every clustering
     matrix is such a Y, satisfies the inequalities and has <N, Y> >= 0, so its cost is at least
     that. No dual feasibility is assumed; entries of N and multipliers that have the wrong sign are
-    set to 0 first.
+    set to 0 first. Terms of soft pairs may be violated, at a price that is part of the cost and the
+    cap of their multipliers (`cuts.soft_pairs`); what is above it is cut off first, too.
 
     restricted : (m, m) S on that complement, with all other eigenvalues moved above its own
     constant : b't + u'S u
@@ -89,7 +91,7 @@ class DualFunction:
     def at(cls, relaxation: Relaxation, dual: DualPoint) -> DualFunction:
         """Return the dual function at a dual point."""
         m, k, u = relaxation.m, relaxation.k, relaxation.u
-        t = np.maximum(dual.multipliers, 0.0)
+        t = np.clip(dual.multipliers, 0.0, multiplier_caps(relaxation, dual.cuts))
         pieces = pass_pieces(m)
         N = nonnegative_part(relaxation, dual)
         S, terms = cut_sums(dual.cuts, t, m)  # terms: the absolute values of what S is the sum of

@@ -22,9 +22,17 @@ from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, Marks, Reals, TermSums
 from .pentagons import Pentagons
+from .soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
 from .stars import Stars
 
-FAMILIES: tuple[type[CheckedCuts], ...] = (Stars, Cliques, Complements, Pentagons)
+FAMILIES: tuple[type[CheckedCuts], ...] = (
+    Stars,
+    Cliques,
+    Complements,
+    Pentagons,
+    SoftCannotLinkTerms,
+    SoftMustLinkTerms,
+)
 """The families, in the order of their multipliers. New ones are added at the end."""
 
 # Pairs of blocks in all stars and cliques, at most: their products take seconds.

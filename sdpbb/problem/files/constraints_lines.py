@@ -32,7 +32,7 @@ from sdpbb.problem.textfile import (
     without_comment,
 )
 
-_SOFT = "two {rows} and a weight 0 < w <= 1 (1 if it is left out)"
+_SOFT = "two {rows} and a weight w >= 0 (1 if it is left out)"
 # The fields of lines that state pairs or a distance, and what they are.
 _FORMS = {
     "ML": ("i j", "two {rows}"),
@@ -126,7 +126,7 @@ def _read_soft(start: int, chunk: list[str], rows: Rows, pairs: dict[str, Stated
     if not {"SML", "SCL"}.issuperset(keywords) or not all(map(is_number, fields)):
         return False
     weights = np.array(list(map(float, fields)))
-    if not ((weights > 0) & (weights <= 1)).all():
+    if not (weights >= 0).all():
         return False
     return add_plain_lines(pairs, keywords, rows.pairs(first, second), weights, start)
 
@@ -228,7 +228,7 @@ def _weight(line: _Line, rows: Rows) -> float:
         return 1.0
     if len(fields) == 4 and fields[0] in ("SML", "SCL") and is_number(fields[3]):
         weight = float(fields[3])
-        if 0 < weight <= 1:
+        if weight >= 0:
             return weight
     raise line.wrong(rows)
 

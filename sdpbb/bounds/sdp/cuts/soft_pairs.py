@@ -1,0 +1,150 @@
+"""Soft pairs: inequalities that a clustering may violate at a price, so that multipliers have caps.
+
+For a clustering matrix Z, Z_ih = 1/|C| where i and h share a cluster C and 0 elsewhere, and for
+blocks of weights e_h,
+
+    i and j share a cluster:      sum_h e_h max(0, Z_ih + Z_jh - Z_hh) = 1,  else 0,
+    i and j are in different ones: sum_h e_h |Z_ih - Z_jh| / 2 = 1,           else 0.
+
+In the first sum a term is positive for h in the cluster that holds both, where it is e_h/|C|; in
+the second for h in one of their two clusters, each of which has e_h/|C| adding up to 1. So the
+price w of a violated pair is, with equality,
+
+    soft cannot-link    sum_h (w e_h) max(0, Z_ih + Z_jh - Z_hh),
+    soft must-link      sum_h (w e_h / 2) (max(0, Z_ih - Z_jh) + max(0, Z_jh - Z_ih)),
+
+convex functions of Z. Each term is the price of violating an inequality,
+
+    soft cannot-link    Z_hh - Z_ih - Z_jh >= 0   at w e_h for each unit,
+    soft must-link      Z_jh - Z_ih >= 0 and the same with i and j exchanged, at w e_h / 2,
+
+and in the dual function the price is the cap of the inequality's multiplier t: t times what is
+violated is at most the price, so that the bound is one on the sum of squares plus the prices. For h
+= i and h = j the first is -Z_ij >= 0, at w (e_i + e_j).
+
+Caps come from the relaxation (`multiplier_caps`), never from where a cut was found: a cut whose
+pair has been decided, or merged, has cap 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.checker import cuts as checker_cuts
+from sdpbb.checker.cuts.soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
+from sdpbb.declaration import parameter
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+_CANNOT = checker_cuts.FAMILIES.index(SoftCannotLinkTerms)
+_MUST = checker_cuts.FAMILIES.index(SoftMustLinkTerms)
+
+
+@stored
+@dataclass(frozen=True)
+class SoftPairTerms(CutFamily):
+    """Terms of the prices of soft pairs: inequalities with caps."""
+
+    per_block: int = parameter(
+        40, "Terms per block and round, at most; those that cost most come first.", ge=1
+    )
+    tolerance: float = parameter(
+        1e-5, "A term counts as violated beyond this part of Z_hh.", ge=0, lt=1
+    )
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return the violated terms of all soft pairs."""
+        if relaxation.soft is None:
+            return CutSet.empty()
+        i, j = np.nonzero(np.triu(relaxation.soft, 1))
+        is_cannot = relaxation.soft[i, j] > 0.0
+        most = self.per_block * relaxation.m
+        diagonal = np.diag(Z)
+        cuts = CutSet.empty()
+        for wanted, a, b in (
+            (_CANNOT, i[is_cannot], j[is_cannot]),
+            (_MUST, i[~is_cannot], j[~is_cannot]),
+            (_MUST, j[~is_cannot], i[~is_cannot]),
+        ):
+            excess = Z[a] + Z[b] - diagonal if wanted == _CANNOT else Z[a] - Z[b]
+            # h = a and h = b are the same term, or the second is Z_bb - Z_ab >= 0, which holds.
+            excess[np.arange(len(b)), b] = 0.0
+            pair, h = np.nonzero(excess > self.tolerance * diagonal)
+            if len(pair) > most:
+                price = np.abs(relaxation.soft[a[pair], b[pair]]) * relaxation.weights[h]
+                chosen = np.argsort(-price * excess[pair, h], kind="stable")[:most]
+                pair, h = pair[chosen], h[chosen]
+            terms = _cannot_link_terms if wanted == _CANNOT else _must_link_terms
+            cuts = cuts + terms(a[pair], b[pair], h)
+        return cuts
+
+
+def _cannot_link_terms(i: NDArray[np.intp], j: NDArray[np.intp], h: NDArray[np.intp]) -> CutSet:
+    """Return Z_hh - Z_ih - Z_jh >= 0, which is -Z_ij >= 0 for h = i."""
+    both = h == i
+    at = np.column_stack([i, j, h])
+    one, three = at[both], at[~both]
+    single = CutSet.uniform(
+        one[:, :1],
+        one[:, 1:2],
+        np.array([-1.0]),
+        np.zeros(len(one)),
+        DefiningBlocks.uniform(SoftCannotLinkTerms, one),
+    )
+    triple = CutSet.uniform(
+        three[:, [2, 0, 1]],
+        three[:, [2, 2, 2]],
+        np.array([1.0, -1.0, -1.0]),
+        np.zeros(len(three)),
+        DefiningBlocks.uniform(SoftCannotLinkTerms, three),
+    )
+    return single + triple
+
+
+def _must_link_terms(i: NDArray[np.intp], j: NDArray[np.intp], h: NDArray[np.intp]) -> CutSet:
+    """Return Z_jh - Z_ih >= 0."""
+    return CutSet.uniform(
+        np.column_stack([j, i]),
+        np.column_stack([h, h]),
+        np.array([1.0, -1.0]),
+        np.zeros(len(h)),
+        DefiningBlocks.uniform(SoftMustLinkTerms, np.column_stack([i, j, h])),
+    )
+
+
+def multiplier_caps(relaxation: Relaxation, cuts: CutSet) -> NDArray[np.float64]:
+    """Return what each multiplier of the cuts (number,) may be at most, in units of scale.
+
+    It is inf but for terms of soft pairs. Where a term occurs several times, they share its price.
+    """
+    caps = np.full(len(cuts), np.inf)
+    kind, soft, m = cuts.members.kind, relaxation.soft, relaxation.m
+    for wanted in (_CANNOT, _MUST):
+        found = np.flatnonzero(kind == wanted)
+        if not len(found):
+            continue
+        if soft is None:
+            caps[found] = 0.0
+            continue
+        i, j, h = cuts.members.blocks[cuts.members.start[found][:, None] + np.arange(3)].T
+        weight = soft[i, j]
+        if wanted == _CANNOT:
+            i, j = np.minimum(i, j), np.maximum(i, j)
+            shared = (h == i) | (h == j)
+            h = np.where(shared, i, h)
+            unit = relaxation.weights[h] + np.where(shared, relaxation.weights[j], 0.0)
+            price = np.maximum(weight, 0.0) * unit
+        else:
+            price = np.maximum(-weight, 0.0) * (0.5 * relaxation.weights[h])
+        key = (i.astype(np.int64) * m + j) * m + h
+        _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+        caps[found] = price / count[inverse.reshape(-1)]
+    return caps
