@@ -194,7 +194,7 @@ class _PenaltyMethod:
         self._programme = assignment_rows(contraction, least, most)
         self._model = LinearModel(self._programme)
         self._weights = contraction.weights[:, None]
-        self._at_rest = method.epsilon_centres * contraction.total / contraction.n_points
+        self._at_rest = method.epsilon_centres * contraction.total / contraction.weights.sum()
         self._centres = np.zeros((contraction.k, contraction.means.shape[1]))
         self._cost = math.inf
         self.labels: NDArray[np.intp] | None = None

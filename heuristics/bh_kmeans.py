@@ -81,6 +81,7 @@ def all_soft(instance: Instance) -> Instance:
         instance.points,
         instance.k,
         name=instance.name,
+        weights=instance.weights,
         soft_must_link=_softened("must_link", instance.must_link, instance.soft_must_link),
         soft_cannot_link=_softened("cannot_link", instance.cannot_link, instance.soft_cannot_link),
     )

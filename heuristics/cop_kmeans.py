@@ -103,7 +103,8 @@ class _Passes:
 
     def __init__(self, instance: Instance, points: Contraction) -> None:
         # Without the cannot-links nothing is contracted but the must-link components.
-        blocks = contract(Instance(instance.points, instance.k, instance.must_link))
+        pairs, weights = instance.must_link, instance.weights
+        blocks = contract(Instance(instance.points, instance.k, pairs, weights=weights))
         assert isinstance(blocks, Contraction)  # with them there were k blocks, or more
         self.blocks = blocks
         self._rows = np.ascontiguousarray(points.means)

@@ -66,11 +66,11 @@ class KMeansClustering:
 
 def unconstrained(instance: Instance) -> Contraction:
     """Return each point as a block, even where k forces points together, without cannot-links."""
-    n = instance.n_points
+    n, weights = instance.n_points, instance.scaled[1]
     return Contraction(
         instance.k,
         np.arange(n),
-        np.ones(n),
+        np.ones(n) if weights is None else weights,
         instance.centred,
         np.zeros(n),
         np.empty((0, 2), np.intp),

@@ -129,11 +129,14 @@ class HeuristicResult:
         }
 
 
-def centres_of(points: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
+def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster 0..c-1 of canonical labels, (c, d)."""
+    points, weights = instance.points, instance.weights
+    if weights is not None:
+        weights = weights / weights.max()  # so that products with coordinates are no larger
     sums = np.zeros((int(labels.max()) + 1, points.shape[1]))
-    np.add.at(sums, labels, points)
-    return sums / np.bincount(labels)[:, None]
+    np.add.at(sums, labels, points if weights is None else weights[:, None] * points)
+    return sums / np.bincount(labels, weights)[:, None]
 
 
 def describe(
@@ -154,8 +157,8 @@ def describe(
         status=HeuristicStatus.FOUND,
         stop=stop,
         labels=partition.labels,
-        centres=centres_of(instance.points, partition.labels),
-        sum_of_squares=partition.sum_of_squares(instance.points),
+        centres=centres_of(instance, partition.labels),
+        sum_of_squares=partition.sum_of_squares(instance.points, instance.weights),
         penalised_objective=penalised_objective,
         violations=Violations.of(instance, partition.labels),
         n_iterations=n_iterations,

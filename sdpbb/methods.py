@@ -109,7 +109,7 @@ class RootRelaxation:
             yield np.diag(1.0 / contraction.weights)
             return
         if not contraction.means.any():  # all clusterings cost the same
-            yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.n_points)
+            yield np.full((contraction.n_blocks,) * 2, 1.0 / contraction.weights.sum())
             return
         end = time.perf_counter() + self.time_limit
         with threadpool_limits(1):  # see `sdpbb.run`

@@ -70,6 +70,8 @@ def unspoken(instance: Instance) -> str | None:
             "the instance has soft constraints, which certificates do not cover; expected hard "
             "ones only"
         )
+    if instance.weights is not None:
+        return "the points have weights, which certificates do not cover; expected none"
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         return (

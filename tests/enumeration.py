@@ -1,5 +1,6 @@
 """The truth about small instances: every clustering, one by one."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -35,13 +36,15 @@ def keeps_cluster_constraints(instance: Instance, labels: np.ndarray) -> bool:
     return all(c.allows(instance, x) for c in instance.cluster_constraints for x in clusters)
 
 
-def sums_of_squares(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def sums_of_squares(
+    points: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
+) -> np.ndarray:
     """The cost of each row of labels (number, n)."""
     total = np.zeros(len(labels))
     for c in range(labels.max(initial=-1) + 1):
-        member = (labels == c).astype(float)
+        member = (labels == c) * (1.0 if weights is None else weights)
         size = member.sum(axis=1, keepdims=True)
-        deviation = points - (member @ points / np.maximum(size, 1))[:, None, :]
+        deviation = points - (member @ points / np.where(size > 0.0, size, 1.0))[:, None, :]
         total += (member * (deviation**2).sum(axis=2)).sum(axis=1)
     return total
 
@@ -49,7 +52,8 @@ def sums_of_squares(points: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def optimum(instance: Instance) -> float | None:
     """The least cost of a feasible clustering, or None if there is none."""
     labels = feasible_clusterings(instance)
-    return float(sums_of_squares(instance.points, labels).min()) if len(labels) else None
+    costs = sums_of_squares(instance.points, labels, instance.weights)
+    return float(costs.min()) if len(labels) else None
 
 
 def clustering_matrix(labels: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -73,3 +77,14 @@ def random_instance(rng: np.random.Generator, n_max: int = 9, n_min: int = 1) ->
     must_link = pairs[draw[:n_ml]]
     cannot_link = pairs[draw[n_ml : n_ml + n_cl]]
     return Instance(points, int(rng.integers(1, n + 1)), must_link, cannot_link)
+
+
+def weighted(instance: Instance, rng: np.random.Generator) -> Instance:
+    """The instance with weights: near 1, of many scales or whole numbers, in any unit."""
+    n = instance.n_points
+    weights = (
+        rng.uniform(0.1, 3.0, n),
+        10.0 ** rng.uniform(-3.0, 3.0, n),
+        rng.integers(1, 6, n).astype(float),
+    )[rng.integers(3)]
+    return replace(instance, weights=weights * 10.0 ** rng.uniform(-12.0, 12.0))

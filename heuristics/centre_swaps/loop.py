@@ -75,8 +75,8 @@ def try_swaps(draws: Reals, first: int, work: int, trial: Trial) -> int:
         if swap(a, seed, -trial.threshold, trial) >= -trial.threshold:
             undo(clusters, trial.journal)
             continue
-        counts[LAST_KEPT] = counts[TRIALS]
-        _accept(trial)
+        if _accept(trial):
+            counts[LAST_KEPT] = counts[TRIALS]
     return len(draws)
 
 
@@ -127,9 +127,15 @@ def _block_of(c: int, draw: float, blocks: BlockData, clusters: Clusters) -> int
 
 
 @njit(cache=True, nogil=True)
-def _accept(trial: Trial) -> None:
-    """Compute anew what a trial has changed: centres, what is near them, and costs."""
+def _accept(trial: Trial) -> bool:
+    """Compute anew what a trial has changed: centres, what is near them, and costs.
+
+    Return whether it costs less than before, which is plain but for rounding.
+    """
     blocks, clusters, journal = trial.blocks, trial.clusters, trial.journal
+    change = 0.0
+    for number in range(journal.n[1]):
+        change -= clusters.cost[journal.clusters[number]]
     distances, stamp = trial.rounds.distances, trial.counts[TRIALS]
     n_changed = journal.n[1]
     for number in range(n_changed):
@@ -144,3 +150,6 @@ def _accept(trial: Trial) -> None:
                 find_near(c, clusters, distances)
                 price(c, blocks, clusters)
         price(journal.clusters[number], blocks, clusters)
+    for number in range(n_changed):
+        change += clusters.cost[journal.clusters[number]]
+    return change < 0.0

@@ -8,6 +8,10 @@ from heuristics.centre_swaps.state import BlockData, Clusters, Journal
 from sdpbb.arrays import Integers, Reals
 from sdpbb.jit import njit
 
+# Where a block leaves less than this share of the weight of its cluster behind, the centre is
+# computed anew: differences of nearly equal sums have lost too many digits.
+LITTLE = 1e-3
+
 
 @njit(cache=True, nogil=True)
 def link_all(clusters: Clusters) -> None:
@@ -23,6 +27,24 @@ def squared_distance(rows: Reals, i: int, others: Reals, j: int) -> float:
     for t in range(rows.shape[1]):
         total += (rows[i, t] - others[j, t]) ** 2
     return total
+
+
+@njit(cache=True, nogil=True)
+def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
+    """Compute centre and weight of a cluster from its blocks, so that rounding does not add up."""
+    weight, r = 0.0, blocks.means.shape[1]
+    for t in range(r):
+        clusters.centres[c, t] = 0.0
+    i = clusters.first[c]
+    while i >= 0:
+        w = blocks.weights[i]
+        weight += w
+        for t in range(r):
+            clusters.centres[c, t] += w * blocks.means[i, t]
+        i = clusters.after[i]
+    clusters.weight[c] = weight
+    for t in range(r):
+        clusters.centres[c, t] /= weight
 
 
 @njit(cache=True, nogil=True)
@@ -60,10 +82,17 @@ def move(
     weight = clusters.weight[a] - w
     if clusters.n_blocks[a] > 0:
         distance = squared_distance(blocks.means, i, clusters.centres, a)
-        change -= w * clusters.weight[a] / weight * distance
-        for t in range(r):
-            clusters.centres[a, t] -= (blocks.means[i, t] - clusters.centres[a, t]) * (w / weight)
-        clusters.weight[a] = weight
+        if weight > LITTLE * clusters.weight[a]:
+            change -= w * clusters.weight[a] / weight * distance
+            for t in range(r):
+                away = blocks.means[i, t] - clusters.centres[a, t]
+                clusters.centres[a, t] -= away * (w / weight)
+            clusters.weight[a] = weight
+        else:
+            centre_anew(a, blocks, clusters)
+            weight = clusters.weight[a]
+            distance = squared_distance(blocks.means, i, clusters.centres, a)
+            change -= w * weight / (w + weight) * distance
     else:
         clusters.weight[a] = 0.0
     weight = clusters.weight[b] + w
@@ -132,24 +161,6 @@ def find_near(c: int, clusters: Clusters, distances: Reals) -> None:
             position -= 1
         distances[position] = distance
         clusters.near[c, position] = b
-
-
-@njit(cache=True, nogil=True)
-def centre_anew(c: int, blocks: BlockData, clusters: Clusters) -> None:
-    """Compute centre and weight of a cluster from its blocks, so that rounding does not add up."""
-    weight, r = 0.0, blocks.means.shape[1]
-    for t in range(r):
-        clusters.centres[c, t] = 0.0
-    i = clusters.first[c]
-    while i >= 0:
-        w = blocks.weights[i]
-        weight += w
-        for t in range(r):
-            clusters.centres[c, t] += w * blocks.means[i, t]
-        i = clusters.after[i]
-    clusters.weight[c] = weight
-    for t in range(r):
-        clusters.centres[c, t] /= weight
 
 
 @njit(cache=True, nogil=True)

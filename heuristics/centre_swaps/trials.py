@@ -18,6 +18,9 @@ from sdpbb.jit import njit
 
 # A descent is left if so many rounds, each as good as its last one, would not take it to the goal.
 PATIENCE = 10.0
+# Rounds of a descent, at most. It ends after some; but where weights differ by many orders of
+# magnitude, blocks may go to and fro by what is rounded.
+MOST_ROUNDS = 10_000
 
 
 @njit(cache=True, nogil=True)
@@ -119,7 +122,7 @@ def _descend(change: float, goal: float, trial: Trial) -> float:
     rounds.number[0] += 1
     for number in range(journal.n[1]):
         rounds.changed[journal.clusters[number]] = rounds.number[0]
-    while True:
+    for _ in range(MOST_ROUNDS):
         last = rounds.number[0]
         rounds.number[0] += 1
         n_listed = _list_clusters(last, clusters, journal, rounds)
@@ -132,8 +135,9 @@ def _descend(change: float, goal: float, trial: Trial) -> float:
             n_distances += n_more
         change -= saved
         if saved <= 0.0 or change - PATIENCE * saved > goal:
-            trial.counts[DISTANCES] += n_distances
-            return change
+            break
+    trial.counts[DISTANCES] += n_distances
+    return change
 
 
 @njit(cache=True, nogil=True)

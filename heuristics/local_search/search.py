@@ -15,6 +15,10 @@ from sdpbb.time_left import WORK, TimeLeft, no_limit
 # An exchange counts if it improves by more than this share of the total sum of squares: far above
 # the rounding of its change (about 1e-15 of the total), so that the descent terminates.
 MINIMUM_IMPROVEMENT = 1e-13
+# Where weights differ by many orders of magnitude, what is left of a cluster without its heavy
+# blocks is rounded to more than that, and the descent ends when the sum of squares itself, summed
+# anew after so many sweeps over moves, is no less than before.
+CHECK_MOVES = 50
 # Up to here, the inner products of all pairs take 32 MB and a sweep over the pairs milliseconds.
 SWAP_BLOCKS = 2_000
 
@@ -57,15 +61,24 @@ class LocalSearch:
         time_left : asked between pieces of a sweep, which ends when no time is left
         """
         improved = np.array(labels, dtype=np.int64)
+        best, cost = improved.copy(), self._cost(improved)
         while True:
             exchanged, is_over = self._exchange_chains(improved, time_left)
             if is_over:
                 return improved
-            if exchanged:
-                continue
-            swapped, is_over = self._swap_blocks(improved, time_left)
-            if is_over or not swapped:
-                return improved
+            if not exchanged:
+                swapped, is_over = self._swap_blocks(improved, time_left)
+                if is_over or not swapped:
+                    return improved
+            if not (now := self._cost(improved)) < cost:
+                return best
+            best[:], cost = improved, now
+
+    def _cost(self, labels: NDArray[np.int64]) -> float:
+        """Return the sum of squares but for what is inside blocks, from differences to means."""
+        sums = ClusterSums.of(labels, self._k, self._weights, self._means)
+        away = self._means - (sums.sums / sums.weight[:, None])[labels]
+        return float(self._weights @ np.einsum("ij,ij->i", away, away))
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""
@@ -104,9 +117,13 @@ class LocalSearch:
         """
         sums = ClusterSums.of(labels, self._k, self._weights, self._means)
         columns = np.ascontiguousarray((sums.sums / sums.weight[:, None]).T)
-        blocks, any_moved, n_moved = self._alone, False, 1
+        blocks, any_moved, n_moved, n_sweeps, cost = self._alone, False, 1, 0, np.inf
         while n_moved and len(blocks):
-            n_moved = 0
+            n_moved, n_sweeps = 0, n_sweeps + 1
+            if n_sweeps % CHECK_MOVES == 0:
+                if not (now := self._cost(labels)) < cost:
+                    break
+                cost = now
             nearly = np.zeros(len(blocks), np.bool_)
             for first in range(0, len(blocks), max(1, WORK // columns.size)):
                 n_moved += move_blocks(

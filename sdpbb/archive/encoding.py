@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.archive.stored import TYPES, fields, full_name, parts, rebuilt
+from sdpbb.archive.stored import TYPES, fields, full_name, is_made_from, parts, rebuilt
 from sdpbb.errors import ArchiveError
 
 # Types of numbers that are the same on all machines, as a long double is not.
@@ -199,10 +199,10 @@ class Decoder:
         return made
 
     def _object(self, position: Any, *slots: Any) -> Any:
-        cls = self._types[_index(position)]
+        cls, names = self._types[_index(position)]
         values = list(map(self._filled, slots))
         try:
-            return rebuilt(cls, values)
+            return rebuilt(cls, names, values)
         except MemoryError:
             raise
         except Exception as error:
@@ -212,18 +212,18 @@ class Decoder:
             ) from None
 
 
-def _type(name: Any, names: Any) -> type:
-    """Return the registered type of a name, if its values have parts of these names."""
+def _type(name: Any, names: Any) -> tuple[type, list[str]]:
+    """Return the registered type of a name and these names, if its values are made from them."""
     if type(name) is not str:
         raise _malformed()
     if name not in TYPES:
         raise ArchiveError(f"holds an unknown {shown(name)}; expected a type that is registered")
-    expected = fields(TYPES[name])
-    if names != expected:
+    if type(names) is not list or not is_made_from(TYPES[name], names):
+        expected = fields(TYPES[name])
         raise ArchiveError(
             f"holds a {name} of {shown(str(names))}; expected ({', '.join(expected)})"
         )
-    return TYPES[name]
+    return TYPES[name], names
 
 
 def _index(position: Any) -> int:

@@ -82,8 +82,26 @@ def parts(value: Any) -> list[Any]:
     return [getattr(value, name) for name in fields(cls)]
 
 
-def rebuilt(cls: Any, values: list[Any]) -> Any:
-    """Return a value of a registered type from its parts; any error may be raised."""
+def is_made_from(cls: Any, names: Any) -> bool:
+    """Return whether values of a registered type are made from parts of these names.
+
+    Those that are missing have defaults: archives that are older than a field do not have it.
+    """
+    expected = fields(cls)
+    if names == expected or issubclass(cls, Enum) or has_own_state(cls):
+        return bool(names == expected)
+    missing = [field for field in dataclasses.fields(cls) if field.name not in names]
+    none = dataclasses.MISSING
+    return names == [name for name in expected if name in names] and all(
+        field.default is not none or field.default_factory is not none for field in missing
+    )
+
+
+def rebuilt(cls: Any, names: list[str], values: list[Any]) -> Any:
+    """Return a value of a registered type from its parts of these names; any error may be raised.
+
+    The names are such that `is_made_from` holds.
+    """
     if issubclass(cls, Enum):
         (name,) = values
         return cls[name]
@@ -92,4 +110,4 @@ def rebuilt(cls: Any, values: list[Any]) -> Any:
         made = cls.__new__(cls)
         made.__setstate__(state)
         return made
-    return cls(**dict(zip(fields(cls), values, strict=True)))
+    return cls(**dict(zip(names, values, strict=True)))

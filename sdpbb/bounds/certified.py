@@ -124,12 +124,12 @@ class CertifiedBounding(BoundingMethod[Warm]):
     def components_apart(
         self,
         contraction: Contraction,
-        points: NDArray[np.float64],
+        instance: Instance,
         cutoff: float,
         stop: Callable[[], bool],
     ) -> tuple[NDArray[np.intp], FixingProof | None]:
         """Return the components that the checker confirms, and the proof for pairs of blocks."""
-        component_of, _ = super().components_apart(contraction, points, cutoff, stop)
+        component_of, _ = super().components_apart(contraction, instance, cutoff, stop)
         if not component_of.any():
             return component_of, None
         below = _widened_cutoff(cutoff)

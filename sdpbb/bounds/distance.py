@@ -23,6 +23,7 @@ def components_apart(
     points: NDArray[np.float64],
     cutoff: float,
     stop: Callable[[], bool] = _never,
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.intp]:
     """Return components (m,) of blocks that distances alone keep apart, by their first blocks.
 
@@ -34,8 +35,8 @@ def components_apart(
     and so a clustering at least e_i e_j / (e_i + e_j) |c_i - c_j|^2 and the scatter inside all
     blocks.
 
-    points : (n, d) of the instance. Distances are computed from differences of these, with errors
-        relative to themselves, wherever the points are
+    points, weights : of the instance, as `Instance.scaled` has them. Distances are computed from
+        differences of points, with errors relative to themselves, wherever the points are
     stop : asked after each block; when true, all blocks are one component, which says nothing
 
     Takes time in proportion to m d where the first blocks are near all others, to m^2 d at worst,
@@ -45,7 +46,7 @@ def components_apart(
     component_of = np.full(m, -1, np.intp)
     if not math.isfinite(cutoff):
         return np.zeros(m, np.intp)
-    distance = _Distances(contraction, points)
+    distance = _Distances(contraction, points, weights)
     starts, neighbours = _adjacent(contraction)
     left = np.arange(m)
     count = 0
@@ -70,16 +71,21 @@ def components_apart(
 class _Distances:
     """Block means, each as one of the points and the offset from it."""
 
-    def __init__(self, contraction: Contraction, points: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        contraction: Contraction,
+        points: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+    ) -> None:
         self._points = points[contraction.representatives]
-        self._weights = contraction.weights
+        self._weights, self._counts = contraction.weights, contraction.counts
         self._away, self._spread = None, np.zeros(contraction.n_blocks)
         if contraction.n_blocks < contraction.n_points:
-            away, self._away = offsets(points, contraction.block_of)
+            away, self._away = offsets(points, contraction.block_of, weights)
             lengths = np.linalg.norm(away, axis=1)
             np.maximum.at(self._spread, contraction.block_of, lengths)
         # Sums inside of blocks have as many terms as the block has points.
-        terms = float(contraction.weights.max()) + 4.0 * (points.shape[1] + 16)
+        terms = float(contraction.counts.max()) + 4.0 * (points.shape[1] + 16)
         self._inside = math.fsum(contraction.scatter) * (1.0 - terms * _EPS)
 
     def least_cost(self, i: int, others: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -91,7 +97,8 @@ class _Distances:
         # Means are known to a few units in the last place of the differences inside of their
         # blocks, and sums inside of large blocks lose more.
         terms = 4.0 * (difference.shape[1] + 16)
-        lost = (terms + size + e) * (self._spread[others] + self._spread[i])
+        count = self._counts[others] + self._counts[i]
+        lost = (terms + count) * (self._spread[others] + self._spread[i])
         lengths = np.linalg.norm(difference, axis=1) * (1.0 - terms * _EPS)
         lengths = np.maximum(lengths - _EPS * lost, 0.0)
         between = e * size / (e + size) * np.square(lengths)

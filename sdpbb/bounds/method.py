@@ -82,7 +82,7 @@ class BoundingMethod(ABC, Generic[WarmStart]):
     def components_apart(
         self,
         contraction: Contraction,
-        points: NDArray[np.float64],
+        instance: Instance,
         cutoff: float,
         stop: Callable[[], bool],
     ) -> tuple[NDArray[np.intp], Any]:
@@ -91,7 +91,8 @@ class BoundingMethod(ABC, Generic[WarmStart]):
         No cluster of a clustering below the cutoff is across two of them (see
         `sdpbb.bounds.distance`).
         """
-        return components_apart(contraction, points, cutoff, stop), None
+        points, weights = instance.scaled
+        return components_apart(contraction, points, cutoff, stop, weights), None
 
     def provisional(self, run: BoundRun[WarmStart], best: ProvenBound) -> ProvenBound:
         """Return the bound of a run that is paused.

@@ -15,6 +15,6 @@ def rounding_of(contraction: Contraction) -> float:
     """
     eps = float(np.finfo(np.float64).eps)
     terms: int = 2 * contraction.means.shape[1] + 16
-    inside = float(contraction.weights.max()) * float(contraction.scatter.sum())
+    inside = float(contraction.counts.max()) * float(contraction.scatter.sum())
     soft = 2.0 * contraction.soft.rounding * contraction.soft.constant
     return eps * (terms * contraction.total + inside) + soft

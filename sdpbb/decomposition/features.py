@@ -37,7 +37,8 @@ def features(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.f
     labels : (m,) of the blocks, a clustering
     """
     weights, (m, r) = contraction.weights, contraction.means.shape
-    weight = np.maximum(np.bincount(labels, weights), 1.0)  # of no block at the least
+    weight = np.bincount(labels, weights).astype(np.float64)
+    weight[weight == 0.0] = 1.0  # of a cluster without blocks here
     deviations = np.empty((m, r))
     for place in range(r):
         deviations[:, place] = _centred(contraction.means[:, place], weights, labels, weight)

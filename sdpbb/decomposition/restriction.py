@@ -54,6 +54,7 @@ class Restriction:
             must_link=must_link[must_link[:, 0] != must_link[:, 1]],
             cannot_link=first[self._cannot_link.inside(blocks)],
             cluster_constraints=self._constraints(rows),
+            weights=self._weights(rows),
         )
 
     def stated(self, rows: NDArray[np.intp]) -> Instance:
@@ -68,7 +69,12 @@ class Restriction:
             must_link=must_link,
             cannot_link=cannot_link,
             cluster_constraints=self._constraints(rows),
+            weights=self._weights(rows),
         )
+
+    def _weights(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
+        weights = self._instance.weights
+        return None if weights is None else weights[rows]
 
     def certified(self, rows: NDArray[np.intp]) -> tuple[Instance, SubsetProof]:
         """Return the instance as stated, its equal points joined, and the beginning of a proof."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from heuristics.result import centres_of
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import WarmUp
 from sdpbb.errors import InstanceError, ParameterError
@@ -224,9 +225,8 @@ class _PriceRun:
         The points are far beyond the nearest centre: what holds them in their clusters may be the
         constraint.
         """
-        points, labels = self._catalogue.instance.points, self._partition.labels
-        k = self._partition.n_clusters
-        centres = np.array([points[labels == cluster].mean(axis=0) for cluster in range(k)])
+        instance, labels = self._catalogue.instance, self._partition.labels
+        points, centres = instance.points, centres_of(instance, labels)
         squares = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
         excess = squares[np.arange(len(points)), labels] - squares.min(axis=1)
         rows = {number: list(self._catalogue.statement(number).rows) for number in self._left}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from sdpbb.problem.integers import inexact_entries, inexact_integer_message, may
 LARGEST, SMALLEST = 1e100, 1e-100
 # Weights of soft pairs, which are squares of distances.
 LARGEST_WEIGHT = 1e200
+# Quotient of the largest and the smallest weight.
+MOST_SPREAD = 1e9
 
 # np.asarray(kind) of what is a number and what is not, for messages.
 _NOT_NUMBERS = {
@@ -57,7 +60,7 @@ class SoftPairs:
 
 def checked_points(values: ArrayLike) -> NDArray[np.float64]:
     """Return the points of an `Instance` as a read-only array, or raise an InstanceError."""
-    points = _float_array(values)
+    points = _float_array(values, "points", "expected a rectangular table of real numbers")
     if points.ndim != 2 or 0 in points.shape:
         raise InstanceError(
             f"points: an array of shape {points.shape}; expected (n, d) with n >= 1 and d >= 1"
@@ -80,6 +83,47 @@ def checked_points(values: ArrayLike) -> NDArray[np.float64]:
             f"rescale the data (to differences above {SMALLEST:g})"
         )
     return frozen(points)
+
+
+def checked_weights(values: Any, points: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return the weights of the points of an `Instance`, read-only; None for none.
+
+    Raises
+    ------
+    InstanceError
+        Naming the first weight that is not a positive finite number, or what overflows.
+    """
+    if values is None:
+        return None
+    n, expected = len(points), "expected a positive number for each point"
+    weights = _float_array(values, "weights", expected)
+    if weights.shape != (n,):
+        raise InstanceError(f"weights: an array of shape {weights.shape}; expected ({n},)")
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0.0)))
+    if len(wrong):
+        i = int(wrong[0])
+        raise InstanceError(f"weights[{i}] is {weights[i]}; every weight must be positive, finite")
+    for i in (int(weights.argmax()), int(weights.argmin())):
+        if not SMALLEST <= weights[i] <= LARGEST:
+            raise InstanceError(
+                f"weights[{i}] is {weights[i]:.1e}, and sums of squares may overflow or underflow; "
+                f"rescale the weights (to {SMALLEST:g} .. {LARGEST:g})"
+            )
+    if weights.max() > MOST_SPREAD * weights.min():
+        raise InstanceError(
+            f"weights: from {weights.min():g} to {weights.max():g}; expected them to differ by "
+            f"a factor of {MOST_SPREAD:g} at most, as sums of more lose the light ones"
+        )
+    # In the units in which the mean weight is about 1.
+    length = math.sqrt(math.fsum(weights.tolist()) / n)
+    low, high = points.min(axis=0), points.max(axis=0)
+    largest, extent = max(-low.min(), high.max()) * length, (high - low).max() * length
+    if largest > LARGEST or 0.0 < extent < SMALLEST:
+        raise InstanceError(
+            f"weights: sums of squares with weights of {length**2:.1e} on average "
+            f"{'overflow' if largest > LARGEST else 'underflow'}; rescale the weights or the points"
+        )
+    return frozen(weights)
 
 
 def number_of_clusters(k: object, n: int) -> int:
@@ -112,22 +156,21 @@ def _array(values: Any, argument: str, expected: str) -> NDArray[Any]:
     return array
 
 
-def _float_array(values: ArrayLike) -> NDArray[np.float64]:
+def _float_array(values: ArrayLike, argument: str, expected: str) -> NDArray[np.float64]:
     """Return a new array of floats."""
-    expected = "expected a rectangular table of real numbers"
-    array = _array(values, "points", expected)
+    array = _array(values, argument, expected)
     if array.dtype == object:
         for index, value in np.ndenumerate(array):
             if not isinstance(value, (numbers.Real, Decimal)):
-                where = f"points[{', '.join(map(str, index))}]" if index else "points"
+                where = f"{argument}[{', '.join(map(str, index))}]" if index else argument
                 raise InstanceError(f"{where} is of type {type(value).__name__}; {expected}")
     try:
         with np.errstate(over="ignore"):  # to infinity, which is refused next
             floats = np.array(array, dtype=np.float64, order="C")
     except (OverflowError, TypeError, ValueError) as error:
-        raise InstanceError(f"points: {expected} ({_one_line(error)})") from None
+        raise InstanceError(f"{argument}: {expected} ({_one_line(error)})") from None
     if may_be_inexact(floats):
-        check_exact(values, "points")
+        check_exact(values, argument)
     return floats
 
 

@@ -19,6 +19,7 @@ from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.problem.weights import block_weights
 
 PairIterable = Iterable[tuple[int, int]]
 
@@ -28,7 +29,7 @@ class Contraction:
     """Contraction of an instance: the instance over its m blocks.
 
     A block is a set of points that share a cluster in every clustering that keeps the
-    constraints. With e_i its size, c_i its mean and w_i its own scatter, a clustering of the
+    constraints. With e_i its weight, c_i its mean and w_i its own scatter, a clustering of the
     blocks costs
 
         sum_i w_i + sum_clusters sum_{i in C} e_i || c_i - mean_C ||^2,
@@ -39,7 +40,8 @@ class Contraction:
     ----------
     k : number of clusters
     block_of : (n,) the block of each point; blocks are numbered by their first point
-    weights : (m,) e, number of points
+    weights : (m,) e, sums of the weights of points in the units of `Instance.scaled`; number of
+        points where these have none
     means : (m, r) c, in the coordinates of `Instance.centred`, or with each component around its
         own mean
     scatter : (m,) w >= 0
@@ -66,6 +68,11 @@ class Contraction:
     @property
     def n_points(self) -> int:
         return len(self.block_of)
+
+    @cached_property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of points of each block, (m,)."""
+        return np.bincount(self.block_of)
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
@@ -262,10 +269,13 @@ def _aggregate(
     cannot_link: NDArray[np.intp],
     components: NDArray[np.intp] | None,
 ) -> Contraction:
-    points = instance.centred if components is None else centred(instance.points, components)
+    points, w = instance.scaled
+    scatter = block_scatter(points, block_of, w)
+    coordinates = instance.centred if components is None else centred(points, components, w)
     weights = np.bincount(block_of).astype(np.float64)
-    means = block_means(points, block_of, weights)
-    scatter = block_scatter(instance.points, block_of)
+    if w is not None:
+        weights = block_weights(w, block_of)
+    means = block_means(coordinates, block_of, weights, w)
     soft = SoftBlocks()
     if instance.has_soft_constraints:
         pairs = instance.soft_must_link, instance.soft_cannot_link

@@ -30,13 +30,16 @@ LARGEST_CELL, TILE = 256, 4_000_000
 SLACK = 1e-9
 
 
-def centred(points: Reals, component_of: Indices | None = None) -> Reals:
+def centred(
+    points: Reals, component_of: Indices | None = None, weights: Reals | None = None
+) -> Reals:
     """Return the points with each component around its own mean, (n, r).
 
     It is an isometric copy of each in r = min(n, d) coordinates. Exactly 0 where all points of a
     component coincide.
 
     component_of : (n,) numbers of components, or None for a single one
+    weights : (n,) > 0 of the points, of which means are taken; None for 1 each
 
     Inner products of centred points lose the fewest digits, and no method pays for more coordinates
     than there are points.
@@ -44,28 +47,39 @@ def centred(points: Reals, component_of: Indices | None = None) -> Reals:
     n, d = points.shape
     moved = np.empty_like(points)
     for members in members_of(np.zeros(n, np.intp) if component_of is None else component_of):
-        moved[members] = _around_mean(points[members])
+        moved[members] = _around_mean(points[members], _of(weights, members))
     if d > n:
         moved = np.asarray(np.linalg.qr(moved.T, mode="r")).T
     return np.ascontiguousarray(moved)
 
 
-def _around_mean(points: Reals) -> Reals:
-    differences = points - central(points)
-    differences -= differences.mean(axis=0)
-    differences -= differences.mean(axis=0)  # the second pass takes off what rounding left
+def _of(weights: Reals | None, members: Indices) -> Reals | None:
+    return None if weights is None else weights[members]
+
+
+def _mean(values: Reals, weights: Reals | None) -> Reals:
+    """Return the mean (d,) of values (s, d), with weights (s,) or 1 each."""
+    if weights is None:
+        return np.asarray(values.mean(axis=0))
+    return np.asarray((values * (weights / weights.sum())[:, None]).sum(axis=0))
+
+
+def _around_mean(points: Reals, weights: Reals | None) -> Reals:
+    differences = points - central(points, weights)
+    differences -= _mean(differences, weights)
+    differences -= _mean(differences, weights)  # the second pass takes off what rounding left
     return differences
 
 
-def central(points: Reals) -> Reals:
+def central(points: Reals, weights: Reals | None = None) -> Reals:
     """Return one of the points (s, d), about the nearest to their mean, as (d,)."""
     differences = points - points[0]
-    around = differences - differences.mean(axis=0)
+    around = differences - _mean(differences, weights)
     return np.asarray(points[np.square(around).sum(axis=1).argmin()])
 
 
-def sum_of_squares(points: Reals) -> float:
-    """Return the sum of squares of points (s, d) around their mean.
+def sum_of_squares(points: Reals, weights: Reals | None = None) -> float:
+    """Return the sum of squares of points (s, d) around their mean, weighted by weights (s,).
 
     It is 0 if, and only if, they coincide, and elsewhere with a relative error of a few units in
     the last place times the logarithm of s d.
@@ -73,44 +87,60 @@ def sum_of_squares(points: Reals) -> float:
     The mean is at most as far from its nearest point as from the others on average, so that the sum
     of the squared differences to that is at most twice this one.
     """
-    differences = points - central(points)
-    deviations = differences - differences.mean(axis=0)
+    differences = points - central(points, weights)
+    deviations = differences - _mean(differences, weights)
     # The correction term takes off the rounding error of the mean (two-pass formula).
-    correction = np.square(deviations.sum(axis=0)).sum() / len(points)
-    return float(np.square(deviations).sum() - correction)
+    if weights is None:
+        correction = np.square(deviations.sum(axis=0)).sum() / len(points)
+        return float(np.square(deviations).sum() - correction)
+    of_each = weights[:, None]
+    correction = np.square((of_each * deviations).sum(axis=0)).sum() / weights.sum()
+    return max(0.0, float((of_each * np.square(deviations)).sum() - correction))
 
 
-def offsets(points: Reals, block_of: Indices) -> tuple[Reals, Reals]:
+def offsets(points: Reals, block_of: Indices, weights: Reals | None = None) -> tuple[Reals, Reals]:
     """Return the differences (n, d) of points to the first of their block, and their means.
 
-    The means are (m, d).
+    The means are (m, d), with weights (n,) of the points or 1 each.
     """
     first = np.unique(block_of, return_index=True)[1]
     away = points - points[first[block_of]]
-    weights = np.bincount(block_of).astype(np.float64)
-    return away, block_means(away, block_of, weights)
+    totals = np.bincount(block_of, weights).astype(np.float64)
+    return away, block_means(away, block_of, totals, weights)
 
 
-def block_means(values: Reals, block_of: Indices, weights: Reals) -> Reals:
-    """Return the means (m, r) over blocks of values (n, r)."""
-    means = np.zeros((len(weights), values.shape[1]))
-    np.add.at(means, block_of, values)
-    means /= weights[:, None]
+def block_means(
+    values: Reals, block_of: Indices, totals: Reals, weights: Reals | None = None
+) -> Reals:
+    """Return the means (m, r) over blocks of values (n, r).
+
+    totals, weights : (m,) of the blocks, and (n,) of what is in them; None for 1 each
+    """
+    of_each = 1.0 if weights is None else weights[:, None]
+    means = np.zeros((len(totals), values.shape[1]))
+    np.add.at(means, block_of, of_each * values)
+    means /= totals[:, None]
     # A second pass takes off the rounding of sums over large blocks.
     correction = np.zeros_like(means)
-    np.add.at(correction, block_of, values - means[block_of])
-    means += correction / weights[:, None]
+    np.add.at(correction, block_of, of_each * (values - means[block_of]))
+    means += correction / totals[:, None]
     return means
 
 
-def block_scatter(points: Reals, block_of: Indices) -> Reals:
-    """Return the sum of squares inside each block, (m,): 0 only where its points coincide."""
+def block_scatter(points: Reals, block_of: Indices, weights: Reals | None = None) -> Reals:
+    """Return the sum of squares inside each block, (m,): 0 only where its points coincide.
+
+    weights : (n,) of the points; None for 1 each
+    """
     shared = np.flatnonzero(np.bincount(block_of)[block_of] > 1)
     scatter = np.zeros(int(block_of.max()) + 1)
     if len(shared):
         blocks, inside = np.unique(block_of[shared], return_inverse=True)
-        away, means = offsets(points[shared], inside)
+        own = _of(weights, shared)
+        away, means = offsets(points[shared], inside, own)
         squares = np.square(away - means[inside]).sum(axis=1)
+        if own is not None:
+            squares *= own
         scatter[blocks] = np.bincount(inside, weights=squares)
     return scatter
 

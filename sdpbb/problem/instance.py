@@ -19,6 +19,7 @@ from sdpbb.problem.checks import (
     checked_pairs,
     checked_points,
     checked_soft_pairs,
+    checked_weights,
     frozen,
     number_of_clusters,
 )
@@ -32,6 +33,7 @@ from sdpbb.problem.frames import finite_table, is_frame, numbered
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.textfile import naming_file
+from sdpbb.problem.weights import in_mean_units
 from sdpbb.values import counted
 
 
@@ -40,7 +42,8 @@ from sdpbb.values import counted
 class Instance:
     """Instance of constrained minimum sum-of-squares clustering.
 
-    minimise    sum_{i=1}^n || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c },
+    minimise    sum_{i=1}^n w_i || p_i - m_{l(i)} ||^2,   m_c the mean of { p_i : l(i) = c }
+                with the weights w_i,
                 + the weights of the soft must-links with l(i) != l(j)
                 + the weights of the soft cannot-links with l(i) = l(j)
     subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
@@ -64,6 +67,8 @@ class Instance:
         (`sdpbb.problem.cluster_constraints`), each of which every cluster has to keep; None for
         none
     origin : what messages call the rows and the constraints
+    weights : (n,) positive numbers w, of any scale: one of 3 is the same as three equal points that
+        are must-linked. None for 1 each. Constraints on clusters count points all the same
 
     Raises
     ------
@@ -83,11 +88,13 @@ class Instance:
     soft_cannot_link: SoftPairs = field(default_factory=SoftPairs)
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
     origin: Origin = field(default_factory=Origin)
+    weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
         n = len(points)
         _set(self, "points", points)
+        _set(self, "weights", checked_weights(self.weights, points))
         _set(self, "k", number_of_clusters(self.k, n))
         _set(self, "must_link", checked_pairs(self.must_link, n, "must_link"))
         _set(self, "cannot_link", checked_pairs(self.cannot_link, n, "cannot_link"))
@@ -273,8 +280,20 @@ class Instance:
 
     @cached_property
     def centred(self) -> NDArray[np.float64]:
-        """Points minus their mean, (n, r): see `sdpbb.problem.coordinates`."""
-        return frozen(centred(self.points))
+        """Scaled points minus their mean, (n, r): see `sdpbb.problem.coordinates`."""
+        points, weights = self.scaled
+        return frozen(centred(points, weights=weights))
+
+    @cached_property
+    def scaled(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Points (n, d) and weights (n,) in the units of a contraction; None for 1 each.
+
+        All sums of squares are the same. The mean weight is in [1/2, 2).
+        """
+        if self.weights is None:
+            return self.points, None
+        points, weights = in_mean_units(self.points, self.weights)
+        return frozen(points), frozen(weights)
 
     @property
     def has_soft_constraints(self) -> bool:

@@ -45,22 +45,29 @@ class Partition:
     def n_clusters(self) -> int:
         return int(self.labels.max()) + 1 if len(self.labels) else 0
 
-    def sum_of_squares(self, points: ArrayLike) -> float:
+    def sum_of_squares(
+        self, points: ArrayLike, weights: NDArray[np.float64] | None = None
+    ) -> float:
         """Return the sum of squared Euclidean distances to the cluster means.
+
+        weights : (n,) of the points, in the sum and in the means; None for 1 each
 
         It is computed from the points themselves: 0 if, and only if, the points of each cluster
         coincide, and elsewhere with an error relative to the sum itself, wherever the clusters are.
         """
         points = np.asarray(points, dtype=np.float64)
-        return math.fsum(sum_of_squares(points[members]) for members in members_of(self.labels))
+        return math.fsum(
+            sum_of_squares(points[members], None if weights is None else weights[members])
+            for members in members_of(self.labels)
+        )
 
     def cost(self, instance: Instance) -> float:
         """Return the objective of the instance: what the engine minimises, proves and reports.
 
-        It is the sum of squares plus the weights of the soft pairs that are violated; labels need
-        not keep any constraint.
+        It is the sum of squares, weighted where points have weights, plus the weights of the soft
+        pairs that are violated; labels need not keep any constraint.
         """
-        cost = self.sum_of_squares(instance.points)
+        cost = self.sum_of_squares(instance.points, instance.weights)
         return cost + self.penalty(instance) if instance.has_soft_constraints else cost
 
     def penalty(self, instance: Instance) -> float:

@@ -47,8 +47,9 @@ def _in_components(
     of_blocks = components[decided.representatives]
     if not np.array_equal(decided.lift(of_blocks), components):
         return decided
-    points = centred(instance.points, components)
-    means = block_means(points, decided.block_of, decided.weights)
+    points, weights = instance.scaled
+    points = centred(points, components, weights)
+    means = block_means(points, decided.block_of, decided.weights, weights)
     return replace(decided, means=held_apart(means, of_blocks, APART * length))
 
 

@@ -242,7 +242,7 @@ class _Evaluation:
         if not math.isfinite(cutoff) or self._context.is_without_bound:
             return None
         component_of, evidence = self._context.bounding.components_apart(
-            self._bounded, self._context.instance.points, cutoff, self._budget.is_urgent
+            self._bounded, self._context.instance, cutoff, self._budget.is_urgent
         )
         fixings = Fixings(components=self._bounded.lift(component_of), below=cutoff)
         if not self._are_worth_moving(fixings):
@@ -257,7 +257,8 @@ class _Evaluation:
         components = fixings.components
         if components is None or fixings.n_components <= self._node.fixings.n_components:
             return False
-        moved = Partition(components).sum_of_squares(self._context.instance.points)
+        instance = self._context.instance
+        moved = Partition(components).sum_of_squares(instance.points, instance.weights)
         return WORTH_MOVING * moved <= self._bounded.total
 
     def _offer(self, contraction: Contraction, labels: NDArray[np.intp], source: str) -> None:

@@ -27,7 +27,7 @@ def test_no_cheaper_clustering_has_a_cluster_across(seed, part):
     certified = CertifiedBounding(SdpBounding(), instance.points)
     for found in (
         components_apart(contraction, instance.points, cutoff),
-        certified.components_apart(contraction, instance.points, cutoff, lambda: False)[0],
+        certified.components_apart(contraction, instance, cutoff, lambda: False)[0],
     ):
         components = contraction.lift(found)
         for labels, cost in zip(clusterings, costs, strict=True):

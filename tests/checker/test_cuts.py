@@ -117,7 +117,7 @@ def test_sums_agree_with_the_cuts_of_the_solver():
     stars = star_cuts(
         centre.astype(np.int32), leaves.astype(np.int32), np.full(20, 4, dtype=np.int32)
     )
-    theirs = stars + clique_cuts(cliques, n, k) + complement_cuts(complements)
+    theirs = stars + clique_cuts(cliques, n - k + 1) + complement_cuts(complements)
     ours = Cuts.of(
         k,
         Stars(np.arange(21) * 5, np.concatenate(trees).astype(np.int32)),

@@ -163,7 +163,14 @@ class PlaceRun:
         of, state = self._contraction, self.state
         places, expected = self._problem.turned_back(state.places), state.bound.value
         return PlaceWarmStart(
-            of.block_of, state.prices, of.scatter, places, state.scale, state.radius, expected
+            of.block_of,
+            state.prices,
+            of.scatter,
+            places,
+            state.scale,
+            state.radius,
+            expected,
+            of.weights,
         )
 
 

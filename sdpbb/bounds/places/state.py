@@ -27,6 +27,7 @@ class PlaceWarmStart:
     places : (M, r) in the coordinates of the contraction
     scale, radius : as in `PlaceState`
     expected : the bound that the parent has
+    weights : (m,) of the parent's blocks; None where they are numbers of points
     """
 
     block_of: NDArray[np.intp]
@@ -36,6 +37,7 @@ class PlaceWarmStart:
     scale: float
     radius: float
     expected: float
+    weights: NDArray[np.float64] | None = None
 
     def prices_for(self, child: Contraction) -> NDArray[np.float64]:
         """Return prices (m,) of a point of each block of the child, a union of the parent's.
@@ -44,7 +46,7 @@ class PlaceWarmStart:
         scatter of its means, which the child counts inside its block.
         """
         first = np.unique(self.block_of, return_index=True)[1]
-        weights = np.bincount(self.block_of)
+        weights = np.bincount(self.block_of) if self.weights is None else self.weights
         total, scatter = np.zeros(child.n_blocks), np.zeros(child.n_blocks)
         np.add.at(total, child.block_of[first], self.prices * weights)
         np.add.at(scatter, child.block_of[first], self.scatter)

@@ -113,7 +113,7 @@ def far_apart(contraction: Contraction, cutoff: float) -> Pairs:
     length = np.sqrt((c**2).sum(axis=1) + contraction.scatter / e)
     scatter = float(contraction.scatter.sum())
     # Sums inside of blocks have as many terms as the block has points.
-    own = scatter * (known - float(contraction.weights.max()) * _EPS)
+    own = scatter * (known - float(contraction.counts.max()) * _EPS)
     pairs = []
     for i in range(len(e) - 1):
         rest = slice(i + 1, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -34,7 +35,8 @@ class Relaxation:
 
     Attributes
     ----------
-    k, n : number of clusters, of points
+    k : number of clusters
+    n : weight of all points, their number where they have none
     u : (m,) unit vector
     K : (m, m) symmetric (0 where all block means coincide)
     scale, total : > 0 and >= 0, in squared units of the data
@@ -46,7 +48,7 @@ class Relaxation:
     """
 
     k: int
-    n: int
+    n: float
     u: NDArray[np.float64]
     K: NDArray[np.float64]
     scale: float
@@ -66,7 +68,7 @@ class Relaxation:
         u = np.sqrt(e / e.sum())
         return cls(
             k=contraction.k,
-            n=contraction.n_points,
+            n=float(e.sum()),
             u=u,
             K=K,
             scale=unit**2,
@@ -81,6 +83,23 @@ class Relaxation:
     def m(self) -> int:
         """Number of blocks."""
         return len(self.weights)
+
+    @cached_property
+    def has_whole_weights(self) -> bool:
+        """True if all weights are whole numbers, such as those that count points."""
+        return bool((self.weights == np.rint(self.weights)).all())
+
+    @cached_property
+    def heaviest_cluster(self) -> float:
+        """Upper bound on the weight of a cluster.
+
+        Each other cluster has one block at least: a weight of 1 where weights are whole numbers
+        (PC-SOS-SDP), and else those of the lightest blocks.
+        """
+        if self.has_whole_weights:
+            return self.n - self.k + 1
+        heaviest = np.sort(self.weights)[self.k - 1 :]
+        return math.fsum(heaviest.tolist()) * (1.0 + 4.0 * float(np.finfo(np.float64).eps))
 
     @cached_property
     def inverse_roots(self) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ class SdpWarmStart:
     dual : dual values, N in single precision (any N >= 0 proves something)
     Z : (m, m) affinity, in single precision
     rho : penalty
+    weights : (m,) of the parent's blocks; None where they are numbers of points
     """
 
     block_of: NDArray[np.intp]
@@ -39,6 +40,7 @@ class SdpWarmStart:
     dual: DualPoint
     Z: NDArray[np.float32]
     rho: float
+    weights: NDArray[np.float64] | None = None
 
     def for_child(self, child: Contraction, scale: float) -> tuple[DualPoint, NDArray[np.float64]]:
         """Return dual values, in units of `scale`, and an affinity in the blocks of a child.
@@ -52,7 +54,8 @@ class SdpWarmStart:
         dual = dual.scaled(self.scale / scale).merged(block_of, child.n_blocks)
         # The weighted mean over merged blocks keeps Z e = 1.
         weights = np.zeros((child.n_blocks, len(first)))
-        weights[block_of, np.arange(len(first))] = np.bincount(self.block_of)
+        parts = np.bincount(self.block_of) if self.weights is None else self.weights
+        weights[block_of, np.arange(len(first))] = parts
         weights /= child.weights[:, None]
         return dual, weights @ self.Z.astype(np.float64) @ weights.T
 
@@ -131,6 +134,7 @@ class RelaxationRun(ABC):
             dual=DualPoint(dual.N.astype(np.float32), dual.cuts, dual.multipliers),
             Z=self.affinity().astype(np.float32),
             rho=self._penalty,
+            weights=self._contraction.weights,
         )
 
     def _scatter_inside_blocks(self) -> ProvenBound:

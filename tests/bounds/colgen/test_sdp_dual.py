@@ -162,7 +162,7 @@ def test_which_families_hold_for_single_clusters():
     )
     triangles = triangle_cuts(np.array([[0, 1, 2], [0, 1, 1]], np.int32))
     complement = complement_cuts(np.array([[0, 1, 2]], np.int32))
-    clique = clique_cuts(np.array([[0, 1, 2]], np.int32), 9, 2)
+    clique = clique_cuts(np.array([[0, 1, 2]], np.int32), 8)
     cuts = triangles + stars + complement + clique
     assert single_cluster_cuts(cuts).tolist() == [True] * 4 + [False] * 2
     assert single_cluster_cuts(CutSet.empty()).tolist() == []

@@ -25,7 +25,7 @@ def random_cuts(rng: np.random.Generator, m: int, n: int, k: int) -> CutSet:
     cuts = triangle_cuts(ijh)
     if m > k:
         members = np.sort([rng.permutation(m)[: k + 1] for _ in range(4)], axis=1)
-        cuts = cuts + clique_cuts(members.astype(np.int32), n, k)
+        cuts = cuts + clique_cuts(members.astype(np.int32), n - k + 1)
     if m > 3:
         leaves = np.array([rng.permutation(m) for _ in range(6)], dtype=np.int32)
         size = rng.integers(3, m, size=6).astype(np.int32)
@@ -166,7 +166,7 @@ def from_members(cuts: CutSet, k: int, n: int) -> CutSet:
             size = np.array([blocks.shape[1] - 1], np.int32)
             cut = star_cuts(blocks[:, 0], blocks[:, 1:], size)
         elif FAMILIES[members.kind[c]] is Cliques:
-            cut = clique_cuts(blocks, n, k)
+            cut = clique_cuts(blocks, n - k + 1)
         else:
             cut = complement_cuts(blocks)
         written = written + cut

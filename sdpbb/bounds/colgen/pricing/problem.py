@@ -95,7 +95,7 @@ class PricingProblem:
             squares=squares,
             nearest=np.argsort(squares, axis=1, kind="stable"),
             boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
-            by_size=dimension >= HIGH_DIMENSION,
+            by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
         )
         scatter = np.zeros(m) if without_costs else contraction.scatter
         return cls(
@@ -223,7 +223,7 @@ class PricingProblem:
         """
         m, p = self.data.points.shape
         if p == 0 and not self.scatter.any():
-            return 0.0  # weights that are whole numbers are summed exactly
+            return 0.0  # prices that are whole numbers are summed exactly
         total = float(np.abs(prices).sum() + self.scatter.sum())
         points = float(self.data.weights.sum())
         sums: float = (16 * m + 64 * p + 64) * total

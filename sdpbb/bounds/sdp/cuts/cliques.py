@@ -5,7 +5,8 @@ For a set Q of k + 1 blocks,
     sum of Z_ij over i < j in Q >= 1 / (n - k + 1).
 
 Valid: two blocks of Q share one of the k clusters, which has at most n - k + 1 points, as each of
-the others has one at least.
+the others has one at least. Where weights are no whole numbers, the place of n - k + 1 is taken by
+the weight of all blocks but the k - 1 lightest ones (`Relaxation.heaviest_cluster`).
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ class CliqueCuts(CutFamily):
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return the violated cliques that were grown, each once."""
-        k, n = relaxation.k, relaxation.n
+        k, heaviest = relaxation.k, relaxation.heaviest_cluster
         if k >= relaxation.m:
             return CutSet.empty()
-        rhs = 1.0 / (n - k + 1)
+        rhs = 1.0 / heaviest
         grow = partial(_grown_cliques, Z, k + 1, rhs * (1.0 - self.tolerance))
         members = np.concatenate(in_pieces(grow, ranges_of_centres(relaxation.m)))
-        return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), n, k)
+        return clique_cuts(np.unique(np.sort(members, axis=1), axis=0), heaviest)
 
 
 def _grown_cliques(
@@ -70,10 +71,13 @@ def _grown_cliques(
     return np.column_stack(members)[total < threshold].astype(np.int32)
 
 
-def clique_cuts(members: NDArray[np.int32], n: int, k: int) -> CutSet:
-    """Return the clique cuts of the rows of members, (number, k + 1)."""
+def clique_cuts(members: NDArray[np.int32], heaviest: float) -> CutSet:
+    """Return the clique cuts of the rows of members, (number, k + 1).
+
+    heaviest : no cluster has a greater weight
+    """
     a, b = np.triu_indices(members.shape[1], 1)
     first, second = members[:, a], members[:, b]
-    rhs = np.full(len(members), 1.0 / (n - k + 1))
+    rhs = np.full(len(members), 1.0 / heaviest)
     made_of = DefiningBlocks.uniform(Cliques, members)
     return CutSet.uniform(first, second, np.ones(len(a)), rhs, made_of)

@@ -86,7 +86,7 @@ class PentagonCuts(CutFamily):
         """
         from sdpbb.bounds.sdp.cuts.pentagon_kernels import together_estimates, violated_pentagons
 
-        if self.cycles == 0:
+        if self.cycles == 0 or not relaxation.has_whole_weights:
             return CutSet.empty()
         e, forbidden = relaxation.weights, relaxation.forbidden
         firsts, first_of = tied_groups(Z, e, self.tie, self.groups)
