@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from heuristics.result import centres_of
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import WarmUp
 from sdpbb.errors import InstanceError, ParameterError
@@ -225,6 +224,8 @@ class _PriceRun:
         The points are far beyond the nearest centre: what holds them in their clusters may be the
         constraint.
         """
+        from heuristics.result import centres_of  # which imports what compiles
+
         instance, labels = self._catalogue.instance, self._partition.labels
         points, centres = instance.points, centres_of(instance, labels)
         squares = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
