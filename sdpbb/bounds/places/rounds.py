@@ -42,11 +42,15 @@ EARLY = 1e-2
 # Places are dropped whose values are below the greatest by so many times the cost of a cluster, and
 # what is left for it.
 NEAR, FAR = 3e-3, 10.0
-# Of the places that a search has met, those are taken that are so far from each other, in radii of
-# the smallest cluster; from round to round. From those that are kept they are a part of it away.
+# Distances are in radii of the smallest cluster. Places that are added are so far from each other,
+# from round to round, and a part of it from those that are kept.
 APART, APART_FROM_KEPT = (0.05, 0.03, 0.02, 0.01), 0.3
-# So many places for each cluster climb, so many steps at most, so far from each other in radii.
+# So many places for each cluster climb, so many steps at most. They are at least so far from each
+# other where that leaves as many, so that there are some of each cluster: where only the best are
+# taken, which are near each other, prices rise here and fall there.
 CLIMBERS, CLIMBS, SEPARATE = 3, 30, 0.3
+# Share of the greatest value from which on a search keeps places, within these limits.
+SHARES = (0.5, 0.99999)
 # First places, and places that a search adds, for each cluster, where these are more.
 PLACES_EACH, NEW_EACH = 20, 2
 
@@ -76,7 +80,7 @@ class PlaceProof:
     """Result of a search over all places at given prices.
 
     bound : what the prices prove
-    met : (p, 3) places of great values
+    met : (p, 3) places of great values, the greatest first
     n_boxes : that the search has looked at
     """
 
@@ -124,13 +128,14 @@ class PlaceRounds:
         is_raised = prices.n_raised > 0
         tolerance = self._parameters.accuracy * left if is_raised else EARLY * state.scale
         values = self._dual.values(prices.best, time_left)
-        proof = self._prove(prices.best, values, state.radius, tolerance, time_left)
+        proof = self._prove(prices.best, values, state.radius, left, tolerance, time_left)
         if not is_raised:
             return PlaceRound(prices, proof, prices.places)
         near = max(NEAR * state.scale, FAR * left) / self._problem.k
         kept = prices.places[values >= values.max() - near]
         apart = APART[min(prices.n_raised, len(APART)) - 1] * state.radius
-        return PlaceRound(prices, proof, self._with_new_places(kept, proof.met, apart))
+        places = self._with_new_places(kept, proof.met, apart, state.radius)
+        return PlaceRound(prices, proof, places)
 
     def _prices(self, state: PlaceState, left: float, time_left: TimeLeft) -> RoundPrices:
         """Return the prices of a round: given ones, those of cells of blocks, or raised ones."""
@@ -177,46 +182,53 @@ class PlaceRounds:
         prices: NDArray[np.float64],
         values: NDArray[np.float64],
         radius: float,
+        left: float,
         tolerance: float,
         time_left: TimeLeft,
     ) -> PlaceProof:
         """Prove a bound of prices (m,) by a search for the greatest value over all places.
 
         values : (M,) of the places of the dual function at these prices
+        left : what the bound lacks to the cutoff
         tolerance : what the bound may lose by the search's
         """
         of = self._problem
-        tops, known = self._tops(prices, values, radius, time_left)
-        search = PlaceSearch(of, prices, known, tolerance / of.k)
-        bound = price_bound(self._contraction, prices, search.run(time_left))
-        return PlaceProof(bound, np.vstack([tops, search.met]), search.n_boxes)
-
-    def _tops(
-        self,
-        prices: NDArray[np.float64],
-        values: NDArray[np.float64],
-        radius: float,
-        time_left: TimeLeft,
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return places (p, 3) to which the most valuable ones climb, and the greatest value."""
-        of = self._problem
         places = self._dual.places[np.argsort(-values, kind="stable")]
-        tops = _thinned(places, SEPARATE * radius, CLIMBERS * of.k)
-        data, known = of.data(prices), np.zeros(len(tops))
-        for number, place in enumerate(tops):
+        places = _thinned(places, SEPARATE * radius, CLIMBERS * of.k)
+        tops = self._climbed(prices, places, time_left)
+        known = max(0.0, float(tops[:, 3].max()))
+        # The dual function does not know of a place that is worth more than all of its own.
+        share = (float(values.max()) - left / of.k) / known if known > 0.0 else 0.0
+        search = PlaceSearch(of, prices, known, tolerance / of.k, float(np.clip(share, *SHARES)))
+        bound = price_bound(self._contraction, prices, search.run(time_left))
+        places = _spread(search.met[:, :3], APART[-1] * radius, radius, CLIMBERS * of.k)
+        met = np.vstack([tops, search.met, self._climbed(prices, places, time_left)])
+        met = met[np.argsort(-met[:, 3], kind="stable"), :3]
+        return PlaceProof(bound, met, search.n_boxes)
+
+    def _climbed(
+        self, prices: NDArray[np.float64], places: NDArray[np.float64], time_left: TimeLeft
+    ) -> NDArray[np.float64]:
+        """Return the places to which places (p, 3) climb, and their values at prices, (p, 4)."""
+        of = self._problem
+        data, climbed = of.data(prices), np.column_stack([places, np.zeros(len(places))])
+        for row in climbed:
             check_time(time_left)
-            known[number] = climb(data, of.pairs, place, CLIMBS)
-        order = np.argsort(-known, kind="stable")
-        return tops[order], max(0.0, float(known.max()))
+            row[3] = climb(data, of.pairs, row[:3], CLIMBS)
+        return climbed
 
     def _with_new_places(
-        self, kept: NDArray[np.float64], met: NDArray[np.float64], apart: float
+        self,
+        kept: NDArray[np.float64],
+        met: NDArray[np.float64],
+        apart: float,
+        radius: float,
     ) -> NDArray[np.float64]:
         """Return the places kept, and those met (p, 3) that are not near one of them."""
         if len(met):
             met = met[cKDTree(kept).query(met)[0] > APART_FROM_KEPT * apart]
         most = max(self._parameters.new_places, NEW_EACH * self._problem.k)
-        return np.vstack([kept, _thinned(met, apart, most)])
+        return np.vstack([kept, _spread(met, apart, radius, most)])
 
 
 def _ascents(state: PlaceState, left: float) -> Iterable[tuple[float, int]]:
@@ -225,6 +237,21 @@ def _ascents(state: PlaceState, left: float) -> Iterable[tuple[float, int]]:
         return FIRST_ASCENTS
     last = float(np.clip(SHARP * state.scale / left, *SHARPNESS))
     return [(part * last, steps) for part, steps in ASCENTS]
+
+
+def _spread(
+    places: NDArray[np.float64], apart: float, radius: float, most: int
+) -> NDArray[np.float64]:
+    """Return up to `most` places, as far from each other as leaves so many, `apart` at least.
+
+    The earlier ones are preferred.
+    """
+    distance = max(apart, SEPARATE * radius)
+    while True:
+        chosen = _thinned(places, distance, most)
+        if len(chosen) == most or distance <= apart:
+            return chosen
+        distance = max(apart, 0.5 * distance)
 
 
 def _thinned(places: NDArray[np.float64], apart: float, most: int) -> NDArray[np.float64]:

@@ -20,8 +20,8 @@ _EPS = float(np.finfo(np.float64).eps)
 # After so many boxes for each point the tolerance is four times as large, and again after as many
 # more: ties between points that are cannot-linked take as many boxes as there are places with ties.
 PATIENCE = 40
-# Places that are kept: those worth nearly as much as the best.
-_KEPT, NEARLY = 20_000, 0.93
+# Places that are kept, the last ones met.
+_KEPT = 60_000
 
 
 class PlaceSearch:
@@ -32,7 +32,12 @@ class PlaceSearch:
     """
 
     def __init__(
-        self, of: PlaceProblem, prices: NDArray[np.float64], known: float, tolerance: float
+        self,
+        of: PlaceProblem,
+        prices: NDArray[np.float64],
+        known: float,
+        tolerance: float,
+        share: float,
     ) -> None:
         """
         Parameters
@@ -40,6 +45,7 @@ class PlaceSearch:
         prices : (m,)
         known : a value that some place has, about
         tolerance : the result is at most so much above the greatest value
+        share : in (0, 1): places are kept whose values are at least this part of the greatest met
         """
         points, weights = of.points, of.weights
         n = len(points)
@@ -53,7 +59,7 @@ class PlaceSearch:
             # Sums of n terms; and the middles of boxes, from which points are looked at.
             rounding=_EPS * (4.0 * n + 256.0),
         )
-        self._tolerance = tolerance
+        self._tolerance, self._share = tolerance, share
         low, high = points.min(axis=0), points.max(axis=0)
         square = float(((high - low) ** 2).sum())
         self._margin = 256.0 * _EPS * float(weights.sum()) * square
@@ -97,7 +103,7 @@ class PlaceSearch:
                 self._counts,
                 self._met,
                 self._tolerance,
-                NEARLY,
+                self._share,
                 work,
             )
             if status == FINISHED:
@@ -113,7 +119,7 @@ class PlaceSearch:
 
     @property
     def met(self) -> NDArray[np.float64]:
-        """Places (p, 3) met that are worth nearly as much as the best, the best first."""
+        """Places met of nearly the greatest value, and their values, (p, 4), the best first."""
         met = self._met[: min(int(self._counts[2]), _KEPT)]
-        met = met[met[:, 3] >= NEARLY * self._values[0]]
-        return np.asarray(met[np.argsort(-met[:, 3], kind="stable"), :3])
+        met = met[met[:, 3] >= self._share * self._values[0]]
+        return np.asarray(met[np.argsort(-met[:, 3], kind="stable")])

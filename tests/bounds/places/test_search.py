@@ -49,7 +49,7 @@ def test_least_upper_bound(seed: int, n: int, tolerance: float) -> None:
     points, weights, prices = random_problem(np.random.default_rng(seed), n)
     of = problem_of(points, weights)
     truth = greatest_by_enumeration(of, prices)
-    found = PlaceSearch(of, prices, 0.0, tolerance).run(no_limit)
+    found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
     assert truth - 1e-12 * (1.0 + truth) <= found <= truth + tolerance + 1e-9
 
 
@@ -59,9 +59,9 @@ def test_known_value_and_pauses_change_nothing(seed: int) -> None:
     points, weights, prices = random_problem(rng, 200)
     tolerance = 1e-3 * float(weights @ np.abs(prices))
     of = problem_of(points, weights)
-    first = PlaceSearch(of, prices, 0.0, tolerance)
+    first = PlaceSearch(of, prices, 0.0, tolerance, 0.9)
     found = first.run(no_limit)
-    again = PlaceSearch(of, prices, max(0.0, found - tolerance), tolerance)
+    again = PlaceSearch(of, prices, max(0.0, found - tolerance), tolerance, 0.9)
     assert abs(again.run(no_limit) - found) <= tolerance * (1.0 + 1e-6)
     places = rng.uniform(points.min(axis=0), points.max(axis=0), (2000, 3))
     worth = prices - ((points - places[:, None]) ** 2).sum(axis=2)
@@ -74,7 +74,7 @@ def test_known_value_and_pauses_change_nothing(seed: int) -> None:
 def test_no_time_proves_nothing() -> None:
     points, weights, prices = random_problem(np.random.default_rng(1), 100_000)
     with pytest.raises(OutOfTime):
-        PlaceSearch(problem_of(points, weights), prices + 5.0, 0.0, 1e-9).run(lambda: 0.0)
+        PlaceSearch(problem_of(points, weights), prices + 5.0, 0.0, 1e-9, 0.9).run(lambda: 0.0)
 
 
 @given(SEEDS, st.integers(2, 9), st.sampled_from([0.1, 1.0]))
@@ -84,7 +84,7 @@ def test_pairs_that_share_no_point_are_exact(seed: int, n: int, tolerance: float
     order = rng.permutation(n)
     of = problem_of(points, weights, [(order[i], order[i + 1]) for i in range(0, n - 1, 2)])
     truth = greatest_by_enumeration(of, prices)
-    found = PlaceSearch(of, prices, 0.0, tolerance).run(no_limit)
+    found = PlaceSearch(of, prices, 0.0, tolerance, 0.9).run(no_limit)
     # Ties may take so many boxes that the tolerance is loosened.
     assert truth - 1e-12 * (1.0 + truth) <= found <= truth + 16.0 * tolerance + 1e-9
 
@@ -98,7 +98,7 @@ def test_no_cluster_without_pairs_is_worth_more(seed: int, n: int) -> None:
     chosen = rng.permutation(len(every))[: rng.integers(1, len(every) + 1)]
     of, free = problem_of(points, weights, [every[e] for e in chosen]), problem_of(points, weights)
     truth = greatest_by_enumeration(of, prices)
-    found = PlaceSearch(of, prices, 0.0, 0.1).run(no_limit)
+    found = PlaceSearch(of, prices, 0.0, 0.1, 0.9).run(no_limit)
     assert truth - 1e-12 * (1.0 + truth) <= found
     assert found <= greatest_by_enumeration(free, prices) + 0.1 + 1e-9
 
