@@ -33,10 +33,12 @@ class HybridParameters(Parameters):
         infinite=True,
     )
     after_places: float = parameter(
-        12.0,
+        9.5,
         "Blocks per cluster up to which columns are generated where prices and places leave a gap, "
         "in two dimensions; others are branched on.",
-        reason="1,000 points in the plane with 200 links, k = 100: 17 seconds, by branching 52.",
+        reason="With 9 blocks per cluster (1,000 points in the plane with 200 links, k = 100) "
+        "columns take 11 seconds and branching 50; with 10.7 (ali535, k = 50) columns take 11 and "
+        "branching 3.",
         ge=0,
     )
     easy_steps: int = parameter(

@@ -66,9 +66,10 @@ def test_known_value_and_pauses_change_nothing(seed: int) -> None:
     places = rng.uniform(points.min(axis=0), points.max(axis=0), (2000, 3))
     worth = prices - ((points - places[:, None]) ** 2).sum(axis=2)
     assert (np.maximum(worth, 0.0) @ weights).max() <= found
-    for place in first.met[:20]:
+    for *place, value in first.met[:20]:
         worth = prices - ((points - place) ** 2).sum(axis=1)
-        assert np.maximum(worth, 0.0) @ weights <= found
+        assert np.maximum(worth, 0.0) @ weights == pytest.approx(value)
+        assert value <= found
 
 
 def test_no_time_proves_nothing() -> None:
@@ -119,7 +120,7 @@ def test_what_is_lost_in_a_box_is_lost_at_each_of_its_places(seed: int) -> None:
             covers = covers[covers[:, i] + covers[:, j] > 0]
         cover = float((covers @ worth).min())
         assert least <= cover + 1e-12
-        assert charge(of.pairs, worth.copy()) <= cover + 1e-12
+        assert -charge(0.0, of.pairs, worth.copy()) <= cover + 1e-12
 
 
 @given(SEEDS)
@@ -143,4 +144,4 @@ def test_masses_are_derivatives_of_values(seed: int) -> None:
     assert min(ahead, behind) - margin <= slope <= max(ahead, behind) + margin
     worth = np.maximum(0.0, prices - ((points - dual.places[:, None]) ** 2).sum(axis=2))
     for value, worths in zip(values, worth * weights, strict=True):
-        assert np.isclose(value, worths.sum() - charge(of.pairs, worths.copy()))
+        assert np.isclose(value, charge(worths.sum(), of.pairs, worths.copy()))
