@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.assignment import Assignment
+from heuristics.assignment import Assignment, SoftAssignment
 from heuristics.centre_swaps.search import CentreSwaps
 from heuristics.coresets import is_large
 from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, cluster_means
@@ -33,7 +33,7 @@ class HeuristicSolution:
     Attributes
     ----------
     labels : (m,) exactly the clusters 0..k-1
-    cost : its sum of squares, `Contraction.cost(labels)`
+    cost : `Contraction.cost(labels)`
     source : where it began: "k-means++", "sdp" or "given"; "colouring" where the time was over
         before it could begin
     """
@@ -76,8 +76,10 @@ class Descent:
         self._parameters = parameters
         self._known = known
         self.time_left = time_left
-        self._is_hasty = is_large(contraction) if is_hasty is None else is_hasty
-        self._assign: Assignment | None = None
+        hasty = is_large(contraction) if is_hasty is None else is_hasty
+        # The pace is that of the sum of squares alone.
+        self._is_hasty = hasty and not contraction.soft
+        self._assign: Assignment | SoftAssignment | None = None
         self._search: LocalSearch | None = None
         self._swaps: CentreSwaps | None = None
         self.n_iterations = 0
@@ -194,6 +196,8 @@ class Descent:
 
     def _assign_to(self, centres: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.intp]:
         check_time(time_left)
+        if self._assign is None and self._contraction.soft:
+            self._assign = SoftAssignment(self._contraction, self._known)
         if self._assign is None:
             self._assign = Assignment(
                 self._contraction,

@@ -102,7 +102,8 @@ class Improvement:
         share : of the effort of the parameters
         """
         effort, best = share * self.parameters.swap_effort, self.best
-        if effort == 0.0:
+        # They know of no soft pairs.
+        if effort == 0.0 or self.contraction.soft:
             return
         labels = self.descent.swap_centres(solution.labels, self.rng, effort, self.stop)
         if best.solution is not solution:

@@ -1,7 +1,8 @@
 """Assignment step of k-means with pairs of blocks, hard and soft: labels for fixed centres.
 
 There are two entries. `Assignment` is the step of the engine: hard cannot-links alone, the cheapest
-labels wherever that ends soon. `PairwiseAssignment` is that of PCCC and its relatives: soft pairs
+labels wherever that ends soon (`SoftAssignment` where there are soft pairs: the other one at the
+prices of the cost). `PairwiseAssignment` is that of PCCC and its relatives: soft pairs
 and candidates besides, with a bound where the labels are not proven to be cheapest. Both solve the
 components of the graph of pairs one by one: narrow ones by the same dynamic programming, the others
 by branch and bound (`Assignment`) or after a reduction (`PairwiseAssignment`), and what is left by
@@ -11,6 +12,7 @@ the same local search and the same integer programme. In reading order:
     potts               pairs with weights, and the Potts model over them: what is minimised
 
     cannot_links        `Assignment`
+    soft_pairs          `SoftAssignment`
     pairwise            `PairwiseAssignment`: checks its arguments and fills empty clusters
     potts_solver        `PairwiseAssignment`: its Potts model, component by component
 
@@ -36,6 +38,7 @@ from heuristics.assignment.filling import fill_empty_clusters
 from heuristics.assignment.pairwise import AssignmentSolution, PairwiseAssignment
 from heuristics.assignment.parameters import AssignmentParameters
 from heuristics.assignment.potts import PairGraph, pair_graph
+from heuristics.assignment.soft_pairs import SoftAssignment
 
 __all__ = [
     "Assignment",
@@ -43,6 +46,7 @@ __all__ = [
     "AssignmentSolution",
     "PairGraph",
     "PairwiseAssignment",
+    "SoftAssignment",
     "fill_empty_clusters",
     "pair_graph",
 ]

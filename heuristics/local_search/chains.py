@@ -19,6 +19,9 @@ def exchange_chains(
     rows: Reals,
     starts: Integers,
     neighbours: Integers,
+    soft_starts: Integers,
+    soft_neighbours: Integers,
+    soft_weights: Reals,
     count: Integers,
     weight: Reals,
     sums: Reals,
@@ -46,10 +49,22 @@ def exchange_chains(
             if b == a:
                 continue
             length = kempe_chain(i, b, labels, starts, neighbours, stamp, stamped, chain)
-            stamped += 1
             change = change_by_chain(
                 chain, length, a, b, labels, weights, rows, count, weight, sums, square, net
             )
+            change += change_of_prices(
+                chain,
+                length,
+                a,
+                b,
+                labels,
+                stamp,
+                stamped,
+                soft_starts,
+                soft_neighbours,
+                soft_weights,
+            )
+            stamped += 1
             work -= (length + 3) * r + 10
             for position in range(length):
                 work -= starts[chain[position] + 1] - starts[chain[position]]
@@ -135,6 +150,36 @@ def change_by_chain(
         d_b += net[t] * sums[b, t]
         d_d += net[t] * net[t]
     return change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square)
+
+
+@njit(cache=True, nogil=True)
+def change_of_prices(
+    chain: Integers,
+    length: int,
+    a: int,
+    b: int,
+    labels: Integers,
+    stamp: Integers,
+    stamped: int,
+    starts: Integers,
+    neighbours: Integers,
+    weights: Reals,
+) -> float:
+    """Return the change of what soft pairs cost if the chain, stamped, is exchanged."""
+    change = 0.0
+    for position in range(length):
+        j = chain[position]
+        before = labels[j]
+        after = b if before == a else a
+        for at in range(starts[j], starts[j + 1]):
+            u = neighbours[at]
+            if stamp[u] == stamped:  # it moves as well, and is together with j or apart as before
+                continue
+            if labels[u] == after:
+                change += weights[at]
+            elif labels[u] == before:
+                change -= weights[at]
+    return change
 
 
 @njit(cache=True, nogil=True)

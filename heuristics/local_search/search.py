@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from heuristics.local_search.chains import exchange_chains
 from heuristics.local_search.moves import move_blocks
-from heuristics.local_search.state import ClusterSums, LinkLists
+from heuristics.local_search.state import ClusterSums, LinkLists, SoftLists
 from heuristics.local_search.swaps import count_linked, swap_pairs
 from sdpbb.problem import Contraction
 from sdpbb.time_left import WORK, TimeLeft, no_limit
@@ -37,11 +37,13 @@ class LocalSearch:
         self._rows = np.ascontiguousarray(contraction.weights[:, None] * contraction.means)
         few = contraction.n_blocks <= swap_blocks
         self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
-        self._graph = LinkLists.of(contraction)
-        # Blocks of which whole chains are looked at, and the others.
-        linked = np.full(contraction.n_blocks, few) | (np.diff(self._graph.starts) > 0)
+        self._graph, self._soft = LinkLists.of(contraction), SoftLists.of(contraction)
+        # Blocks of which whole chains are looked at, and the others: those without any pairs.
+        degrees = np.diff(self._graph.starts) + np.diff(self._soft.starts)
+        linked = np.full(contraction.n_blocks, few) | (degrees > 0)
         self._chained, self._alone = np.flatnonzero(linked), np.flatnonzero(~linked)
-        self._threshold = MINIMUM_IMPROVEMENT * contraction.total
+        prices = float(np.abs(contraction.soft.weights).sum())
+        self._threshold = MINIMUM_IMPROVEMENT * (contraction.total + prices)
 
     def __call__(
         self, labels: NDArray[np.intp], time_left: TimeLeft = no_limit
@@ -53,7 +55,7 @@ class LocalSearch:
 
         For each block the best chain through it is exchanged if it improves, until none does; then
         every swap that improves is made, and any sends the search back to the chains. No cluster
-        is emptied, and the sum of squares never increases.
+        is emptied, and the cost never increases.
 
         Parameters
         ----------
@@ -98,6 +100,9 @@ class LocalSearch:
                 self._weights,
                 self._rows,
                 *self._graph,
+                self._soft.starts,
+                self._soft.neighbours,
+                self._soft.weights,
                 sums.n_blocks,
                 sums.weight,
                 sums.sums,
@@ -161,6 +166,9 @@ class LocalSearch:
                 self._weights,
                 self._gram,
                 *self._graph,
+                self._soft.starts,
+                self._soft.neighbours,
+                self._soft.weights,
                 sums.weight,
                 sums.square,
                 inner,

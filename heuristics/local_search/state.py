@@ -29,6 +29,29 @@ class LinkLists(NamedTuple):
         return cls(starts, heads[order].astype(np.int64))
 
 
+class SoftLists(NamedTuple):
+    """Adjacency lists of the soft pairs, with their weights.
+
+    Those of block i are at starts[i] : starts[i + 1]. A pair costs its weight where it is together:
+    a soft must-link, of a weight below 0, costs a constant more.
+    """
+
+    starts: NDArray[np.int64]
+    neighbours: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, contraction: Contraction) -> SoftLists:
+        soft = contraction.soft
+        i, j = soft.pairs.T
+        tails, heads = np.concatenate([i, j]), np.concatenate([j, i])
+        order = np.argsort(tails, kind="stable")
+        degrees = np.bincount(tails, minlength=contraction.n_blocks)
+        starts = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
+        weights = np.concatenate([soft.weights, soft.weights])[order]
+        return cls(starts, heads[order].astype(np.int64), weights)
+
+
 class ClusterSums(NamedTuple):
     """For each cluster its number of blocks, N, s and ||s||^2."""
 

@@ -16,6 +16,9 @@ def swap_pairs(
     gram: Reals,
     starts: Integers,
     neighbours: Integers,
+    soft_starts: Integers,
+    soft_neighbours: Integers,
+    soft_weights: Reals,
     weight: Reals,
     square: Reals,
     inner: Reals,
@@ -37,7 +40,11 @@ def swap_pairs(
             d_a = inner[i, a] - inner[j, a]
             d_b = inner[i, b] - inner[j, b]
             d_d = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
-            if change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square) >= -threshold:
+            change = change_of_exchange(a, b, w, d_a, d_b, d_d, weight, square)
+            change += _price_of_move(
+                i, j, b, labels, soft_starts, soft_neighbours, soft_weights
+            ) + _price_of_move(j, i, a, labels, soft_starts, soft_neighbours, soft_weights)
+            if change >= -threshold:
                 continue
             _move(i, b, labels, weights, gram, weight, square, inner)
             _move(j, a, labels, weights, gram, weight, square, inner)
@@ -49,6 +56,29 @@ def swap_pairs(
                 linked[neighbours[position], a] += 1
             any_swapped = True
     return any_swapped
+
+
+@njit(cache=True, nogil=True)
+def _price_of_move(
+    i: int,
+    other: int,
+    target: int,
+    labels: Integers,
+    starts: Integers,
+    neighbours: Integers,
+    weights: Reals,
+) -> float:
+    """Return what soft pairs cost more after block i has moved, but that with the other block."""
+    change = 0.0
+    for at in range(starts[i], starts[i + 1]):
+        u = neighbours[at]
+        if u == other:
+            continue
+        if labels[u] == target:
+            change += weights[at]
+        elif labels[u] == labels[i]:
+            change -= weights[at]
+    return change
 
 
 @njit(cache=True, nogil=True)

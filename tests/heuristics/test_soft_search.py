@@ -1,0 +1,72 @@
+"""Assignment steps and local search where there are soft pairs."""
+
+from itertools import combinations, product
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heuristics.assignment import SoftAssignment
+from heuristics.local_search import LocalSearch
+from sdpbb.problem import Contraction, contract
+from tests.enumeration import feasible_clusterings
+from tests.soft.instances import random_soft_instance
+
+seeds = st.integers(0, 10**6)
+
+
+def contracted(rng: np.random.Generator):
+    """A contraction, and labels of its blocks that keep the cannot-links."""
+    while True:
+        instance = random_soft_instance(rng, 7)
+        contraction = contract(instance)
+        labels = feasible_clusterings(instance)
+        if isinstance(contraction, Contraction) and len(labels):
+            return contraction, labels[rng.integers(len(labels))][contraction.representatives]
+
+
+@given(seeds)
+def test_no_exchange_improves_what_local_search_ends_with(seed):
+    contraction, labels = contracted(np.random.default_rng(seed))
+    found = LocalSearch(contraction)(labels)
+    cost = contraction.cost(found)
+    slack = 1e-9 * (cost + np.abs(contraction.soft.weights).sum())
+    assert cost <= contraction.cost(labels) + slack
+    assert contraction.keeps(found)
+    m, k = contraction.n_blocks, contraction.k
+    others = []
+    for i, c in product(range(m), range(k)):
+        other = found.copy()
+        other[i] = c
+        others.append(other)
+    for i, j in combinations(range(m), 2):
+        other = found.copy()
+        other[[i, j]] = other[[j, i]]
+        others.append(other)
+    for other in others:
+        if len(np.unique(other)) == k and contraction.keeps(other):
+            assert contraction.cost(other) >= cost - slack
+
+
+@given(seeds)
+def test_an_assignment_step_is_the_cheapest(seed):
+    rng = np.random.default_rng(seed)
+    contraction, labels = contracted(rng)
+    m, k = contraction.n_blocks, contraction.k
+    centres = rng.normal(size=(k, contraction.means.shape[1]))
+
+    def cost(of: np.ndarray) -> float:
+        distances = ((contraction.means - centres[of]) ** 2).sum(axis=1)
+        return float(contraction.weights @ distances) + contraction.soft.penalty(of)
+
+    found = SoftAssignment(contraction, labels)(centres)
+    assert len(np.unique(found)) == k
+    assert contraction.keeps(found)
+    if k**m > 3000:
+        return
+    some = (np.array(row) for row in product(range(k), repeat=m))
+    least = min(cost(row) for row in some if contraction.keeps(row))
+    every = [np.array(row) for row in product(range(k), repeat=m)]
+    cheapest = [r for r in every if contraction.keeps(r) and cost(r) <= least * (1 + 1e-12)]
+    if all(len(np.unique(row)) == k for row in cheapest):
+        assert cost(found) <= least + 1e-9 * (abs(least) + np.abs(contraction.soft.weights).sum())
