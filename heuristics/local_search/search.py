@@ -38,6 +38,7 @@ class LocalSearch:
         few = contraction.n_blocks <= swap_blocks
         self._gram = np.ascontiguousarray(self._rows @ self._rows.T) if few else None
         self._graph, self._soft = LinkLists.of(contraction), SoftLists.of(contraction)
+        self._pairs = contraction.soft
         # Blocks of which whole chains are looked at, and the others: those without any pairs.
         degrees = np.diff(self._graph.starts) + np.diff(self._soft.starts)
         linked = np.full(contraction.n_blocks, few) | (degrees > 0)
@@ -77,10 +78,11 @@ class LocalSearch:
             best[:], cost = improved, now
 
     def _cost(self, labels: NDArray[np.int64]) -> float:
-        """Return the sum of squares but for what is inside blocks, from differences to means."""
+        """Return the cost but for what is inside blocks, from differences to means."""
         sums = ClusterSums.of(labels, self._k, self._weights, self._means)
         away = self._means - (sums.sums / sums.weight[:, None])[labels]
-        return float(self._weights @ np.einsum("ij,ij->i", away, away))
+        squares = float(self._weights @ np.einsum("ij,ij->i", away, away))
+        return squares + self._pairs.penalty(labels)
 
     def _exchange_chains(self, labels: NDArray[np.int64], time_left: TimeLeft) -> tuple[bool, bool]:
         """Sweep over the blocks; return whether any chain was exchanged, and the time is over."""

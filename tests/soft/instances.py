@@ -18,7 +18,13 @@ def random_soft_instance(rng: np.random.Generator, n_max: int = 9) -> Instance:
         scales = rng.choice([0.0, 0.01, 0.1, 0.5, 1.0, 3.0, 50.0, 1e6], len(drawn))
         return [(i, j, scale * rng.random()) for (i, j), scale in zip(drawn, scales, strict=True)]
 
-    return replace(instance, soft_must_link=pairs(), soft_cannot_link=pairs())
+    weights = rng.uniform(0.01, 3.0, n) * rng.choice([1e-3, 1.0, 1e6])
+    return replace(
+        instance,
+        soft_must_link=pairs(),
+        soft_cannot_link=pairs(),
+        weights=weights if rng.random() < 0.25 else None,
+    )
 
 
 def least_cost(instance: Instance) -> float | None:
