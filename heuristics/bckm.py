@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from heuristics.kmeans import best_kmeans
 from heuristics.method import (
@@ -21,11 +19,11 @@ from heuristics.method import (
 from heuristics.result import Stop
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.backends.milp import load
-from sdpbb.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.backends.programme import MilpStatus
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
+from sdpbb.packing import assignment_rows
 from sdpbb.problem import Contraction, Infeasibility, Instance
-from sdpbb.problem.graph import NeighbourSets
 from sdpbb.time_left import OutOfTime
 
 # How far from 0 and 1 the entries of a binary vertex may be: ten times what HiGHS allows its rows.
@@ -361,54 +359,6 @@ def ridge_means(
     weighted = contraction.weights[:, None] * assignment
     gram = assignment.T @ weighted + ridge * np.eye(contraction.k)
     return np.asarray(np.linalg.solve(gram, weighted.T @ contraction.means), np.float64)
-
-
-def assignment_rows(
-    contraction: Contraction, least: NDArray[np.intp], most: NDArray[np.intp]
-) -> BinaryProgramme:
-    """Return the binary programme of `BCKM` for fixed centres, without costs.
-
-    s_bc is at position b k + c.
-
-    least, most : (k,) numbers of points of the clusters
-    """
-    m, k = contraction.n_blocks, contraction.k
-    cliques = clique_cover(m, contraction.cannot_link)
-    clusters = np.arange(k)
-    by_size = np.arange(m) * k + clusters[:, None]
-    by_clique = [(np.array(clique) * k + c) for clique in cliques for c in range(k)]
-    columns = np.concatenate([np.arange(m * k), by_size.reshape(-1), *by_clique])
-    lengths = np.concatenate([np.full(m, k), np.full(k, m), [len(row) for row in by_clique]])
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    values = np.ones(len(columns))
-    values[m * k : 2 * m * k] = np.tile(contraction.weights, k)
-    matrix = csr_array((values, columns, starts), shape=(len(lengths), m * k))
-    n_pairs = len(by_clique)
-    lower = np.concatenate([np.ones(m), least, np.full(n_pairs, -np.inf)]).astype(np.float64)
-    upper = np.concatenate([np.ones(m), most, np.ones(n_pairs)]).astype(np.float64)
-    return BinaryProgramme(np.zeros(m * k), matrix, lower, upper)
-
-
-def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
-    """Return cliques of a graph that cover exactly its edges.
-
-    The graph has m vertices, and the cliques contain each of its edges (q, 2), i < j, and together
-    nothing else: each is grown from the first edge in none yet, by the smallest vertices.
-    """
-    neighbours = NeighbourSets(m, edges)
-    covered: set[tuple[int, int]] = set()
-    cliques = []
-    for i, j in edges.tolist():
-        if (i, j) in covered:
-            continue
-        clique, common = [i, j], neighbours[i] & neighbours[j]
-        while common:
-            vertex = min(common)
-            clique.append(vertex)
-            common = common & neighbours[vertex]
-        covered.update(combinations(sorted(clique), 2))
-        cliques.append(clique)
-    return cliques
 
 
 def _normalised_costs(costs: NDArray[np.float64]) -> NDArray[np.float64]:

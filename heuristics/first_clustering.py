@@ -13,6 +13,7 @@ from heuristics.assignment.potts import Potts
 from heuristics.kmeans_steps import alternate_kmeans, cluster_means, nearest_labels
 from heuristics.starts import kmeans_plus_plus
 from sdpbb.feasibility import find_feasible, use_every_colour
+from sdpbb.packing import packed_greedily
 from sdpbb.problem import Contraction, Infeasibility
 from sdpbb.time_left import OutOfTime, TimeLeft
 
@@ -31,7 +32,7 @@ def first_clustering(
 
     It is that of `find_feasible`; but where a greedy colouring does not do and the integer
     programme is large, a clustering by k-means is mended first: where constraints agree with the
-    data, few cannot-links are to be mended.
+    data, few cannot-links are to be mended. Limits on sizes are kept.
 
     Returns
     -------
@@ -46,6 +47,8 @@ def first_clustering(
         found = find_feasible(contraction, NONE)
         if found is None:
             found = mended_clustering(contraction, time_left)
+            if found is not None and not contraction.keeps_sizes(found):
+                found = packed_greedily(contraction, found)
         if found is not None:
             return found
     seconds = time_left()

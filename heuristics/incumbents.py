@@ -1,4 +1,7 @@
-"""Heuristic of the exact solver: `MultiStart`, as hard as a schedule says, in any contraction."""
+"""Heuristic of the exact solver: `MultiStart`, as hard as a schedule says, in any contraction.
+
+Where sizes of clusters are limited it is `SizedSearch`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from heuristics.descent import Descent
 from heuristics.local_search import LocalSearch
 from heuristics.multi_start import MultiStart
 from heuristics.parameters import HeuristicSchedule
+from heuristics.sizes.search import SizedSearch
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft
 
@@ -65,6 +69,10 @@ class PreparedSearch:
     ) -> None:
         schedule = self._search.schedule
         parameters = schedule.before if affinity is None else schedule.during
+        if self._contraction.size_limits is not None:
+            sized = SizedSearch(self._contraction, parameters, self._known, self._time_left)
+            sized.run(rng, affinity, stop, found)
+            return
         if self._descent is None:
             self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
         if affinity is None and self._search.knows_good:

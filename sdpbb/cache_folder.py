@@ -20,6 +20,7 @@ FOLDERS = (
     "heuristics/assignment",
     "heuristics/centre_swaps",
     "heuristics/local_search",
+    "heuristics/sizes",
 )
 KERNELS = tuple(os.path.join(PACKAGES, *folder.split("/")) for folder in FOLDERS)
 

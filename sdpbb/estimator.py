@@ -59,6 +59,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_clusters : number of clusters
+    min_size, max_size : limits on the number of points of every cluster; None for none
+    sizes : the numbers of points of the clusters, in any order; None where they are not given
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
     time_limit : seconds; None for none. A fit that it ends has the best clustering found until
         then, and warns (`ConvergenceWarning`)
@@ -94,6 +96,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         self,
         n_clusters: int = 8,
         *,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        sizes: Iterable[int] | None = None,
         gap: float = 1e-4,
         time_limit: float | None = None,
         bounding: Bounding = "hybrid",
@@ -103,6 +108,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
+        self.min_size = min_size
+        self.max_size = max_size
+        self.sizes = sizes
         self.gap = gap
         self.time_limit = time_limit
         self.bounding = bounding
@@ -159,6 +167,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             "must_link": must_link,
             "cannot_link": cannot_link,
             "cluster_constraints": cluster_constraints,
+            "min_size": self.min_size,
+            "max_size": self.max_size,
+            "sizes": self.sizes,
         }
         with _as_value_errors():
             if is_frame(X):

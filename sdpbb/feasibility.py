@@ -1,4 +1,7 @@
-"""Feasibility: k-colourability of the cannot-link graph over blocks (PC-SOS-SDP, section 3.3)."""
+"""Feasibility: k-colourability of the cannot-link graph over blocks, within limits on sizes.
+
+Source: PC-SOS-SDP, section 3.3, for colourability.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from sdpbb.colouring.decide import ColouringLimits, decide
 from sdpbb.colouring.graph import sparse_graph
+from sdpbb.packing import packed_exactly, packed_greedily
 from sdpbb.problem.contraction import Contraction
 from sdpbb.problem.infeasibility import Infeasibility, InfeasibilityKind
 
@@ -20,12 +24,14 @@ def find_feasible(
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.intp] | Infeasibility | None:
-    """Find a clustering of the blocks into exactly k clusters that keeps the cannot-links.
+    """Find a clustering of the blocks into exactly k clusters that keeps cannot-links and sizes.
 
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`sdpbb.colouring.decide`).
+    (`sdpbb.colouring.decide`). Where there are limits on sizes, a colouring with these is looked
+    for greedily, then by an integer programme (`sdpbb.packing`). Other constraints on clusters are
+    left aside.
 
     Parameters
     ----------
@@ -36,8 +42,8 @@ def find_feasible(
     Returns
     -------
     labels (m,), or the Infeasibility: CLIQUE or NOT_COLOURABLE, with the first points of the
-    blocks that cannot be coloured; None if integer programmes took too long or were stopped, so
-    that nothing is known.
+    blocks that cannot be coloured, or SIZES; None if integer programmes took too long or were
+    stopped, so that nothing is known.
 
     Raises
     ------
@@ -52,7 +58,30 @@ def find_feasible(
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
-    return None if found.labels is None else use_every_colour(found.labels, contraction.k)
+    if contraction.size_limits is None:
+        return None if found.labels is None else use_every_colour(found.labels, contraction.k)
+    return _packed(contraction, found.labels, limits)
+
+
+def _packed(
+    contraction: Contraction, colouring: NDArray[np.intp] | None, limits: ColouringLimits
+) -> NDArray[np.intp] | Infeasibility | None:
+    """Return labels (m,) that keep cannot-links and sizes, or the Infeasibility, or None.
+
+    colouring : that keeps the cannot-links, None where none was found in time
+    """
+    if colouring is not None:
+        packed = packed_greedily(contraction, colouring)
+        if packed is not None:
+            return packed
+    seconds = limits.time_left()
+    if seconds <= 0.0:
+        return None
+    limit = None if seconds == math.inf else seconds
+    labels, is_infeasible = packed_exactly(contraction, None, limit, limits.stop)
+    if not is_infeasible:
+        return labels
+    return Infeasibility(InfeasibilityKind.SIZES, tuple(contraction.representatives.tolist()))
 
 
 def use_every_colour(labels: NDArray[np.intp], k: int) -> NDArray[np.intp]:

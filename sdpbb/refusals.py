@@ -46,10 +46,10 @@ def check_compatibility(
     fit = [
         repr(name) for name, entry in BOUNDING_METHODS.items() if entry.keeps_cluster_constraints
     ]
-    if instance.has_constraints_beyond_pairs and repr(parameters.bounding) not in fit:
+    if instance.has_constraints_beyond_sizes and repr(parameters.bounding) not in fit:
         raise ParameterError(
             f"bounding = {parameters.bounding!r}: expected {', '.join(fit[:-1])} or {fit[-1]}, as "
-            "there are constraints on clusters that are more than cannot-links"
+            "there are constraints on clusters that are more than cannot-links and limits on sizes"
         )
     custom = [c for c in instance.cluster_constraints if not is_built_in(c)]
     if custom and checkpoint is not None:
@@ -126,6 +126,11 @@ def check_certifiable(
         _refuse(
             "certificate", f"{path}: expected none, as certificates do not cover soft constraints"
         )
+    if has_sizes_to_certify(instance):
+        _refuse(
+            "certificate",
+            f"{path}: expected none, as certificates do not cover min_size, max_size and sizes",
+        )
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         name = "True" if path is None else f"{shown_path(path)}"
@@ -141,6 +146,11 @@ def check_certifiable(
             problem = f"{shown_path(path)}: is the checkpoint already; expected another file"
             _refuse("certificate", problem)
     _refuse("certificate", output_problem(path))
+
+
+def has_sizes_to_certify(instance: Instance) -> bool:
+    """Return whether sizes are limited by more than constraints on clusters."""
+    return instance.min_size is not None or instance.max_size is not None or bool(instance.sizes)
 
 
 def check_begun_with_certificate(parameters: SolverParameters, path: FilePath) -> None:

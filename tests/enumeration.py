@@ -27,6 +27,8 @@ def feasible_clusterings(instance: Instance) -> np.ndarray:
         keep &= labels[:, i] != labels[:, j]
     if instance.cluster_constraints:
         keep &= [keeps_cluster_constraints(instance, row) for row in labels]
+    if instance.min_size or instance.max_size or instance.sizes:
+        keep &= [keeps_sizes(instance, row) for row in labels]
     return labels[keep]
 
 
@@ -34,6 +36,15 @@ def keeps_cluster_constraints(instance: Instance, labels: np.ndarray) -> bool:
     """Whether all clusters of labels (n,) are allowed."""
     clusters = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
     return all(c.allows(instance, x) for c in instance.cluster_constraints for x in clusters)
+
+
+def keeps_sizes(instance: Instance, labels: np.ndarray) -> bool:
+    """Whether the clusters of labels (n,) have as many points as they may have."""
+    sizes = sorted((labels == c).sum() for c in range(labels.max() + 1))
+    least, most = instance.min_size or 0, instance.max_size or len(labels)
+    if instance.sizes is not None and sizes != sorted(instance.sizes):
+        return False
+    return all(least <= size <= most for size in sizes)
 
 
 def sums_of_squares(

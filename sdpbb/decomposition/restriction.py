@@ -15,12 +15,16 @@ class Restriction:
     """Restriction of an instance to subsets of the blocks of its contraction.
 
     Whatever clustering of the blocks keeps the constraints of the instance, its restriction to a
-    subset keeps those of the subset's instance, but that it may have fewer than k clusters.
+    subset keeps those of the subset's instance, but that it may have fewer than k clusters. Least
+    sizes and listed ones are dropped.
     """
 
     def __init__(self, instance: Instance, contraction: Contraction) -> None:
         self._instance = instance
         self._contraction = contraction
+        limits = instance.size_limits
+        # A cluster may have few points in a subset, or none, but not more than in all.
+        self._most = None if limits is None else limits.most
         m = contraction.n_blocks
         # The points of block b are points[begins[b] : begins[b + 1]].
         self._points = np.argsort(contraction.block_of, kind="stable")
@@ -55,6 +59,7 @@ class Restriction:
             cannot_link=first[self._cannot_link.inside(blocks)],
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
+            max_size=self._most,
         )
 
     def stated(self, rows: NDArray[np.intp]) -> Instance:
@@ -70,6 +75,7 @@ class Restriction:
             cannot_link=cannot_link,
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
+            max_size=self._most,
         )
 
     def _weights(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:

@@ -15,7 +15,8 @@ from sdpbb.colouring.exact import Colourability, Fits, colour_exactly
 from sdpbb.colouring.graph import sparse_graph
 from sdpbb.errors import BackendFailure
 from sdpbb.explanation.statements import Catalogue
-from sdpbb.problem import Infeasibility, contract
+from sdpbb.feasibility import find_feasible
+from sdpbb.problem import Contraction, Infeasibility, contract
 from sdpbb.problem.graph import connected_components, distinct_edges
 
 # Vertices coloured, anew ones included, until branching is given up: half a second.
@@ -80,12 +81,23 @@ class Oracle:
 
     def verdict(self, numbers: Sequence[int]) -> Colourability:
         """Return whether these constraints can hold together."""
-        graph, fits = self._over_blocks(numbers)
+        graph, fits, sized = self._over_blocks(numbers)
         if graph is None:
             return Colourability.NO
+        if sized is not None:
+            return self._within_sizes(sized)
         if fits is None:
             return self.colour(graph).answer
         return colour_exactly(graph, self._catalogue.instance.k, NODES_ON_CLUSTERS, fits)[0]
+
+    def _within_sizes(self, contraction: Contraction) -> Colourability:
+        """Return whether clusters of blocks can have the sizes that limits allow."""
+        found = find_feasible(contraction, max(0.01, self._deadline.left))
+        if isinstance(found, Infeasibility):
+            self.relied_on_solver = True
+            return Colourability.NO
+        is_kept = found is not None and contraction.keeps(found)
+        return Colourability.YES if is_kept else Colourability.UNKNOWN
 
     def colour(self, graph: csr_array) -> Colouring:
         """Decide whether the vertices of a graph can be put into k clusters.
@@ -108,7 +120,7 @@ class Oracle:
         """
         if not self.relied_on_solver:
             return True
-        graph, fits = self._over_blocks(numbers)
+        graph, fits, _ = self._over_blocks(numbers)
         if graph is None:
             return True
         if fits is not None:
@@ -121,27 +133,29 @@ class Oracle:
             )
         return verdict is Colourability.NO
 
-    def _over_blocks(self, numbers: Sequence[int]) -> tuple[csr_array | None, Fits | None]:
+    def _over_blocks(
+        self, numbers: Sequence[int]
+    ) -> tuple[csr_array | None, Fits | None, Contraction | None]:
         """Return the cannot-link graph over the blocks that these constraints make.
 
         None if that refutes them. Also return which blocks may share a cluster, None where the
-        graph says all.
+        graph says all; and the contraction, where there are limits on sizes.
         """
         must_link, cannot_link, on_clusters = self._catalogue.split(numbers)
         instance = self._catalogue.instance
         if not on_clusters:
-            return quotient(instance.n_points, instance.k, must_link, cannot_link), None
+            return quotient(instance.n_points, instance.k, must_link, cannot_link), None, None
         contraction = contract(self._catalogue.restricted(numbers))
         if isinstance(contraction, Infeasibility):
-            return None, None
+            return None, None, None
         graph = sparse_graph(contraction.n_blocks, contraction.cannot_link)
         if contraction.instance is None:  # they come to cannot-links
-            return graph, None
+            return graph, None, None
 
         def fits(blocks: Sequence[int]) -> bool:
             return contraction.allows(np.asarray(blocks, np.intp))
 
-        return graph, fits
+        return graph, fits, None if contraction.size_limits is None else contraction
 
 
 def minimal_subset(

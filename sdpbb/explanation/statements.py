@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from sdpbb.problem.files.cluster_lines import line_of
 
 # Row numbers that the text of one constraint shows.
 SHOWN_ROWS = 8
+# Limits on sizes, by the words that a file has for them.
+SIZE_LINES = {"min_size": "MINSIZE", "max_size": "MAXSIZE", "sizes": "SIZES"}
 
 
 class StatementKind(Enum):
@@ -37,6 +40,20 @@ class StatementKind(Enum):
 
 
 @dataclass(frozen=True)
+class SizeStatement:
+    """Limit on the sizes of clusters: an argument of the instance, and its value."""
+
+    argument: str
+    value: int | tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """The line of a file that states it."""
+        values = self.value if isinstance(self.value, tuple) else (self.value,)
+        return " ".join(map(str, (SIZE_LINES[self.argument], *values)))
+
+
+@dataclass(frozen=True)
 class Statement:
     """One constraint, or one pair that a distance stands for.
 
@@ -46,7 +63,7 @@ class Statement:
     rows : the row numbers of the pair, i < j, from 0; () for a constraint on clusters
     names : what the user calls these rows
     argument, position : where it is in the instance: "must_link", "cannot_link" or
-        "cluster_constraints", and the position in that list
+        "cluster_constraints", and the position in that list; or "min_size", "max_size" or "sizes"
     place : where the user stated it: a file and a line, or the argument and the position
     text : what it says, in the words of a file of constraints
     """
@@ -79,7 +96,7 @@ class Catalogue:
     """Numbered constraints of an instance.
 
     First come must-links, then cannot-links, the pairs of `MaximumDiameter` constraints, then the
-    other constraints on clusters.
+    other constraints on clusters, and limits on their sizes.
     """
 
     instance: Instance
@@ -95,9 +112,20 @@ class Catalogue:
         return np.concatenate([self.instance.cannot_link, *(f for _, f in self._far)])
 
     @cached_property
-    def on_clusters(self) -> tuple[ClusterConstraint, ...]:
-        """Constraints on clusters but maximum diameters."""
-        return tuple(self.instance.cluster_constraints[at] for at in self._other_constraints)
+    def on_clusters(self) -> tuple[ClusterConstraint | SizeStatement, ...]:
+        """Constraints on clusters but maximum diameters, and limits on sizes."""
+        others = (self.instance.cluster_constraints[at] for at in self._other_constraints)
+        return (*others, *self._on_sizes)
+
+    @cached_property
+    def _on_sizes(self) -> list[SizeStatement]:
+        instance = self.instance
+        stated: dict[str, int | tuple[int, ...] | None] = {
+            "min_size": instance.min_size,
+            "max_size": instance.max_size,
+            "sizes": instance.sizes,
+        }
+        return [SizeStatement(name, size) for name, size in stated.items() if size is not None]
 
     def __len__(self) -> int:
         return len(self.must_link) + len(self.cannot_link) + len(self.on_clusters)
@@ -146,7 +174,7 @@ class Catalogue:
 
     def split(
         self, numbers: Sequence[int]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[ClusterConstraint]]:
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], list[ClusterConstraint | SizeStatement]]:
         """Return the must-links, cannot-links and constraints on clusters among these numbers."""
         chosen = np.asarray(numbers, np.intp)
         p, q = len(self.must_link), len(self.cannot_link)
@@ -158,11 +186,19 @@ class Catalogue:
     def restricted(self, numbers: Sequence[int]) -> Instance:
         """Return the same points with these constraints only."""
         must_link, cannot_link, on_clusters = self.split(numbers)
+        sizes: dict[str, Any] = dict.fromkeys(SIZE_LINES)
+        constraints = []
+        for each in on_clusters:
+            if isinstance(each, SizeStatement):
+                sizes[each.argument] = each.value
+            else:
+                constraints.append(each)
         return replace(
             self.instance,
             must_link=must_link,
             cannot_link=cannot_link,
-            cluster_constraints=tuple(on_clusters),
+            cluster_constraints=tuple(constraints),
+            **sizes,
         )
 
     def must_link_number(self, i: int, j: int) -> int:
@@ -185,6 +221,8 @@ class Catalogue:
             if number < len(far):
                 return self._too_far(position, far[number])
             number -= len(far)
+        if number >= len(self._other_constraints):
+            return self._of_sizes(self._on_sizes[number - len(self._other_constraints)])
         position = self._other_constraints[number]
         text = _text(self.instance.cluster_constraints[position], self.instance.origin)
         return self._on_clusters(StatementKind.ON_CLUSTERS, position, (), text)
@@ -203,6 +241,11 @@ class Catalogue:
         if derived:
             text = f"{kind.value}: {self._distance_in_words(i, j)}"
         return Statement(kind, (i, j), names, argument, position, place, text)
+
+    def _of_sizes(self, stated: SizeStatement) -> Statement:
+        place = shown_path(self.instance.origin.constraints_path) or stated.argument
+        kind = StatementKind.ON_CLUSTERS
+        return Statement(kind, (), (), stated.argument, 0, place, stated.text)
 
     def _too_far(self, position: int, pair: NDArray[np.intp]) -> Statement:
         i, j = int(pair[0]), int(pair[1])

@@ -33,6 +33,9 @@ def optimality_gap(
     *,
     k: int | None = None,
     cluster_constraints: Iterable[ClusterConstraint] | None = None,
+    min_size: int | None = None,
+    max_size: int | None = None,
+    sizes: Iterable[int] | None = None,
     time_limit: float | None = None,
     parameters: SolverParameters | None = None,
     observer: Observer = ignore,
@@ -55,6 +58,7 @@ def optimality_gap(
         index
     k : number of clusters; None for as many as there are labels
     cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
+    min_size, max_size, sizes : limits on the numbers of points of clusters, as for an `Instance`
     time_limit : seconds, in the place of that of the parameters
     parameters : as for `solve`
     observer, interrupt : as for `solve`
@@ -78,6 +82,9 @@ def optimality_gap(
         "cannot_link": cannot_link,
         "k": k,
         "cluster_constraints": cluster_constraints,
+        "min_size": min_size,
+        "max_size": max_size,
+        "sizes": sizes,
     }
     if isinstance(points, Instance):
         instance, numbers = points, label_numbers(labels, points.n_points)

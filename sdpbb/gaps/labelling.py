@@ -55,9 +55,10 @@ class Violation:
 
     Attributes
     ----------
-    kind : "must-link", "cannot-link", or the class of a constraint on clusters
+    kind : "must-link", "cannot-link", the class of a constraint on clusters, or "min_size",
+        "max_size" or "sizes"
     position : in the instance's list of its kind (`must_link`, `cannot_link`,
-        `cluster_constraints`), from 0
+        `cluster_constraints`), from 0; 0 for limits on sizes
     points : the row numbers, from 0, of the pair; for a constraint on clusters, of the first
         cluster that does not keep it
     rows : what the user calls them
@@ -96,7 +97,26 @@ def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...
             _on_clusters(instance, partition, int(position))
             for position in partition.cluster_violations(instance)
         ),
+        *_on_sizes(instance, partition),
     )
+
+
+def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
+    """Yield the limits on sizes that are not kept, each with the first cluster that does not."""
+    found = np.bincount(partition.labels)
+    listed = instance.sizes
+    for kind, value, wrong in (
+        ("min_size", instance.min_size, found < (instance.min_size or 0)),
+        ("max_size", instance.max_size, found > (instance.max_size or instance.n_points)),
+        ("sizes", listed, ~np.isin(found, listed or found)),
+    ):
+        if listed is not None and kind == "sizes" and not wrong.any():
+            wrong = np.full(len(found), sorted(found.tolist()) != list(listed))
+        if not wrong.any():
+            continue
+        points = tuple(np.flatnonzero(partition.labels == np.argmax(wrong)).tolist())
+        rows = tuple(instance.origin.rows(points))
+        yield Violation(kind, 0, points, rows, constraint=f"{kind} = {value}")
 
 
 def _violated_pairs(

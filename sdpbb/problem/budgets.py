@@ -34,6 +34,11 @@ class PointBudget:
         """True if the set of all points exceeds it."""
         return bool(self.weights.sum() + len(self.pairs) > self.limit)
 
+    @property
+    def counts_points(self) -> bool:
+        """True if it is a limit on the number of points."""
+        return not len(self.pairs) and bool((self.weights == 1.0).all())
+
 
 @dataclass(frozen=True, eq=False)
 class Budgets:

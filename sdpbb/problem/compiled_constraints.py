@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from sdpbb.problem.cluster_constraints import (
     AnyOf,
     BuiltInConstraint,
     ClusterConstraint,
+    MaximumSize,
 )
 
 
@@ -53,6 +54,17 @@ class CompiledConstraints:
             if budget is not None and budget.can_be_exceeded:
                 budgets.append(budget)
         return cls(np.concatenate(forbidden), tuple(budgets), tuple(others))
+
+    def with_most_points(self, n: int, most: int) -> CompiledConstraints:
+        """Return these constraints with a budget of so many points of n, and none of more."""
+        others = tuple(b for b in self.budgets if not (b.counts_points and b.limit >= most))
+        budget = PointBudget(np.ones(n), np.empty((0, 2), np.intp), most)
+        return replace(self, budgets=(budget, *others) if budget.can_be_exceeded else others)
+
+
+def stated_maxima(constraints: Iterable[ClusterConstraint]) -> list[int]:
+    """Return the limits of all `MaximumSize` that every cluster has to keep."""
+    return [each.limit for each in _conjuncts(constraints) if type(each) is MaximumSize]
 
 
 def check_rows(constraint: ClusterConstraint, n: int, argument: str) -> None:

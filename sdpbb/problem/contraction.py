@@ -20,6 +20,7 @@ from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 from sdpbb.problem.soft_blocks import SoftBlocks
 from sdpbb.problem.weights import block_weights
+from sdpbb.problem.size_limits import SizeLimits
 
 PairIterable = Iterable[tuple[int, int]]
 
@@ -50,6 +51,7 @@ class Contraction:
     instance : whose blocks these are, if it has constraints on clusters beyond pairs; else None.
         Each single block keeps them
     soft : the soft pairs between blocks
+    size_limits : on the numbers of points of clusters, None for none
     """
 
     k: int
@@ -60,6 +62,7 @@ class Contraction:
     cannot_link: NDArray[np.intp]
     instance: Instance | None = None
     soft: SoftBlocks = field(default_factory=SoftBlocks)
+    size_limits: SizeLimits | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -115,9 +118,11 @@ class Contraction:
     def keeps(self, labels: NDArray[np.intp]) -> bool:
         """Return whether every cluster of labels (m,) of the blocks is allowed.
 
-        The number of clusters is not looked at.
+        The number of clusters is looked at where there are limits on sizes only.
         """
         labels = np.asarray(labels)
+        if not self.keeps_sizes(labels):
+            return False
         i, j = self.cannot_link.T
         if (labels[i] == labels[j]).any():
             return False
@@ -125,6 +130,13 @@ class Contraction:
             return True
         clusters = (np.flatnonzero(labels == cluster) for cluster in np.unique(labels))
         return all(self._keeps_constraints(self.instance, blocks) for blocks in clusters)
+
+    def keeps_sizes(self, labels: NDArray[np.intp]) -> bool:
+        """Return whether the clusters of labels (m,) of the blocks have sizes that are allowed."""
+        if self.size_limits is None:
+            return True
+        sizes = np.bincount(labels, self.counts).astype(np.intp)  # whole numbers, exactly
+        return self.size_limits.keeps(sizes[sizes > 0])
 
     def _keeps_constraints(self, instance: Instance, blocks: NDArray[np.intp]) -> bool:
         if not self.budgets.allow(blocks):
@@ -177,8 +189,9 @@ def contract(
     -------
     Contraction, or the Infeasibility met on the way: a cannot-link inside a block, an odd cycle
     for k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
-    constraint on clusters, or more in all blocks than the budgets of k clusters. That a Contraction
-    is returned does not prove feasibility: see `sdpbb.feasibility`.
+    constraint on clusters, more in all blocks than the budgets of k clusters, or limits on sizes
+    that are within no k sizes, or not those of the blocks where each is a cluster. That a
+    Contraction is returned does not prove feasibility: see `sdpbb.feasibility`.
 
     Two blocks whose union violates a constraint on clusters are cannot-linked, as are points that
     one forbids to link. Constraints without a compiled form are asked about pairs of blocks only
@@ -187,7 +200,11 @@ def contract(
     """
     n, k = instance.n_points, instance.k
     # Most instances have none, and pay nothing for those that do.
-    constrained = bool(instance.cluster_constraints)
+    limits = instance.size_limits
+    # That all points are more than k clusters may hold is told as for other budgets.
+    if limits is not None and limits.is_empty and instance.n_points <= k * limits.most:
+        return Infeasibility(InfeasibilityKind.SIZES)
+    constrained = bool(instance.cluster_constraints) or limits is not None
     beyond_pairs = constrained and instance.has_constraints_beyond_pairs
     known = instance.must_link if blocks is None else _spanning_pairs(blocks)
     merged = np.concatenate([known, _as_pairs(must_link)])
@@ -220,7 +237,12 @@ def contract(
     if len(first) < k:
         return Infeasibility(InfeasibilityKind.TOO_FEW_BLOCKS, tuple(first.tolist()))
     contraction = _aggregate(instance, block_of, pairs, components)
-    return replace(contraction, instance=instance) if beyond_pairs else contraction
+    if not beyond_pairs:
+        return contraction
+    contraction = replace(contraction, instance=instance, size_limits=limits)
+    if len(first) == k and not contraction.keeps_sizes(np.arange(k)):
+        return Infeasibility(InfeasibilityKind.SIZES, tuple(first.tolist()))
+    return contraction
 
 
 def _pairs_not_allowed(

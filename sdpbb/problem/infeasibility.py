@@ -21,6 +21,7 @@ class InfeasibilityKind(Enum):
     """The verdict of an integer programming solver in floating point, on 0-1 data."""
     BLOCK_NOT_ALLOWED = "points that must be together, which no cluster may hold"
     TOO_MUCH_FOR_K = "more points, or pairs that must be together, than k clusters may hold"
+    SIZES = "clusters of the sizes asked for cannot hold the points"
     EXHAUSTED = "no clustering keeps the constraints on clusters"
     """The search has looked everywhere."""
 

@@ -24,7 +24,7 @@ from sdpbb.problem.checks import (
     number_of_clusters,
 )
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
-from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows
+from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows, stated_maxima
 from sdpbb.problem.coordinates import centred
 from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
 from sdpbb.problem.files.constraints import Constraints
@@ -32,6 +32,7 @@ from sdpbb.problem.files.points import read_points
 from sdpbb.problem.frames import finite_table, is_frame, numbered
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
+from sdpbb.problem.size_limits import SizeLimits, checked_size, checked_sizes
 from sdpbb.problem.textfile import naming_file
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.values import counted
@@ -48,7 +49,9 @@ class Instance:
                 + the weights of the soft cannot-links with l(i) = l(j)
     subject to  l : {0..n-1} -> {0..k-1} onto (no empty cluster),
                 l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs,
-                { i : l(i) = c } allowed by every constraint on clusters, for each c.
+                { i : l(i) = c } allowed by every constraint on clusters, for each c,
+                min_size <= | { i : l(i) = c } | <= max_size for each c, or these k numbers are
+                `sizes` in some order.
 
     Parameters
     ----------
@@ -69,6 +72,10 @@ class Instance:
     origin : what messages call the rows and the constraints
     weights : (n,) positive numbers w, of any scale: one of 3 is the same as three equal points that
         are must-linked. None for 1 each. Constraints on clusters count points all the same
+    min_size, max_size : integers >= 1, limits on the number of points of every cluster; None for
+        none. A `MaximumSize` among the constraints on clusters says the same as max_size
+    sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order;
+        None where they are not given. Kept in ascending order
 
     Raises
     ------
@@ -89,6 +96,9 @@ class Instance:
     cluster_constraints: tuple[ClusterConstraint, ...] = ()
     origin: Origin = field(default_factory=Origin)
     weights: NDArray[np.float64] | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    sizes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
@@ -115,6 +125,9 @@ class Instance:
         for position, constraint in enumerate(constraints):
             check_rows(constraint, n, f"cluster_constraints[{position}]")
         _set(self, "cluster_constraints", constraints)
+        for argument in ("min_size", "max_size"):
+            _set(self, argument, checked_size(getattr(self, argument), argument))
+        _set(self, "sizes", checked_sizes(self.sizes, n, self.k))
         names = self.origin.row_names
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
@@ -231,6 +244,9 @@ class Instance:
         soft_must_link: Iterable[Any] | None = None,
         soft_cannot_link: Iterable[Any] | None = None,
         cluster_constraints: Iterable[ClusterConstraint] | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        sizes: Iterable[int] | None = None,
         index_column: str | None = None,
         drop: Sequence[str] = (),
         name: str = "",
@@ -244,6 +260,7 @@ class Instance:
             the index of a pandas frame; and of row numbers from 0 where that merely counts
         soft_must_link, soft_cannot_link : triples (name, name, weight), weight >= 0
         cluster_constraints : as for an `Instance`, by row numbers
+        min_size, max_size, sizes : as for an `Instance`
         index_column : the column that names the rows; it is no feature
         drop : more columns that are no features
 
@@ -268,6 +285,9 @@ class Instance:
             numbered(soft_cannot_link, table, "soft_cannot_link"),
             cluster_constraints,  # type: ignore[arg-type]
             Origin(row_names=table.shown_names),
+            min_size=min_size,
+            max_size=max_size,
+            sizes=sizes,  # type: ignore[arg-type]
         )
 
     @property
@@ -302,13 +322,32 @@ class Instance:
     @cached_property
     def compiled_constraints(self) -> CompiledConstraints:
         """Constraints on clusters in the forms that the engine works with."""
-        return CompiledConstraints.of(self.cluster_constraints, self.points)
+        compiled = CompiledConstraints.of(self.cluster_constraints, self.points)
+        limits = self.size_limits
+        return compiled if limits is None else compiled.with_most_points(self.n_points, limits.most)
+
+    @cached_property
+    def size_limits(self) -> SizeLimits | None:
+        """Limits on the sizes of clusters that follow from all that is stated, None for none."""
+        most = [self.max_size, *stated_maxima(self.cluster_constraints)]
+        stated = [size for size in most if size is not None]
+        return SizeLimits.of(
+            self.n_points, self.k, self.min_size, min(stated, default=None), self.sizes
+        )
 
     @property
     def has_constraints_beyond_pairs(self) -> bool:
-        """True if constraints on clusters say more than cannot-links could."""
+        """True if constraints on clusters, or on sizes, say more than cannot-links could."""
+        if self.size_limits is not None:
+            return True
         compiled = self.compiled_constraints
         return bool(compiled.budgets or compiled.others)
+
+    @property
+    def has_constraints_beyond_sizes(self) -> bool:
+        """True if constraints on clusters say more than cannot-links and limits on sizes could."""
+        compiled = self.compiled_constraints
+        return bool(compiled.others) or not all(b.counts_points for b in compiled.budgets)
 
     def in_pairs(self) -> Instance:
         """Return the instance with cannot-links in the place of constraints on clusters.
@@ -320,10 +359,12 @@ class Instance:
         InstanceError
             If the constraints say more than cannot-links could.
         """
-        if not self.cluster_constraints:
+        if not self.cluster_constraints and self.size_limits is None:
             return self
         if self.has_constraints_beyond_pairs:
-            raise InstanceError("cluster_constraints: expected none beyond cannot-links")
+            has_own = self.min_size or self.max_size or self.sizes
+            argument = "min_size, max_size, sizes" if has_own else "cluster_constraints"
+            raise InstanceError(f"{argument}: expected none beyond cannot-links")
         pairs = np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
         cannot_link = distinct_edges(pairs)
         return replace(self, cannot_link=cannot_link, cluster_constraints=())
@@ -339,6 +380,8 @@ class Instance:
         if self.cluster_constraints:
             on_clusters = counted(len(self.cluster_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")
+        if self.size_limits is not None:
+            constraints.append(str(self.size_limits))
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}, d={self.n_features}, "
             f"k={self.k}, {', '.join(constraints)})"

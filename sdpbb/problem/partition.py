@@ -119,7 +119,12 @@ class Partition:
             return False
         if any(len(violated) for violated in self.violations(instance)):
             return False
-        return not len(self.cluster_violations(instance))
+        return not len(self.cluster_violations(instance)) and self.keeps_sizes(instance)
+
+    def keeps_sizes(self, instance: Instance) -> bool:
+        """Return whether the numbers of points of the clusters are as the instance limits them."""
+        limits = instance.size_limits
+        return limits is None or limits.keeps(np.bincount(self.labels))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and np.array_equal(self.labels, other.labels)

@@ -16,7 +16,9 @@ from sdpbb.search.node import Node, Pair
 APART = 4.0
 
 
-def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contraction] | None:
+def contractions_of(
+    node: Node, instance: Instance, is_certified: bool = False
+) -> tuple[Contraction, Contraction] | None:
     """Return the contraction by a node's decisions, and that by its fixings too, or None.
 
     Clusterings are looked for in the first; the second is bounded. None if there is no clustering.
@@ -24,13 +26,20 @@ def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contra
     The first does without fixings: these make so many cannot-links that finding clusterings becomes
     hard, and there may be none that keeps them. Components that are fixed are held apart by one
     more coordinate there, as heuristics go by distances.
+
+    is_certified : whether a certificate is to show all that follows, so that limits on sizes are
+        budgets alone
     """
     bounded = bounded_contraction(node, instance)
+    if bounded is not None and is_certified:
+        bounded = replace(bounded, size_limits=None)
     if bounded is None or not len(node.fixings):
         return None if bounded is None else (bounded, bounded)
     decided = contract(instance, node.must_link, node.cannot_link)
     if isinstance(decided, Infeasibility):
         return None
+    if is_certified:
+        decided = replace(decided, size_limits=None)
     if (components := node.fixings.components) is not None:
         decided = _in_components(decided, instance, components, math.sqrt(node.fixings.below))
     return decided, bounded
@@ -66,13 +75,15 @@ def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
 def known_labels(node: Node, contraction: Contraction) -> NDArray[np.intp] | None:
     """Return the labels that the node knows as those of the blocks.
 
-    None if they are none that keep the cannot-links.
+    None if they are none that keep the cannot-links, and the limits on sizes.
     """
     if node.feasible is None:
         return None
     labels = labels_of_blocks(node.feasible, contraction)
     i, j = contraction.cannot_link.T
-    return None if labels is None or (labels[i] == labels[j]).any() else labels
+    if labels is None or (labels[i] == labels[j]).any():
+        return None
+    return labels if contraction.keeps_sizes(labels) else None
 
 
 def labels_of_blocks(labels: NDArray[np.intp], contraction: Contraction) -> NDArray[np.intp] | None:

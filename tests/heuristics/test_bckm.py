@@ -8,8 +8,6 @@ from scipy.optimize import linprog
 
 from heuristics.bckm import (
     BCKM,
-    assignment_rows,
-    clique_cover,
     nearest_binary,
     penalised_costs,
     ridge_means,
@@ -19,6 +17,7 @@ from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.packing import assignment_rows, clique_cover
 from sdpbb.problem import InfeasibilityKind, Instance, contract
 from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
 from tests.examples import examples

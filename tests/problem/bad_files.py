@@ -39,7 +39,8 @@ class BadFolder(BadFile):
 HEADER = "expected the integers n d k or n d, or commas between the numbers of a CSV file"
 MISSING = "is the line n d k missing?"
 CONSTRAINT = (
-    "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x, DELTA x, MAXSIZE n, "
+    "expected ML i j, CL i j, SML i j w, SCL i j w, GAMMA x, DELTA x, MINSIZE n, SIZES n n ..., "
+    "MAXSIZE n, "
     "OVERLAP l i j ..., DIFFERENCE l i j ... or SOFTCL l i j i j ..."
 )
 MAXSIZE = "expected MAXSIZE n, an integer n >= 1"

@@ -39,6 +39,8 @@ class Constraints:
     soft_must_link, soft_cannot_link : pairs (p, 2) of row numbers and their weights (p,) in (0, 1],
         in the order of the file
     cluster_constraints : the lines on single clusters, in the order of the file
+    min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
+        them, or None; a line MAXSIZE that is read is one of the cluster_constraints
     must_link_lines, cannot_link_lines : (p,) the line of each pair, from 1, or with keys its
         position in the list, from 0; empty if not from a file
     max_diameter_line, min_separation_line : the lines of the distances, from 1
@@ -58,6 +60,9 @@ class Constraints:
     max_diameter_line: int = 0
     min_separation_line: int = 0
     keys: tuple[str, str] = ("", "")
+    min_size: int | None = None
+    max_size: int | None = None
+    sizes: tuple[int, ...] | None = None
 
     @property
     def all_pairs(self) -> list[NDArray[np.intp]]:
@@ -95,6 +100,9 @@ class Constraints:
             "soft_must_link": self.soft_must_link,
             "soft_cannot_link": self.soft_cannot_link,
             "cluster_constraints": self.cluster_constraints,
+            "min_size": self.min_size,
+            "max_size": self.max_size,
+            "sizes": self.sizes,
             "origin": replace(
                 origin,
                 must_link=_pair_lines(
@@ -199,6 +207,9 @@ def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) 
         ("max_diameter", constraints.max_diameter is not None),
         ("min_separation", constraints.min_separation is not None),
         ("cluster_constraints", bool(constraints.cluster_constraints)),
+        ("min_size", constraints.min_size is not None),
+        ("max_size", constraints.max_size is not None),
+        ("sizes", constraints.sizes is not None),
         ("soft_must_link", not soft and len(constraints.soft_must_link) > 0),
         ("soft_cannot_link", not soft and len(constraints.soft_cannot_link) > 0),
     ]

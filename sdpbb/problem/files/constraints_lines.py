@@ -41,6 +41,8 @@ _FORMS = {
     "SCL": ("i j w", _SOFT),
     "GAMMA": ("x", "a finite distance x >= 0"),
     "DELTA": ("x", "a finite distance x >= 0"),
+    "MINSIZE": ("n", "an integer n >= 1"),
+    "SIZES": ("n n ...", "the numbers of points of all clusters, integers n >= 1"),
 }
 
 
@@ -79,6 +81,7 @@ class _Stated:
     )
     distances: dict[str, tuple[float, int]] = field(default_factory=dict)
     on_clusters: list[ClusterConstraint] = field(default_factory=list)
+    sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -110,6 +113,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
         pairs["CL"].line_numbers,
         gamma_line,
         delta_line,
+        min_size=stated.sizes.get("MINSIZE", (None,))[0],
+        sizes=stated.sizes.get("SIZES"),
     )
 
 
@@ -146,6 +151,10 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
             raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
         elif keyword in ("GAMMA", "DELTA"):
             stated.distances[keyword] = _distance(line, rows), number
+        elif keyword in stated.sizes:
+            raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
+        elif keyword in ("MINSIZE", "SIZES"):
+            stated.sizes[keyword] = _sizes(line, rows)
         elif keyword in cluster_lines:
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
         else:
@@ -168,6 +177,11 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
         written.append(f"GAMMA {constraints.max_diameter!r}")
     if constraints.min_separation is not None:
         written.append(f"DELTA {constraints.min_separation!r}")
+    for keyword, size in (("MINSIZE", constraints.min_size), ("MAXSIZE", constraints.max_size)):
+        if size is not None:
+            written.append(f"{keyword} {size}")
+    if constraints.sizes is not None:
+        written.append(" ".join(map(str, ("SIZES", *constraints.sizes))))
     return [*written, *map(_line_on_clusters, constraints.cluster_constraints)]
 
 
@@ -231,6 +245,18 @@ def _weight(line: _Line, rows: Rows) -> float:
         if weight >= 0:
             return weight
     raise line.wrong(rows)
+
+
+def _sizes(line: _Line, rows: Rows) -> tuple[int, ...]:
+    """Return the numbers of a line of sizes: one, or as many as there are clusters."""
+    fields = line.fields[1:]
+    is_one = line.fields[0] == "MINSIZE"
+    if not fields or (is_one and len(fields) > 1) or not all(map(is_integer, fields)):
+        raise line.wrong(rows)
+    sizes = tuple(map(int, fields))
+    if min(sizes) < 1:
+        raise line.wrong(rows)
+    return sizes
 
 
 def _distance(line: _Line, rows: Rows) -> float:

@@ -1,0 +1,203 @@
+"""Search where sizes are limited: k-means with sized assignments, and exchanges, in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.kmeans_steps import cluster_means
+from heuristics.parameters import MultiStartParameters
+from heuristics.sizes.assignment import SizedAssignment
+from heuristics.sizes.exchange_kernels import exchange
+from heuristics.starts import (
+    from_affinity,
+    from_pivots,
+    kmeans_plus_plus,
+    smoothed_means,
+    truncated_means,
+    with_one_elsewhere,
+)
+from sdpbb.problem import Contraction
+from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
+
+# Blocks up to which pairs of them are swapped; their coordinates times their squared number are
+# looked at in each sweep.
+SWAP_BLOCKS, SWAP_WORK = 2_000, 2_000_000_000
+# Sweeps of exchanges at a time.
+SWEEPS = 20
+# Exchanges that save less than this part of the total are not made.
+LEAST_SAVING = 1e-12
+
+OnFound = Callable[[NDArray[np.intp], str], None]
+
+
+class SizedSearch:
+    """Search for clusterings of one contraction whose sizes are limited.
+
+    Each start is a clustering of the blocks for given centres, cheapest within the limits, improved
+    by k-means with such assignments and by exchanges in turn until neither does.
+    """
+
+    def __init__(
+        self,
+        contraction: Contraction,
+        parameters: MultiStartParameters,
+        known: NDArray[np.intp],
+        time_left: TimeLeft,
+    ) -> None:
+        """known : labels (m,) that keep the cannot-links and the limits on sizes."""
+        self._contraction = contraction
+        self._parameters = parameters
+        self._time_left = time_left
+        self._assign = SizedAssignment(contraction, parameters.assignment_time_limit)
+        limits = contraction.size_limits
+        assert limits is not None
+        self._limits = np.array([limits.least, limits.most], np.int64)
+        self._is_listed = limits.listed is not None
+        self._starts, self._neighbours = _neighbours(contraction)
+        m, r = contraction.means.shape
+        self._swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
+        self.labels = known
+        self.cost = contraction.cost(known) if contraction.keeps_sizes(known) else np.inf
+
+    def run(
+        self,
+        rng: np.random.Generator,
+        affinity: NDArray[np.float64] | None,
+        stop: Callable[[], bool] | None,
+        found: OnFound,
+    ) -> None:
+        """Look for better clusterings; `found` is called with each that is cheaper than the best.
+
+        affinity : (m, m) of the relaxation, for starts, or None
+        """
+        time_left = with_stop(self._time_left, stop)
+        source = "k-means++" if affinity is None else "sdp"
+        try:
+            if np.isfinite(self.cost):
+                self._descend(self.labels, time_left, source, found)
+            if not self._assign.is_possible:
+                return
+            for centres in self._centres(rng, affinity, time_left):
+                self._from_centres(centres, rng, time_left, source, found)
+            for _ in range(self._parameters.n_relocations):
+                if not np.isfinite(self.cost):
+                    return
+                centres = with_one_elsewhere(self._contraction, self.labels, rng)
+                self._from_centres(centres, rng, time_left, source, found)
+        except OutOfTime:
+            return
+
+    def _centres(
+        self,
+        rng: np.random.Generator,
+        affinity: NDArray[np.float64] | None,
+        time_left: TimeLeft,
+    ) -> Iterator[NDArray[np.float64]]:
+        contraction, n_starts = self._contraction, self._parameters.n_starts
+        if affinity is None:
+            for _ in range(n_starts):
+                yield kmeans_plus_plus(contraction, rng, time_left)
+            return
+        rows = truncated_means(contraction, affinity, time_left)
+        yield from_affinity(contraction, rows, rng, time_left)
+        rows = smoothed_means(contraction, affinity)
+        yield from_pivots(contraction, rows, affinity, time_left)
+        for _ in range(n_starts - 2):
+            yield from_affinity(contraction, rows, rng, time_left)
+
+    def _from_centres(
+        self,
+        centres: NDArray[np.float64],
+        rng: np.random.Generator,
+        time_left: TimeLeft,
+        source: str,
+        found: OnFound,
+    ) -> None:
+        for order in self._assign.orders(centres, rng):
+            labels = self._assign(centres, time_left, order)
+            if labels is not None:
+                self._descend(labels, time_left, source, found, order)
+
+    def _descend(
+        self,
+        labels: NDArray[np.intp],
+        time_left: TimeLeft,
+        source: str,
+        found: OnFound,
+        order: NDArray[np.intp] | None = None,
+    ) -> None:
+        """Improve labels by k-means and exchanges, in turn, and offer what comes of it."""
+        contraction = self._contraction
+        cost = contraction.cost(labels)
+        self._offer(labels, cost, source, found)
+        for _ in range(self._parameters.max_iterations):
+            check_time(time_left)
+            before = cost
+            if order is not None and self._assign.is_flow:
+                labels, cost = self._kmeans(labels, cost, order, time_left)
+            exchanged = labels.astype(np.int64)
+            saved = exchange(
+                contraction.means,
+                contraction.weights,
+                contraction.counts,
+                self._starts,
+                self._neighbours,
+                self._limits,
+                self._is_listed,
+                self._swaps,
+                exchanged,
+                LEAST_SAVING * contraction.total,
+                SWEEPS,
+            )
+            if saved > 0.0:
+                # Sizes of listed clusters may have changed places.
+                labels, cost = exchanged, contraction.cost(exchanged)
+                order = self._order_of(labels, order)
+            self._offer(labels, cost, source, found)
+            if not cost < before - LEAST_SAVING * contraction.total:
+                return
+
+    def _order_of(
+        self, labels: NDArray[np.intp], order: NDArray[np.intp] | None
+    ) -> NDArray[np.intp] | None:
+        """Return the place of each cluster's size among the listed ones."""
+        if order is None or not self._is_listed:
+            return order
+        sizes = np.bincount(labels, self._contraction.counts, self._contraction.k)
+        places = np.empty(self._contraction.k, np.intp)
+        places[np.argsort(sizes, kind="stable")] = np.arange(self._contraction.k)
+        return places
+
+    def _kmeans(
+        self,
+        labels: NDArray[np.intp],
+        cost: float,
+        order: NDArray[np.intp],
+        time_left: TimeLeft,
+    ) -> tuple[NDArray[np.intp], float]:
+        """Return labels after steps of k-means for as long as these save, and their cost."""
+        for _ in range(self._parameters.max_iterations):
+            better = self._assign(cluster_means(self._contraction, labels), time_left, order)
+            if better is None or np.array_equal(better, labels):
+                break
+            new = self._contraction.cost(better)
+            if not new < cost:
+                break
+            labels, cost = better, new
+        return labels, cost
+
+    def _offer(self, labels: NDArray[np.intp], cost: float, source: str, found: OnFound) -> None:
+        if cost < self.cost and self._contraction.keeps_sizes(labels):
+            self.labels, self.cost = labels.copy(), cost
+            found(self.labels, source)
+
+
+def _neighbours(contraction: Contraction) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the blocks that block i is cannot-linked to: neighbours[starts[i]:starts[i + 1]]."""
+    pairs = np.concatenate([contraction.cannot_link, contraction.cannot_link[:, ::-1]])
+    counts = np.bincount(pairs[:, 0], minlength=contraction.n_blocks)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return starts, pairs[np.argsort(pairs[:, 0], kind="stable"), 1].astype(np.int64)

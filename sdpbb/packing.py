@@ -1,0 +1,203 @@
+"""Packing: blocks put into k clusters of allowed sizes, no cannot-linked ones into the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from sdpbb.backends.milp import solve_binary_programme
+from sdpbb.backends.programme import BinaryProgramme, MilpStatus
+from sdpbb.problem.contraction import Contraction
+from sdpbb.problem.graph import NeighbourSets
+from sdpbb.problem.size_limits import SizeLimits
+
+# Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
+# no clock while it presolves.
+MOST_VARIABLES = 300_000
+
+
+def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the least and the most points (k,) of each cluster.
+
+    Where sizes are listed, cluster c has the c-th of them.
+    """
+    if limits.listed is not None:
+        sizes = np.array(limits.listed, np.intp)
+        return sizes, sizes
+    return np.full(limits.k, limits.least, np.intp), np.full(limits.k, limits.most, np.intp)
+
+
+def packed_greedily(
+    contraction: Contraction, labels: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits on sizes, or None where a greedy choice finds none.
+
+    Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
+    go where most room is left, the largest first.
+
+    labels : None where there are no cannot-links
+    """
+    limits, counts, k = contraction.size_limits, contraction.counts, contraction.k
+    assert limits is not None
+    least, most = size_bounds(limits)
+    sizes = np.zeros(k, np.intp)
+    found = np.full(contraction.n_blocks, -1, np.intp)
+    linked = np.unique(contraction.cannot_link)
+    if len(linked):
+        assert labels is not None
+        of_colours = np.bincount(labels[linked], counts[linked], k).astype(np.intp)
+        # The largest colour goes where most room is.
+        cluster_of = np.empty(k, np.intp)
+        cluster_of[np.argsort(-of_colours, kind="stable")] = np.argsort(-most, kind="stable")
+        found[linked] = cluster_of[labels[linked]]
+        sizes[cluster_of] = of_colours
+    free = np.flatnonzero(found < 0)
+    free = free[np.argsort(-counts[free], kind="stable")]
+    for position, block in enumerate(free.tolist()):
+        if counts[block] == 1:  # the rest is of single points
+            _fill(free[position:], found, sizes, least, most)
+            break
+        cluster = int(np.argmax(most - sizes))
+        found[block] = cluster
+        sizes[cluster] += counts[block]
+    return found if (found >= 0).all() and contraction.keeps_sizes(found) else None
+
+
+def _fill(
+    points: NDArray[np.intp],
+    found: NDArray[np.intp],
+    sizes: NDArray[np.intp],
+    least: NDArray[np.intp],
+    most: NDArray[np.intp],
+) -> None:
+    """Put single points where sizes (k,) lack some to the least, then evenly up to the most."""
+    lacking = np.maximum(least - sizes, 0)
+    room = np.maximum(most - sizes - lacking, 0)
+    places = np.concatenate(
+        [np.repeat(np.arange(len(sizes)), lacking), np.repeat(np.arange(len(sizes)), room)]
+    )[: len(points)]
+    found[points[: len(places)]] = places
+
+
+def packed_exactly(
+    contraction: Contraction,
+    objective: NDArray[np.float64] | None = None,
+    time_limit: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> tuple[NDArray[np.intp] | None, bool]:
+    """Return labels (m,) within the limits on sizes that keep the cannot-links, and what is proven.
+
+    By an integer programme.
+
+    Parameters
+    ----------
+    objective : (m, k) the cost of each block in each cluster, or None. Without one, blocks of a
+        greedy clique have fixed clusters where all of these are alike
+    time_limit : seconds, > 0, or None; with one, no programme of more than MOST_VARIABLES is begun
+
+    Returns
+    -------
+    labels, or None; and whether it is proven that there are none, by the solver in floating point.
+
+    Raises
+    ------
+    BackendFailure
+        If the integer programming solver fails.
+    """
+    limits, m, k = contraction.size_limits, contraction.n_blocks, contraction.k
+    assert limits is not None
+    if time_limit is not None and m * k > MOST_VARIABLES:
+        return None, False
+    least, most = size_bounds(limits)
+    rows = assignment_rows(contraction, least, most)
+    costs = rows.objective if objective is None else objective.reshape(-1)
+    if objective is None and len(np.unique(most)) == 1:
+        rows = _with_fixed(rows, _some_clique(contraction), k)
+    programme = BinaryProgramme(costs, rows.matrix, rows.lower, rows.upper, time_limit=time_limit)
+    solution = solve_binary_programme(programme, stop=stop)
+    if solution.x is None:
+        return None, solution.status is MilpStatus.INFEASIBLE
+    labels = solution.x.reshape(m, k).argmax(axis=1).astype(np.intp)
+    return labels, False
+
+
+def _some_clique(contraction: Contraction) -> list[int]:
+    """Return a clique of cannot-linked blocks, or the largest block alone."""
+    cover = clique_cover(contraction.n_blocks, contraction.cannot_link)
+    # One of more than k blocks is for the programme to refuse.
+    fitting = [clique for clique in cover if len(clique) <= contraction.k]
+    return max(fitting, key=len, default=[int(contraction.counts.argmax())])
+
+
+def _with_fixed(rows: BinaryProgramme, blocks: list[int], k: int) -> BinaryProgramme:
+    """Return the programme with blocks in the clusters 0, 1, ..."""
+    at = np.array(blocks) * k + np.arange(len(blocks))
+    fixed = csr_array(
+        (np.ones(len(at)), (np.arange(len(at)), at)), shape=(len(at), rows.n_variables)
+    )
+    whole, more = rows.matrix, np.ones(len(at))
+    matrix = csr_array(
+        (
+            np.concatenate([whole.data, fixed.data]),
+            np.concatenate([whole.indices, fixed.indices]),
+            np.concatenate([whole.indptr, whole.indptr[-1] + fixed.indptr[1:]]),
+        ),
+        shape=(whole.shape[0] + len(at), rows.n_variables),
+    )
+    lower, upper = np.concatenate([rows.lower, more]), np.concatenate([rows.upper, more])
+    return BinaryProgramme(rows.objective, matrix, lower, upper)
+
+
+def assignment_rows(
+    contraction: Contraction, least: NDArray[np.intp], most: NDArray[np.intp]
+) -> BinaryProgramme:
+    """Return the binary programme of assignments of blocks to clusters, without costs.
+
+    s_bc is at position b k + c.
+
+        sum_c s_bc = 1,  least_c <= sum_b (points of b) s_bc <= most_c,
+        sum_{b in Q} s_bc <= 1 for cliques Q of cannot-links,  s_bc in {0, 1}
+
+    least, most : (k,) numbers of points of the clusters
+    """
+    m, k = contraction.n_blocks, contraction.k
+    cliques = clique_cover(m, contraction.cannot_link)
+    clusters = np.arange(k)
+    by_size = np.arange(m) * k + clusters[:, None]
+    by_clique = [(np.array(clique) * k + c) for clique in cliques for c in range(k)]
+    columns = np.concatenate([np.arange(m * k), by_size.reshape(-1), *by_clique])
+    lengths = np.concatenate([np.full(m, k), np.full(k, m), [len(row) for row in by_clique]])
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    values = np.ones(len(columns))
+    values[m * k : 2 * m * k] = np.tile(contraction.counts, k)
+    matrix = csr_array((values, columns, starts), shape=(len(lengths), m * k))
+    n_pairs = len(by_clique)
+    lower = np.concatenate([np.ones(m), least, np.full(n_pairs, -np.inf)]).astype(np.float64)
+    upper = np.concatenate([np.ones(m), most, np.ones(n_pairs)]).astype(np.float64)
+    return BinaryProgramme(np.zeros(m * k), matrix, lower, upper)
+
+
+def clique_cover(m: int, edges: NDArray[np.intp]) -> list[list[int]]:
+    """Return cliques of a graph that cover exactly its edges.
+
+    The graph has m vertices, and the cliques contain each of its edges (q, 2), i < j, and together
+    nothing else: each is grown from the first edge in none yet, by the smallest vertices.
+    """
+    neighbours = NeighbourSets(m, edges)
+    covered: set[tuple[int, int]] = set()
+    cliques = []
+    for i, j in edges.tolist():
+        if (i, j) in covered:
+            continue
+        clique, common = [i, j], neighbours[i] & neighbours[j]
+        while common:
+            vertex = min(common)
+            clique.append(vertex)
+            common = common & neighbours[vertex]
+        covered.update(combinations(sorted(clique), 2))
+        cliques.append(clique)
+    return cliques

@@ -1,0 +1,125 @@
+"""Size limits: how many points a cluster may have, or how many the clusters have in some order."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.errors import InstanceError
+
+
+@stored
+@dataclass(frozen=True)
+class SizeLimits:
+    """Limits on the numbers of points of k clusters of n points in all.
+
+    least <= |C| <= most for every cluster C, and where sizes are listed, the clusters have these in
+    some order. Limits are as narrow as they can be: there are k sizes within them that add up to n
+    with the least one among them, and so for the most; unless there are none at all (`is_empty`).
+
+    Attributes
+    ----------
+    n, k : numbers of points, of clusters
+    least, most : of a cluster
+    listed : the k sizes in ascending order, or None
+    """
+
+    n: int
+    k: int
+    least: int
+    most: int
+    listed: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        n: int,
+        k: int,
+        min_size: int | None = None,
+        max_size: int | None = None,
+        sizes: tuple[int, ...] | None = None,
+    ) -> SizeLimits | None:
+        """Return the limits that follow from what is stated, None for none.
+
+        They are None where every clustering into k clusters is within them.
+        """
+        least, most = max(1, min_size or 1), min(n, max_size or n)
+        if sizes is not None and not (k == 1 and least <= n <= most):
+            listed = tuple(sorted(sizes))
+            # Where one of these is outside of the other limits, the sums tell of it.
+            return cls(n, k, max(least, listed[0]), min(most, listed[-1]), listed)
+        if (least <= 1 and most >= n - k + 1) or (k == 1 and least <= n <= most):
+            return None
+        narrow = max(least, n - (k - 1) * most), min(most, n - (k - 1) * least)
+        least, most = narrow if k * least <= n <= k * most else (least, most)
+        return cls(n, k, least, most)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no k sizes are within the limits."""
+        if self.listed is None:
+            return not self.k * self.least <= self.n <= self.k * self.most
+        fits = self.least <= self.listed[0] and self.listed[-1] <= self.most
+        return not (fits and len(self.listed) == self.k and sum(self.listed) == self.n)
+
+    @property
+    def is_equal(self) -> bool:
+        """True if all clusters have the same size."""
+        return self.least == self.most
+
+    def allows(self, size: int) -> bool:
+        """Return whether a cluster may have so many points."""
+        if self.listed is not None:
+            return size in self.listed
+        return self.least <= size <= self.most
+
+    def keeps(self, sizes: NDArray[np.integer]) -> bool:
+        """Return whether clusters of these sizes, (k,), are within the limits."""
+        found = np.sort(sizes)
+        if len(found) != self.k or self.is_empty:
+            return False
+        if self.listed is not None:
+            return bool(found.tolist() == list(self.listed))
+        return bool(found[0] >= self.least and found[-1] <= self.most)
+
+    def __str__(self) -> str:
+        if self.listed is not None:
+            return "sizes " + ", ".join(map(str, self.listed))
+        if self.is_equal:
+            return f"{self.least} points each"
+        return f"{self.least} to {self.most} points each"
+
+
+def checked_size(value: Any, argument: str) -> int | None:
+    """Return a limit on sizes, an integer >= 1 or None, or raise an InstanceError."""
+    if value is None:
+        return None
+    is_integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_integer or value < 1:
+        raise InstanceError(f"{argument} = {value!r}; expected an integer >= 1")
+    return int(value)
+
+
+def checked_sizes(values: Any, n: int, k: int) -> tuple[int, ...] | None:
+    """Return listed sizes in ascending order, or None, or raise an InstanceError."""
+    if values is None:
+        return None
+    expected = f"expected k = {k} integers >= 1 that add up to n = {n}"
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InstanceError(f"sizes = {values!r}; {expected}")
+    given = list(values)
+    sizes = [checked_size(value, f"sizes[{at}]") for at, value in enumerate(given)]
+    if None in sizes:
+        raise InstanceError(f"sizes[{sizes.index(None)}] = None; {expected}")
+    found = sorted(size for size in sizes if size is not None)
+    if len(found) != k:
+        raise InstanceError(f"sizes: {len(found)} of them; {expected}")
+    if sum(found) != n:
+        raise InstanceError(f"sizes: they add up to {sum(found)}; {expected}")
+    return tuple(found)

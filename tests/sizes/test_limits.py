@@ -1,0 +1,88 @@
+"""Limits on sizes: what is stated, and what follows."""
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Instance, MaximumSize, contract
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.formats import read_constraints, write_constraints
+from sdpbb.problem.size_limits import SizeLimits
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_limits_are_as_narrow_as_can_be(n):
+    for k in range(1, n + 1):
+        for least in range(1, n + 1):
+            for most in range(1, n + 1):
+                sizes = [
+                    s
+                    for s in combinations_with_replacement(range(least, most + 1), k)
+                    if sum(s) == n
+                ]
+                limits = SizeLimits.of(n, k, least, most)
+                if not sizes:
+                    assert limits is not None
+                    assert limits.is_empty
+                    continue
+                found = (
+                    (1 if k > 1 else n, n - k + 1)
+                    if limits is None
+                    else (limits.least, limits.most)
+                )
+                assert found == (min(map(min, sizes)), max(map(max, sizes)))
+
+
+def test_listed_sizes_are_those_of_clusters_in_any_order():
+    limits = SizeLimits.of(6, 3, sizes=(1, 2, 3))
+    assert limits.keeps(np.array([3, 1, 2]))
+    assert not limits.keeps(np.array([2, 2, 2]))
+    assert (limits.least, limits.most) == (1, 3)
+    assert SizeLimits.of(6, 3, min_size=2, sizes=(1, 2, 3)).is_empty
+
+
+def test_maximum_sizes_are_limits():
+    points = np.arange(6.0)[:, None]
+    instance = Instance(points, 3, cluster_constraints=[MaximumSize(2)])
+    assert instance.size_limits == SizeLimits(6, 3, 2, 2)
+    assert contract(instance).size_limits == instance.size_limits
+    assert Instance(points, 3, cluster_constraints=[MaximumSize(4)]).size_limits is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"min_size": 0}, "min_size = 0; expected an integer >= 1"),
+        ({"max_size": 1.5}, "max_size = 1.5; expected an integer >= 1"),
+        ({"sizes": [1, 2]}, "sizes: 2 of them; expected k = 3 integers"),
+        ({"sizes": [1, 2, 2]}, "sizes: they add up to 5; expected k = 3 integers"),
+        ({"sizes": 6}, "sizes = 6; expected k = 3 integers"),
+    ],
+)
+def test_limits_are_checked(limits, message):
+    with pytest.raises(InstanceError, match=message.replace("(", r"\(")):
+        Instance(np.arange(6.0)[:, None], 3, **limits)
+
+
+def test_lines_are_read_and_written(tmp_path):
+    path = tmp_path / "sizes.txt"
+    path.write_text("ML 0 1\nMINSIZE 2\nSIZES 3 2 2\n")
+    constraints = read_constraints(path, 7)
+    assert (constraints.min_size, constraints.sizes) == (2, (3, 2, 2))
+    write_constraints(path, Constraints(min_size=1, max_size=4, sizes=(2, 3)))
+    assert path.read_text() == "MINSIZE 1\nMAXSIZE 4\nSIZES 2 3\n"
+
+
+@pytest.mark.parametrize("line", ["MINSIZE", "MINSIZE 0", "MINSIZE 1 2", "SIZES", "SIZES 1 x"])
+def test_lines_are_checked(tmp_path, line):
+    path = tmp_path / "sizes.txt"
+    path.write_text(f"{line}\n")
+    with pytest.raises(InstanceError, match=r"expected (MINSIZE n|SIZES n n)"):
+        read_constraints(path, 7, "pc-sos-sdp")
+
+
+def test_equal_points_are_not_joined_where_sizes_are_limited():
+    points = np.array([[0.0], [0.0], [0.0], [1.0]])
+    assert contract(Instance(points, 2, sizes=[2, 2])).n_blocks == 4

@@ -1,0 +1,91 @@
+"""Heuristics where sizes are limited: assignments of least cost, and exchanges."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import eye, kron, vstack
+
+from heuristics.parameters import MultiStartParameters
+from heuristics.sizes.flow_kernels import sized_labels
+from heuristics.sizes.search import SizedSearch
+from sdpbb.feasibility import find_feasible
+from sdpbb.packing import packed_exactly, packed_greedily
+from sdpbb.problem import Infeasibility, contract
+from sdpbb.time_left import no_limit
+from tests.enumeration import feasible_clusterings
+from tests.sizes.instances import sized_instance
+
+
+def least_cost(costs, least, most):
+    m, k = costs.shape
+    rows, columns = kron(eye(m), np.ones((1, k))), kron(np.ones((1, m)), eye(k))
+    return linprog(
+        costs.ravel(),
+        A_ub=vstack([columns, -columns]),
+        b_ub=np.concatenate([most, -least]),
+        A_eq=rows,
+        b_eq=np.ones(m),
+        bounds=(0, 1),
+    ).fun
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_assignments_are_those_of_least_cost(seed):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(2, 30))
+    k = int(rng.integers(1, min(6, m) + 1))
+    sizes = rng.multinomial(m - k, np.ones(k) / k) + 1
+    least = np.maximum(0, sizes - rng.integers(0, 4, k))
+    most = sizes + rng.integers(0, 4, k)
+    costs = rng.random((m, k)) if seed % 2 else rng.integers(0, 4, (m, k)).astype(float)
+    labels = np.empty(m, np.int64)
+    assert sized_labels(costs, least, most, labels)
+    found = np.bincount(labels, minlength=k)
+    assert (found >= least).all()
+    assert (found <= most).all()
+    cost = costs[np.arange(m), labels].sum()
+    assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
+
+
+def test_sizes_that_do_not_add_up_are_told():
+    labels = np.empty(3, np.int64)
+    assert not sized_labels(np.zeros((3, 2)), np.array([2, 2]), np.array([2, 2]), labels)
+    assert not sized_labels(np.zeros((3, 2)), np.array([0, 0]), np.array([1, 1]), labels)
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_feasibility_is_that_of_enumeration(seed):
+    instance = sized_instance(seed)
+    contraction = contract(instance)
+    is_feasible = len(feasible_clusterings(instance)) > 0
+    if isinstance(contraction, Infeasibility):
+        assert not is_feasible
+        return
+    found = find_feasible(contraction)
+    assert isinstance(found, np.ndarray) is is_feasible
+    if not is_feasible or contraction.size_limits is None:
+        return
+    assert contraction.keeps(found)
+    exact, is_infeasible = packed_exactly(contraction)
+    assert contraction.keeps(exact)
+    assert not is_infeasible
+    greedy = packed_greedily(contraction, found)
+    assert greedy is None or contraction.keeps(greedy)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_search_keeps_all_limits_from_the_first_clustering_on(seed):
+    instance = sized_instance(seed)
+    contraction = contract(instance)
+    if isinstance(contraction, Infeasibility) or contraction.size_limits is None:
+        return
+    known = find_feasible(contraction)
+    if isinstance(known, Infeasibility):
+        return
+    found = []
+    search = SizedSearch(contraction, MultiStartParameters(n_starts=2), known, no_limit)
+    search.run(np.random.default_rng(0), None, None, lambda labels, _: found.append(labels.copy()))
+    assert all(contraction.keeps(labels) for labels in found)
+    costs = [contraction.cost(labels) for labels in (known, *found)]
+    assert all(np.diff(costs) < 0)
+    assert search.cost == pytest.approx(costs[-1])
