@@ -395,7 +395,8 @@ class _Run:
         from sdpbb.bounds.certified import CertifiedBounding  # of certified runs
 
         instance = self._request.instance
-        return CertifiedBounding(bounding, instance.points, cluster_rules(instance), fits)
+        rules = cluster_rules(instance)
+        return CertifiedBounding(bounding, instance.points, rules, fits, instance.weights)
 
 
 def _of_subsets(parameters: SolverParameters) -> SolverParameters:

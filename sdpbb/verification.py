@@ -70,8 +70,6 @@ def unspoken(instance: Instance) -> str | None:
             "the instance has soft constraints, which certificates do not cover; expected hard "
             "ones only"
         )
-    if instance.weights is not None:
-        return "the points have weights, which certificates do not cover; expected none"
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         return (
@@ -90,4 +88,12 @@ def verdict_on(
     """
     stated = CheckedConstraints.of(instance)
     pairs = stated.must_link, stated.cannot_link
-    return verify(certificate, instance.points, instance.k, *pairs, stated.rules, workers)
+    return verify(
+        certificate,
+        instance.points,
+        instance.k,
+        *pairs,
+        stated.rules,
+        workers,
+        instance.weights,
+    )

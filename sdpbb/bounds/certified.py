@@ -89,6 +89,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         points: NDArray[np.float64],
         rules: Rules = (),
         fits_memory: bool = True,
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
         """
         Parameters
@@ -96,17 +97,18 @@ class CertifiedBounding(BoundingMethod[Warm]):
         rules : on clusters of the points, besides cannot-links
         fits_memory : whether matrices over the blocks fit the memory, without which the checker
             confirms no bound
+        weights : (n,) of the points; None for 1 each
         """
         self._inner, self._points, self._rules = inner, points, rules
-        self._fits_memory = fits_memory
+        self._fits_memory, self._weights = fits_memory, weights
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_inner", "_points", "_rules", "_fits_memory")
+        names = ("_inner", "_points", "_rules", "_fits_memory", "_weights")
         return {name: getattr(self, name) for name in names}
 
     @cached_property
     def _geometry(self) -> Geometry:
-        return Geometry.of(self._points)
+        return Geometry.of(self._points, self._weights)
 
     @cached_property
     def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:

@@ -117,7 +117,7 @@ def document_and_arrays(
         labels = arrays.add(_by_first_point(partition.labels).astype(np.int32))
     if about is not None:
         cost = about.cost(instance)
-        status = _status(instance.points, about.labels, target, tolerance)
+        status = _status(instance, about.labels, target, tolerance)
     document = {
         "written_by": f"sdpbb {installed_version()}",
         "n": n,
@@ -134,6 +134,8 @@ def document_and_arrays(
         "lower_bound": target if math.isfinite(target) else None,
         kind: entries,
     }
+    if instance.weights is not None:
+        document["weights"] = digests.of_weights(instance.weights)
     return document, arrays.stored
 
 
@@ -168,11 +170,9 @@ def _subsets(
     ]
 
 
-def _status(
-    points: NDArray[np.float64], labels: NDArray[np.intp], lower: float, tolerance: float
-) -> str:
+def _status(instance: Instance, labels: NDArray[np.intp], lower: float, tolerance: float) -> str:
     """Return what the checker will say of labels that keep the constraints."""
-    upper = Geometry.of(points).cost_at_most(labels)
+    upper = Geometry.of(instance.points, instance.weights).cost_at_most(labels)
     return OPTIMAL if is_optimal(upper, lower, tolerance) else FEASIBLE
 
 

@@ -30,6 +30,7 @@ class Certificate:
     lower_bound : on the cost of every clustering; None where status is "infeasible"
     nodes : of the tree, the root first; none where there are subsets
     subsets : whose bounds add up to that of the whole; None for a tree
+    weights : digest of the weights of points; None where they have none
     """
 
     written_by: str
@@ -47,6 +48,7 @@ class Certificate:
     lower_bound: float | None
     nodes: tuple[ProofTreeNode, ...] = ()
     subsets: tuple[Subset, ...] | None = None
+    weights: str | None = None
 
     @property
     def trees(self) -> tuple[Certificate | Subset, ...]:
@@ -85,7 +87,9 @@ class Certificate:
             Saying which value is none that a certificate may have there.
         """
         proof = "subsets" if "subsets" in document else "nodes"
-        names = [name for name in cls.__dataclass_fields__ if name not in ("nodes", "subsets")]
+        optional = [name for name in ("weights",) if name not in document]
+        left_out = ("nodes", "subsets", *optional)
+        names = [name for name in cls.__dataclass_fields__ if name not in left_out]
         names.append(proof)
         entry = dict(zip(names, fields.entries(document, *names), strict=True))
         if type(entry["written_by"]) is not str:
@@ -94,8 +98,9 @@ class Certificate:
             fields.whole(entry[name], name, 1, _MOST)
         # Nothing is made of k before it is known to be one of n points.
         fields.whole(entry["k"], "k", 1, entry["n"] + 1)
-        for name in ("points", "must_link", "cannot_link", "rules"):
-            fields.digest(entry[name], name)
+        for name in ("points", "must_link", "cannot_link", "rules", "weights"):
+            if name in entry:
+                fields.digest(entry[name], name)
         references = References(arrays)
         reader = Reader(entry["n"], entry["k"], references)
         certificate = cls(

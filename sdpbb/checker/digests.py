@@ -19,6 +19,13 @@ def of_points(points: ArrayLike) -> str:
     return hashlib.sha256(np.ascontiguousarray(coordinates, dtype="<f8").tobytes()).hexdigest()
 
 
+def of_weights(weights: ArrayLike | None) -> str | None:
+    """Return the digest of weights (n,), as little-endian float64; None for none."""
+    if weights is None:
+        return None
+    return hashlib.sha256(np.ascontiguousarray(weights, dtype="<f8").tobytes()).hexdigest()
+
+
 def of_pairs(pairs: ArrayLike) -> str:
     """Return the digest of pairs (p, 2) of row numbers, as normalised.
 

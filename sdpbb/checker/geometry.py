@@ -8,6 +8,13 @@ point by the mean of its cluster: its root is a seminorm of X, so
 Bounds are proven for points x^ whose block means are floating-point numbers exactly, and carried
 over to the points x by this.
 
+Points may have weights w: the sum of squares is weighted then, and the norms are those of
+W^1/2 x. It is the same for the points 2^q x with the weights 4^-q w; both are exact, and are taken
+such that the mean weight is near 1. The weight of a block is a floating-point number e that is
+at most the sum of its weights: with the weights w^ = w e / (that sum) <= w in each block, no
+clustering costs more than with w, so that what is proven for w^ holds for w. Block means are the
+same.
+
 Where no cluster holds blocks of different components, each component may be moved as a whole: no
 sum of squares is another one then. So each has an origin of its own, near its mean, and coordinates
 are rounded relative to the distances inside of components, however far apart these are.
@@ -26,6 +33,8 @@ from .arithmetic import TINY, difference_and_error, down, gamma, norm_up, sum_do
 from .rejection import Rejected
 
 _LARGEST = 1e110
+# Weights in units of about their mean.
+_LIGHTEST = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +43,14 @@ class Contracted:
 
     There are points x^ (n, d) with ||x^ - (x - o)||_F <= error for the points x and a vector o for
     each component, whose block means are exactly `means` and whose sum of squares inside block b is
-    at least scatter[b]. Blocks are numbered by their first point.
+    at least scatter[b]. Blocks are numbered by their first point. Weighted, all of it, where points
+    have weights.
 
     Attributes
     ----------
     n : number of points
-    weights : (m,) whole numbers, points per block
+    weights : (m,) points per block, whole numbers; where points have weights, what block b weighs
+        or hardly less, exact floating-point numbers
     means : (m, d)
     scatter : (m,) >= 0, 0 for blocks of one point
     error : >= 0
@@ -100,14 +111,21 @@ class Contracted:
 class Geometry:
     """Points of an instance.
 
-    points : (n, d) finite, no coordinate beyond 1e110
+    points : (n, d) finite, no coordinate beyond 1e110; 2^q times those that are given
+    weights : (n,) 4^-q times those that are given; None for 1 each
     """
 
     points: NDArray[np.float64]
+    weights: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, points: NDArray[np.float64]) -> Geometry:
-        """Return the geometry of points (n, d), n, d >= 1; `Rejected` if they are no such array."""
+    def of(
+        cls, points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+    ) -> Geometry:
+        """Return the geometry of points (n, d), n, d >= 1, with weights (n,) > 0, or 1 each.
+
+        `Rejected` if they are no such arrays.
+        """
         points = np.asarray(points)
         if points.ndim != 2 or 0 in points.shape or points.dtype != np.float64:
             raise Rejected(
@@ -115,7 +133,7 @@ class Geometry:
             )
         if not (np.abs(points) <= _LARGEST).all():  # false for nan
             raise Rejected(f"a coordinate of a point is not a number of at most {_LARGEST:g}")
-        return cls(points)
+        return cls(points) if weights is None else cls(*_in_mean_units(points, weights))
 
     def centred(
         self, component_of: NDArray[np.intp] | None = None
@@ -133,11 +151,11 @@ class Geometry:
         components = [np.arange(n)] if component_of is None else _members(component_of, n)
         origin = np.empty_like(self.points)
         for members in components:
-            x = self.points[members]
+            x, w = self.points[members], self._weights_of(members)
             differences = x - x[0]
-            around = differences - differences.mean(axis=0)
+            around = differences - np.average(differences, axis=0, weights=w)
             near = x[np.square(around).sum(axis=1).argmin()]
-            origin[members] = near + (x - near).mean(axis=0)
+            origin[members] = near + np.average(x - near, axis=0, weights=w)
         return difference_and_error(self.points, origin)
 
     def contracted(
@@ -149,6 +167,8 @@ class Geometry:
 
         x^ is `centred`, with every block moved as a whole by the rounding of its mean. That mean
         is a correctly rounded sum, divided by the size: off by less than 2.01 u of its value.
+        Weighted, its terms are rounded once and the weight of the block is: off by less than
+        4.01 u of the mean of the absolute values.
         """
         n, d = self.points.shape
         members = _members(block_of, n)
@@ -158,23 +178,33 @@ class Geometry:
             for component, block in zip(component_of.tolist(), members, strict=True):
                 of_points[block] = component
         centred, residual = self.centred(of_points)
-        weights = np.array([len(block) for block in members], dtype=np.float64)
+        count = np.array([len(block) for block in members])
+        weights = self._block_weights(members, count)
         means = np.empty((len(members), d))
         scatter = np.zeros(len(members))
-        single = weights == 1.0
+        single = count == 1
         means[single] = centred[[members[b][0] for b in np.flatnonzero(single)]]
-        moved = [norm_up(residual)]
+        moved = [_norm_up(residual, self.weights)]
         for b in np.flatnonzero(~single):
-            y, size = centred[members[b]], float(weights[b])
+            y, w, size = centred[members[b]], self._weights_of(members[b]), float(weights[b])
             if (y == y[0]).all():
                 means[b] = y[0]
                 continue
-            means[b] = [math.fsum(column) / size for column in y.T.tolist()]
-            off = up(norm_up(means[b]) * gamma(2.5) + TINY)
+            if w is None:
+                means[b] = [math.fsum(column) / size for column in y.T.tolist()]
+                off = up(norm_up(means[b]) * gamma(2.5) + TINY)
+            else:
+                terms, whole = w[:, None] * y, math.fsum(w.tolist())
+                means[b] = [math.fsum(column) / whole for column in terms.T.tolist()]
+                around_0 = [math.fsum(column) / whole for column in np.abs(terms).T.tolist()]
+                off = up(norm_up(np.array(around_0)) * gamma(8) + TINY)
             moved.append(up(off * up(math.sqrt(size))))
-            # Around its mean a block has the squares around means[b] less size * off^2.
+            # Around its mean a block has the squares around means[b] less size * off^2. The weights
+            # w^ are less than w by three roundings at most, and a product is one more.
             squares = np.square(y - means[b]).sum(axis=1)
-            around = sum_down(squares.tolist()) * (1.0 - gamma(d + 8))
+            if w is not None:
+                squares = w * squares
+            around = sum_down(squares.tolist()) * (1.0 - gamma(d + 8 if w is None else d + 16))
             scatter[b] = max(0.0, down(down(around - up(up(off * off) * size)) - TINY))
         error = norm_up(np.array(moved[1:]))
         error = up(moved[0] + error) if moved[0] else error
@@ -186,12 +216,70 @@ class Geometry:
         It is exactly 0 where the points of each cluster coincide.
         """
         members = _members(labels, len(self.points))
-        return sum_up(_squares_at_most(self.points[cluster]) for cluster in members)
+        return sum_up(
+            _squares_at_most(self.points[cluster], self._weights_of(cluster)) for cluster in members
+        )
 
     def total(self) -> float:
         """Return about the sum of squares of all points around their mean."""
-        centred = self.centred()[0]
-        return float(np.square(centred - centred.mean(axis=0)).sum())
+        centred, w = self.centred()[0], self.weights
+        squares = np.square(centred - np.average(centred, axis=0, weights=w))
+        return float((squares if w is None else w[:, None] * squares).sum())
+
+    def restricted(self, rows: NDArray[np.intp]) -> Geometry:
+        """Return the geometry of some of the points, with units of their own."""
+        points, w = self.points[rows], self._weights_of(rows)
+        return Geometry(points) if w is None else Geometry(*_in_mean_units(points, w))
+
+    def _weights_of(self, members: NDArray[np.intp]) -> NDArray[np.float64] | None:
+        return None if self.weights is None else self.weights[members]
+
+    def _block_weights(
+        self, members: list[NDArray[np.intp]], count: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Return the number of points of each block, or the greatest number up to their weight."""
+        if self.weights is None:
+            return count.astype(np.float64)
+        weights = self.weights[[block[0] for block in members]]
+        for b in np.flatnonzero(count > 1):
+            terms = self.weights[members[b]].tolist()
+            total = math.fsum(terms)  # correctly rounded, and so is what it lacks
+            weights[b] = total if math.fsum([*terms, -total]) >= 0.0 else down(total)
+        return weights
+
+
+def _in_mean_units(
+    points: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return 2^q points and 4^-q weights, exactly, for the q with a mean weight in [1/2, 2).
+
+    Raises
+    ------
+    Rejected
+        If the weights are no positive numbers, one for each point, or what they are in these units
+        is no number.
+    """
+    weights = np.asarray(weights)
+    if weights.shape != (len(points),) or weights.dtype != np.float64:
+        raise Rejected(f"weights should be {len(points)} float64, one for each point")
+    if not ((weights > 0.0) & (weights <= _LARGEST)).all():  # false for nan
+        raise Rejected(f"a weight is not a positive number of at most {_LARGEST:g}")
+    q = math.frexp(math.fsum(weights.tolist()) / len(weights))[1] // 2
+    scaled, light = np.ldexp(points, q), np.ldexp(weights, -2 * q)
+    fits = np.array_equal(np.ldexp(scaled, -q), points)
+    fits &= np.array_equal(np.ldexp(light, 2 * q), weights)
+    if not (fits and (np.abs(scaled) <= _LARGEST).all() and (light >= _LIGHTEST).all()):
+        raise Rejected("the points, or their weights, are too large or too small for each other")
+    return scaled, light
+
+
+def _norm_up(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    """Return at least the norm of W^1/2 values (n, d)."""
+    if weights is None or not values.any():
+        return norm_up(values)
+    # A root and a product, rounded once each; what underflows is below TINY.
+    norm = norm_up(np.sqrt(weights)[:, None] * values)
+    return up(up(norm * (1.0 + gamma(4))) + TINY)
 
 
 def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
@@ -205,8 +293,10 @@ def _members(labels: NDArray[np.intp], n: int) -> list[NDArray[np.intp]]:
     return [groups[g] for g in np.argsort(first)]
 
 
-def _squares_at_most(x: NDArray[np.float64]) -> float:
+def _squares_at_most(x: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> float:
     """Return an upper bound on the sum of squares of points x (s, d) around their mean.
+
+    weights : (s,) of the points; None for 1 each
 
     With x_i - x_0 = y_i + r_i exactly, y_i the rounded difference, its root is at most that of y
     plus ||r||_F, and around the mean no sum of squares of y is larger than around another vector.
@@ -214,10 +304,13 @@ def _squares_at_most(x: NDArray[np.float64]) -> float:
     y, r = difference_and_error(x, np.ascontiguousarray(np.broadcast_to(x[0], x.shape)))
     if not y.any() and not r.any():
         return 0.0
-    centre = np.array([math.fsum(column) for column in y.T.tolist()]) / len(y)
-    # Differences, squares: three roundings of each term; the sum is correctly rounded.
-    squares = up(math.fsum(np.square(y - centre).ravel().tolist()) * (1.0 + gamma(8)) + TINY)
-    error = norm_up(r)
+    of_each = 1.0 if weights is None else weights[:, None]
+    whole = len(y) if weights is None else math.fsum(weights.tolist())
+    centre = np.array([math.fsum(column) for column in (of_each * y).T.tolist()]) / whole
+    # Differences, squares, products: four roundings of each term; the sum is correctly rounded.
+    terms = (of_each * np.square(y - centre)).ravel().tolist()
+    squares = up(math.fsum(terms) * (1.0 + gamma(8)) + TINY)
+    error = _norm_up(r, weights)
     if error == 0.0:
         return squares
     root = up(up(math.sqrt(squares)) + error)

@@ -31,6 +31,7 @@ def verify(
     cannot_link: ArrayLike,
     rules: Rules = (),
     workers: int = 1,
+    weights: ArrayLike | None = None,
 ) -> CertificateVerdict:
     """Prove what a certificate says of an instance.
 
@@ -41,6 +42,7 @@ def verify(
     must_link, cannot_link : (p, 2) numbers of different points, from 0; () for none
     rules : that every cluster has to keep besides
     workers : threads, each of which checks one subset at a time
+    weights : (n,) > 0 of the points, by which squares are weighted; None for 1 each
 
     Raises
     ------
@@ -53,13 +55,16 @@ def verify(
     coordinates = np.ascontiguousarray(points, dtype=np.float64)
     if coordinates.ndim != 2 or not coordinates.size or not np.isfinite(coordinates).all():
         raise ValueError("points: expected finite numbers (n, d), n >= 1, d >= 1")
+    masses = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    if masses is not None and not (masses.shape == (len(coordinates),) and (masses > 0.0).all()):
+        raise ValueError(f"weights: expected {len(coordinates)} positive numbers, one per point")
     together = _checked_pairs(must_link, len(coordinates), "must_link")
     apart = _checked_pairs(cannot_link, len(coordinates), "cannot_link")
     _check_rules(rules, len(coordinates))
-    _check_instance(certificate, coordinates, k, together, apart, rules)
+    _check_instance(certificate, coordinates, k, together, apart, rules, masses)
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
-        geometry = Geometry.of(coordinates)
+        geometry = Geometry.of(coordinates, masses)
         cost = _checked_cost(certificate, geometry, together, apart, rules)
         if certificate.subsets is None:
             root = Blocks.of(len(coordinates), k, together, apart, rules)
@@ -101,6 +106,7 @@ def _check_instance(
     must_link: NDArray[np.int64],
     cannot_link: NDArray[np.int64],
     rules: Rules,
+    weights: NDArray[np.float64] | None,
 ) -> None:
     shape = (certificate.n, certificate.d)
     if points.shape != shape:
@@ -112,6 +118,7 @@ def _check_instance(
         ("must-links", certificate.must_link, digests.of_pairs(must_link)),
         ("cannot-links", certificate.cannot_link, digests.of_pairs(cannot_link)),
         ("constraints on clusters", certificate.rules, digests.of_rules(rules)),
+        ("weights of points", certificate.weights, digests.of_weights(weights)),
     ):
         if stated != found:
             raise Rejected(
@@ -132,14 +139,13 @@ def _sum_over_subsets(
 
     It is infinity if one of them has no clustering.
     """
-    points = geometry.points
     rows = [subset.rows.load() for subset in subsets]
-    restricted = Subsets(rows, len(points), must_link, cannot_link, rules)
+    restricted = Subsets(rows, len(geometry.points), must_link, cannot_link, rules)
 
     def value(number: int) -> float:
         with at(f"subset {number}"), np.errstate(all="ignore"):
             root = restricted.root(number, k)
-            return tree_value(subsets[number], root, Geometry(points[restricted.rows[number]]))
+            return tree_value(subsets[number], root, geometry.restricted(restricted.rows[number]))
 
     numbers = range(len(subsets))
     if workers == 1:

@@ -131,7 +131,9 @@ def subset_task(
     if proof is not None:
         from sdpbb.bounds.certified import CertifiedBounding
 
-        bounding = CertifiedBounding(bounding, instance.points, cluster_rules(instance))
+        bounding = CertifiedBounding(
+            bounding, instance.points, cluster_rules(instance), weights=instance.weights
+        )
     given, node = np.inf, Node()
     if labels is not None:
         numbered = np.unique(labels, return_inverse=True)[1]

@@ -6,7 +6,8 @@ For a list Q of k + 1 blocks, in which blocks may occur more than once,
 
 With y = 1_Q, this is half of what `stars` shows to be a sum over clusters of y(C) (y(C) - 1) / |C|:
 the y(C) of k clusters add up to k + 1, so that one is at least 2 and the sum at least 2 / |C|,
-where |C| is at most n - k + 1.
+where |C| is at most n - k + 1. Where weights are no whole numbers, the other k - 1 clusters weigh
+as much as the k - 1 lightest blocks at least, and |C| is at most the weight of the others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import down, sum_down
+from ..arithmetic import down, sum_down, sum_up
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
@@ -48,4 +49,11 @@ class Cliques(CheckedCuts):
         sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)
 
     def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
-        return [down(sum_down(t.tolist()) / (int(weights.sum()) - k + 1))]
+        return [down(sum_down(t.tolist()) / _heaviest_cluster(weights, k))]
+
+
+def _heaviest_cluster(weights: Reals, k: int) -> float:
+    """Return at least the weight of every cluster of blocks, k in all."""
+    if (weights == np.rint(weights)).all():
+        return int(weights.sum()) - k + 1
+    return sum_up(np.sort(weights)[k - 1 :].tolist())

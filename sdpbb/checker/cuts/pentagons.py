@@ -93,6 +93,8 @@ class Pentagons(CheckedCuts):
         chord = place // 3 >= 5
         if (place < 0).any() or (place >= _PLACES).any() or (chord & (place % 3 == 2)).any():
             raise Rejected("an estimate of a pentagon is at a place that there is not")
+        if len(cycles) and (weights != np.rint(weights)).any():
+            raise Rejected("pentagons; expected none where weights are no whole numbers")
         if (points < 1).any() or (points > weights[block]).any():
             raise Rejected(
                 "an estimate of a pentagon is for no points, or for more than a block has"
