@@ -242,7 +242,8 @@ def test_a_file_older_than_a_family_has_none_of_its_cuts(monkeypatch):
     evidence = read(SOUND.document).nodes[0].steps[0].source.load(5)
     monkeypatch.setattr(cuts, "FAMILIES", (*cuts.FAMILIES, Later))
     older = read(SOUND.document).nodes[0].steps[0].source.load(5)
-    assert [len(family) for family in older.cuts.families] == [1, 1, 0, 1, 0]
+    counts = [len(family) for family in older.cuts.families]
+    assert counts == [1, 1, 0, 1] + [0] * (len(counts) - 4)
     assert list(older.cuts.arrays) == list(evidence.cuts.arrays)
     document = copy.deepcopy(SOUND.document)
     later = document["nodes"][0]["steps"][0]["evidence"]
