@@ -18,6 +18,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from heuristics.result import centres_of
 from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.interruption import Interrupted
@@ -74,8 +75,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : (n,) clusters 0 to n_clusters - 1 of the points, numbered by their first point
-    cluster_centers_ : (n_clusters, d) the means of the clusters
-    inertia_ : the sum of squares of the clustering
+    cluster_centers_ : (n_clusters, d) the means of the clusters, weighted if points are
+    inertia_ : the sum of squares of the clustering, weighted if points are
     lower_bound_ : proven: no clustering that keeps the constraints has a sum of squares below
     gap_ : (inertia_ - lower_bound_) / inertia_
     status_ : "optimal", proven within the gap; or "feasible", for a run that was stopped before
@@ -123,6 +124,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         self,
         X: Any,
         y: Any = None,
+        sample_weight: Any = None,
         *,
         must_link: Iterable[Any] | None = None,
         cannot_link: Iterable[Any] | None = None,
@@ -134,6 +136,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         ----------
         X : array (n, d), or a data frame of pandas or polars
         y : ignored
+        sample_weight : (n,) positive weights of the points; None for 1 each. The weighted sum of
+            squares is minimised
         must_link, cannot_link : pairs of rows: of the names in index_column, if there is one; of
             labels of the index, for a pandas frame; of row numbers from 0, otherwise. In a
             `Pipeline` these are the rows of what the step before hands on, so of an array unless
@@ -170,6 +174,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             "min_size": self.min_size,
             "max_size": self.max_size,
             "sizes": self.sizes,
+            "weights": sample_weight,
         }
         with _as_value_errors():
             if is_frame(X):
@@ -181,11 +186,11 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
                 result = solve(instance, parameters, observer)
             except Interrupted as stopped:
                 if stopped.result.partition is not None:
-                    self._keep(stopped.result, instance.points)
+                    self._keep(stopped.result, instance)
                 raise
         if result.partition is None:
             _refuse(result)
-        self._keep(result, instance.points)
+        self._keep(result, instance)
         if result.status is SolutionStatus.FEASIBLE:
             warnings.warn(
                 f"stopped by {stopped_by(result.termination)} with a clustering that is not proven "
@@ -244,12 +249,10 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             check_numbers(X, columns, remedy)
         return X if name is None else X[columns]
 
-    def _keep(self, result: Result, points: NDArray[np.float64]) -> None:
+    def _keep(self, result: Result, instance: Instance) -> None:
         assert result.partition is not None
         self.labels_ = result.partition.labels.copy()
-        self.cluster_centers_ = np.array(
-            [points[self.labels_ == cluster].mean(axis=0) for cluster in range(self.n_clusters)]
-        )
+        self.cluster_centers_ = centres_of(instance, self.labels_)
         self.inertia_ = result.objective
         self.lower_bound_ = result.lower_bound
         self.gap_ = result.gap

@@ -207,7 +207,8 @@ def _header(started: Started, version: str) -> str:
     )
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
-        f"{name}: {counted(started.n_points, 'point')}, {counted(started.n_features, 'feature')}, "
+        f"{name}: {counted(started.n_points, 'point')}{' with weights' * started.has_weights}, "
+        f"{counted(started.n_features, 'feature')}, "
         f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
         f"{counted(started.n_cannot_link, 'cannot-link')}{on_clusters}\n"
         # An instance that is infeasible at once has no blocks.

@@ -29,7 +29,16 @@ PAIRS = {"must_link": [(0, 3)], "cannot_link": [(0, 1)]}
 COST = 5.1**2 + 5.0**2 - 10.1**2 / 3
 
 
-@parametrize_with_checks([ExactConstrainedKMeans()])
+def without_zero_weights(estimator):
+    """Checks that ask for weights of 0, which are refused: a point that may be anywhere is none."""
+    reason = "weights are positive"
+    return {
+        "check_all_zero_sample_weights_error": reason,
+        "check_sample_weight_equivalence_on_dense_data": reason,
+    }
+
+
+@parametrize_with_checks([ExactConstrainedKMeans()], expected_failed_checks=without_zero_weights)
 @pytest.mark.long
 def test_conventions_of_scikit_learn(estimator, check):
     check(estimator)
@@ -334,3 +343,16 @@ def test_columns_have_names_that_differ():
 def test_an_array_has_no_columns_with_names():
     with pytest.raises(InstanceError, match=r"^index_column = 'id': X is of type ndarray; "):
         ExactConstrainedKMeans(2, index_column="id").fit(POINTS)
+
+
+def test_weights_of_points_are_those_of_sample_weight():
+    rng = np.random.default_rng(2)
+    X, weights = rng.normal(size=(12, 2)), rng.uniform(0.1, 4.0, 12)
+    model = ExactConstrainedKMeans(3, gap=1e-9).fit(X, sample_weight=weights)
+    instance = sdpbb.Instance(X, 3, weights=weights)
+    assert model.inertia_ == pytest.approx(optimum(instance), rel=1e-8)
+    for cluster, centre in enumerate(model.cluster_centers_):
+        of = model.labels_ == cluster
+        np.testing.assert_allclose(centre, np.average(X[of], axis=0, weights=weights[of]))
+    with pytest.raises(ValueError, match=r"weights\[0\] is 0.0; every weight must be positive"):
+        ExactConstrainedKMeans(3).fit(X, sample_weight=np.arange(12))

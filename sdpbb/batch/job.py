@@ -44,6 +44,9 @@ class ReadingOptions(Parameters):
     drop: tuple[str, ...] = parameter(
         (), "Columns of the data that are left out.", unit="a list of names"
     )
+    weight_column: str | None = parameter(
+        None, "Column of the data that holds the weights of the points.", unit=_PATH
+    )
 
     def check_combination(self) -> None:
         if self.constraints_format is not None:
@@ -131,10 +134,13 @@ class Job(Parameters):
         always["sdp_solver"] = self.parameters.sdp.solver
         for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
             changed.pop(name, None)
+        reading = self.reading.to_dict()
+        if reading["weight_column"] is None:  # which is younger than the others
+            del reading["weight_column"]
         values = {
             "name": self.name,
             "k": self.k,
-            **self.reading.to_dict(),
+            **reading,
             **always,
             **changed,
         }

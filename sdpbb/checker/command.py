@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from .certificate import Certificate
-from .reading import NOTHING, Unreadable, opened, read_constraints, read_points
+from .reading import NOTHING, Unreadable, opened, read_constraints, read_points, read_weights
 from .rejection import Rejected
 from .verify import verify
 
@@ -31,7 +31,8 @@ def main(arguments: Sequence[str]) -> int:
             certificate = Certificate.load(file)
             k = certificate.k if options.k is None else options.k
             pairs = stated.must_link, stated.cannot_link
-            verdict = verify(certificate, points, k, *pairs, stated.rules, options.workers)
+            weights = None if options.weights is None else read_weights(options.weights)
+            verdict = verify(certificate, points, k, *pairs, stated.rules, options.workers, weights)
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return UNREADABLE
@@ -63,6 +64,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0; and "
         "on clusters, as sdpbb has them",
+    )
+    parser.add_argument(
+        "--weights",
+        metavar="FILE",
+        help="weights of the points: a NumPy array (.npy), or a number on a line for each",
     )
     parser.add_argument(
         "--k", type=int, metavar="K", help="reject a certificate of another number of clusters"

@@ -59,6 +59,21 @@ def read_points(path: str) -> NDArray[np.float64]:
     return points
 
 
+def read_weights(path: str) -> NDArray[np.float64]:
+    """Read the weights (n,) of points from a file, one on each line or what numpy.save writes.
+
+    Raises
+    ------
+    Unreadable
+        If these are no positive numbers.
+    """
+    weights = _npy(path) if path.lower().endswith(".npy") else _table(path)
+    weights = weights.reshape(-1) if weights.ndim == 2 and weights.shape[1] == 1 else weights
+    if weights.ndim != 1 or not (np.isfinite(weights) & (weights > 0.0)).all():
+        raise Unreadable(f"{path}: expected a positive number for each point")
+    return weights
+
+
 @dataclass(frozen=True)
 class Stated:
     """Constraints of a file.

@@ -70,7 +70,8 @@ def header(method: str, instance: Instance, version: str) -> str:
     constraints = [counted(count, kind) for kind, count in counts.items() if count]
     return (
         f"sdpbb {version}: constrained clustering by {method}, without a proof\n"
-        f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}, "
+        f"{shown_path(instance.name) or 'unnamed'}: {counted(instance.n_points, 'point')}"
+        f"{'' if instance.weights is None else ' with weights'}, "
         f"{counted(instance.n_features, 'feature')}, k = {instance.k}, "
         f"{', '.join(constraints) or 'no constraints'}\n"
     )

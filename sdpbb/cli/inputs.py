@@ -63,6 +63,7 @@ class InstanceOptions:
     one_based: options.OneBased = False
     index_column: options.IndexColumn = None
     drop: options.Drop = None
+    weight_column: options.WeightColumn = None
 
     def read(self, data: str) -> Instance:
         """The instance.
@@ -88,6 +89,7 @@ class InstanceOptions:
                     one_based=self.one_based,
                     index_column=self.index_column,
                     drop=self.drop or (),
+                    weight_column=self.weight_column,
                 )
         except InstanceError as error:
             if self.k is None or not str(error).startswith("k = "):

@@ -210,6 +210,14 @@ IndexColumn = Annotated[
         "call them so.",
     ),
 ]
+WeightColumn = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="The column of DATA (CSV or Parquet) that holds weights of the points, positive "
+        "numbers: the weighted sum of squares is minimised.",
+    ),
+]
 Drop = Annotated[
     list[str] | None,
     repeated(

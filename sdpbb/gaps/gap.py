@@ -36,6 +36,7 @@ def optimality_gap(
     min_size: int | None = None,
     max_size: int | None = None,
     sizes: Iterable[int] | None = None,
+    weights: ArrayLike | None = None,
     time_limit: float | None = None,
     parameters: SolverParameters | None = None,
     observer: Observer = ignore,
@@ -59,6 +60,7 @@ def optimality_gap(
     k : number of clusters; None for as many as there are labels
     cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
     min_size, max_size, sizes : limits on the numbers of points of clusters, as for an `Instance`
+    weights : (n,) of the points, as for an `Instance`
     time_limit : seconds, in the place of that of the parameters
     parameters : as for `solve`
     observer, interrupt : as for `solve`
@@ -85,6 +87,7 @@ def optimality_gap(
         "min_size": min_size,
         "max_size": max_size,
         "sizes": sizes,
+        "weights": weights,
     }
     if isinstance(points, Instance):
         instance, numbers = points, label_numbers(labels, points.n_points)

@@ -10,6 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdpbb.html_report.drawings import inline_svg
 from sdpbb.html_report.markup import (
@@ -70,6 +71,10 @@ def _tiles(result: Result) -> Markup:
     return element("dl", Markup.joined(tiles), class_="tiles")
 
 
+def _weights(weights: NDArray[np.float64]) -> str:
+    return f"{weights.min():.4g} to {weights.max():.4g}; squared distances count times these"
+
+
 def question(run: ReportedRun) -> Markup:
     """Return the section that says what was asked."""
     instance, result = run.instance, run.result
@@ -81,6 +86,7 @@ def question(run: ReportedRun) -> Markup:
     )
     facts: list[tuple[str, str | Markup]] = [
         ("Points", f"{instance.n_points:,} with {amount(instance.n_features, 'feature')}"),
+        *([] if instance.weights is None else [("Weights of points", _weights(instance.weights))]),
         ("Clusters", f"{instance.k:,}"),
         ("Must-links", _pairs("two points that share a cluster", len(instance.must_link))),
         ("Cannot-links", _pairs("two points that do not", len(instance.cannot_link))),

@@ -94,6 +94,7 @@ def read_instance(
     one_based: bool = False,
     index_column: str | None = None,
     drop: Sequence[str] = (),
+    weight_column: str | None = None,
 ) -> Instance:
     """Read an instance from its files: `Instance.from_files`, which states the parameters.
 
@@ -110,4 +111,5 @@ def read_instance(
         one_based=one_based,
         index_column=index_column,
         drop=drop,
+        weight_column=weight_column,
     )

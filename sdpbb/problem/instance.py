@@ -143,6 +143,7 @@ class Instance:
         one_based: bool = False,
         index_column: str | None = None,
         drop: Sequence[str] = (),
+        weight_column: str | None = None,
     ) -> Instance:
         """Read the points and the constraints from files; `sdpbb.read_instance` is the same.
 
@@ -156,6 +157,7 @@ class Instance:
         one_based : whether the file of constraints calls the first row 1, not 0
         index_column : the column of data that names the rows, and by which constraints call them
         drop : columns of data that are no features
+        weight_column : the column of data that holds the weights of the points
 
         Raises
         ------
@@ -170,7 +172,7 @@ class Instance:
         InstanceWarning
             If the constraints look as if they numbered rows from 1.
         """
-        file = read_points(data, index_column=index_column, drop=drop)
+        file = read_points(data, index_column=index_column, drop=drop, weight_column=weight_column)
         data_name = shown_path(data)
         if k is None:
             k = file.k
@@ -194,7 +196,10 @@ class Instance:
                 row_names=file.shown_names,
             )
         origin = Origin(int(one_based), file.shown_names, str(constraints or ""))
-        return cls(points, k, name=Path(data).stem, **stated.arguments(points, origin))
+        arguments = stated.arguments(points, origin)
+        with naming_file(data):
+            checked_weights(file.weights, points)
+        return cls(points, k, name=Path(data).stem, weights=file.weights, **arguments)
 
     @classmethod
     def from_points(
@@ -207,23 +212,27 @@ class Instance:
         one_based: bool = False,
         index_column: str | None = None,
         drop: Sequence[str] = (),
+        weight_column: str | None = None,
+        weights: ArrayLike | None = None,
         name: str = "",
     ) -> Instance:
         """Take the points from memory, and read the constraints from a file.
 
-        Points are an array (n, d) or a data frame of pandas or polars; parameters and errors as for
-        `from_files`.
+        Points are an array (n, d) or a data frame of pandas or polars, weights (n,) their weights;
+        other parameters and errors as for `from_files`.
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
         row_names = None
         if is_frame(points):
-            table = finite_table(points, index_column, drop)
+            table = finite_table(points, index_column, drop).with_weights(weight_column)
+            weights = table.weights if weights is None else weights
             if table.name_problem:
                 raise InstanceError(table.name_problem)
             points, row_names = table.points, table.shown_names
-        elif index_column is not None or drop:
-            argument = "drop" if index_column is None else "index_column"
+        elif index_column is not None or drop or weight_column is not None:
+            argument = "drop" if drop else "weight_column"
+            argument = argument if index_column is None else "index_column"
             raise InstanceError(f"{argument}: an array has no columns with names; expected a frame")
         checked = checked_points(points)
         k = number_of_clusters(k, len(checked))
@@ -231,7 +240,8 @@ class Instance:
             constraints, len(checked), constraints_format, one_based=one_based, row_names=row_names
         )
         origin = Origin(int(one_based), row_names, str(constraints))
-        return cls(checked, k, name=name, **stated.arguments(checked, origin))
+        masses = checked_weights(weights, checked)
+        return cls(checked, k, name=name, weights=masses, **stated.arguments(checked, origin))
 
     @classmethod
     def from_frame(
@@ -249,6 +259,8 @@ class Instance:
         sizes: Iterable[int] | None = None,
         index_column: str | None = None,
         drop: Sequence[str] = (),
+        weight_column: str | None = None,
+        weights: ArrayLike | None = None,
         name: str = "",
     ) -> Instance:
         """Take the points, and the names of the rows, from a data frame.
@@ -263,6 +275,7 @@ class Instance:
         min_size, max_size, sizes : as for an `Instance`
         index_column : the column that names the rows; it is no feature
         drop : more columns that are no features
+        weights, weight_column : (n,) weights of the points, or the column that holds them
 
         Raises
         ------
@@ -274,7 +287,8 @@ class Instance:
                 f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
                 "polars"
             )
-        table = finite_table(frame, index_column, drop)
+        table = finite_table(frame, index_column, drop).with_weights(weight_column)
+        weights = table.weights if weights is None else weights
         return cls(
             table.points,
             k,
@@ -285,6 +299,7 @@ class Instance:
             numbered(soft_cannot_link, table, "soft_cannot_link"),
             cluster_constraints,  # type: ignore[arg-type]
             Origin(row_names=table.shown_names),
+            weights=weights,  # type: ignore[arg-type]
             min_size=min_size,
             max_size=max_size,
             sizes=sizes,  # type: ignore[arg-type]
@@ -382,8 +397,9 @@ class Instance:
             constraints.append(f"{on_clusters} on clusters")
         if self.size_limits is not None:
             constraints.append(str(self.size_limits))
+        weights = "" if self.weights is None else " with weights"
         return (
-            f"Instance({self.name or 'unnamed'}: n={self.n_points}, d={self.n_features}, "
+            f"Instance({self.name or 'unnamed'}: n={self.n_points}{weights}, d={self.n_features}, "
             f"k={self.k}, {', '.join(constraints)})"
         )
 

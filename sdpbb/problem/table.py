@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ class PointTable:
     ----------
     points : (n, d) floats, one column per feature
     k : number of clusters, where a file states one
-    feature_names : (d,) of a data frame
+    feature_names : (d,) of a data frame, or a file whose columns have names; () if they have none
     row_names : (n,) different hashable values; None where the rows are merely numbered from 0
     name_problem : why the index of a data frame, whose labels repeat or are missing, names no rows;
         "" if it does, or has not to
+    weights : (n,) of the points; None where none are asked for
     """
 
     points: NDArray[np.float64]
@@ -34,6 +35,37 @@ class PointTable:
     feature_names: tuple[str, ...] = ()
     row_names: tuple[Hashable, ...] | None = None
     name_problem: str = ""
+    weights: NDArray[np.float64] | None = None
+
+    def with_weights(self, column: str | None, where: str = "") -> PointTable:
+        """Return the table with the weights in a column, which is no feature then.
+
+        column : its name; None for no weights
+        where : what messages begin with
+
+        Raises
+        ------
+        InstanceError
+            If there is no such column, no other one, or a number in it is not positive.
+        """
+        if column is None:
+            return self
+        argument = f"{where}weight_column = {shown(str(column))}"
+        left_out_columns(self.feature_names, None, (column,), argument=f"{where}weight_column")
+        at = self.feature_names.index(column)
+        if len(self.feature_names) == 1:
+            raise InstanceError(f"{argument}: no columns are left as features; expected one more")
+        weights = self.points[:, at]
+        wrong = np.flatnonzero(~(weights > 0.0))
+        if len(wrong):
+            row = int(wrong[0])
+            name = row if self.row_names is None else quoted(self.row_names[row])
+            raise InstanceError(
+                f"{argument}: row {name} has {weights[row]:g}; expected more than 0"
+            )
+        names = (*self.feature_names[:at], *self.feature_names[at + 1 :])
+        points = np.delete(self.points, at, axis=1)
+        return replace(self, points=points, feature_names=names, weights=weights.copy())
 
     @property
     def shown_names(self) -> tuple[str, ...] | None:
@@ -55,7 +87,8 @@ def left_out_columns(
     """
     if isinstance(drop, str):
         raise InstanceError(f"drop = {drop!r}: expected a list of columns")
-    for name, column in [(argument, index_column), *(("drop", column) for column in drop)]:
+    dropped = argument if argument.endswith("weight_column") else "drop"
+    for name, column in [(argument, index_column), *((dropped, column) for column in drop)]:
         if column is not None and column not in columns:
             names = ", ".join(shown(str(other)) for other in columns[:10])
             raise InstanceError(

@@ -29,7 +29,7 @@ class Started:
     """The instance has been contracted.
 
     `resumed` is None for a run from the beginning, `origin` says what its rows are called, and
-    `n_equal` points were joined with equal ones.
+    `n_equal` points were joined with equal ones, `has_weights` says whether points have weights.
     """
 
     name: str
@@ -44,6 +44,7 @@ class Started:
     n_cluster_constraints: int = 0
     origin: Origin = field(default_factory=Origin, compare=False)
     n_equal: int = 0
+    has_weights: bool = False
 
     @classmethod
     def of(
@@ -68,6 +69,7 @@ class Started:
             n_cluster_constraints=len(instance.cluster_constraints),
             origin=instance.origin,
             n_equal=n_equal,
+            has_weights=instance.weights is not None,
         )
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.files import FilePath, replacement
+from sdpbb.errors import InstanceError
+from sdpbb.files import FilePath, replacement, shown_path
 from sdpbb.problem.files import points_npy, points_parquet, points_text
 from sdpbb.problem.table import PointTable
 from sdpbb.problem.textfile import CHUNK
@@ -24,7 +25,11 @@ POINT_READERS: dict[str, PointReader] = {
 
 
 def read_points(
-    path: FilePath, *, index_column: str | None = None, drop: Sequence[str] = ()
+    path: FilePath,
+    *,
+    index_column: str | None = None,
+    drop: Sequence[str] = (),
+    weight_column: str | None = None,
 ) -> PointTable:
     """Read a file of points; the format is told by the suffix and the first line.
 
@@ -32,8 +37,9 @@ def read_points(
     ----------
     index_column : the column that names the rows
     drop : columns that are no features, such as a class
+    weight_column : the column that holds the weights of the points, positive numbers
 
-    Both are for Parquet and CSV. The columns of a CSV file without a heading are called 1, 2, ...
+    All are for Parquet and CSV. The columns of a CSV file without a heading are called 1, 2, ...
 
     Returns
     -------
@@ -47,7 +53,13 @@ def read_points(
         If pyarrow, which reads Parquet, is not installed.
     """
     read = POINT_READERS.get(Path(path).suffix.lower(), points_text.read)
-    return read(path, index_column, drop)
+    table = read(path, index_column, drop)
+    if weight_column is not None and not table.feature_names:
+        raise InstanceError(
+            f"weight_column: the columns of {shown_path(path)} have no names; expected a CSV or "
+            "Parquet file with it"
+        )
+    return table.with_weights(weight_column, f"{shown_path(path)}: ")
 
 
 def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = None) -> None:

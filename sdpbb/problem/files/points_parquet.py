@@ -19,8 +19,9 @@ def read(path: FilePath, index_column: str | None, drop: Sequence[str]) -> Point
     columns = _index_columns(path, table)
     with naming_file(path):
         _check_index(columns, index_column, drop)
-        points = table_of_frame(table, index_column, drop)
-        return PointTable(checked_points(points.points), row_names=points.shown_names)
+        read = table_of_frame(table, index_column, drop)
+        points = checked_points(read.points)
+        return PointTable(points, None, read.feature_names, read.shown_names)
 
 
 def read_column(path: FilePath, column: str) -> list[str]:

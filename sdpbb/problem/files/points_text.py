@@ -74,10 +74,19 @@ def read(path: FilePath, index_column: str | None, drop: Sequence[str]) -> Point
         _explain(path, layout)
     if may_be_inexact(points):
         _check_integers(path, layout)
+    names = _feature_names(layout)
     if layout.index is None:
-        return PointTable(points, layout.k)
+        return PointTable(points, layout.k, names)
     where = f"{shown_path(path)}: index_column = {index_column!r}"
-    return PointTable(points, row_names=checked_names(row_names, where))
+    return PointTable(points, None, names, checked_names(row_names, where))
+
+
+def _feature_names(layout: _Layout) -> tuple[str, ...]:
+    """Return the names of the features: of a heading, or the numbers of columns without one."""
+    if not layout.is_csv:
+        return ()
+    names = layout.names or [str(j) for j in range(1, layout.width + 1)]
+    return tuple(names[j] for j in layout.features or range(layout.width))
 
 
 def read_column(path: FilePath, column: str) -> list[str]:

@@ -1,0 +1,119 @@
+"""Weights of points in a column of a file or of a data frame."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sdpbb
+from heuristics.registry import METHODS
+from sdpbb.errors import InstanceError
+from sdpbb.problem import Instance
+from sdpbb.problem.formats import read_points
+
+TEXT = "id,x,count,y\na,0.0,3,1.0\nb,0.5,1,1.5\nc,9.0,2.5,7.0\n"
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(TEXT)
+    return path
+
+
+def assert_read(instance):
+    assert instance.points.tolist() == [[0.0, 1.0], [0.5, 1.5], [9.0, 7.0]]
+    assert instance.weights.tolist() == [3.0, 1.0, 2.5]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_a_column_holds_weights(data, tmp_path, kind):
+    columns = {"index_column": "id", "weight_column": "count"}
+    assert_read(Instance.from_files(data, 2, **columns))
+    assert_read(sdpbb.read_instance(data, 2, **columns))
+    frame = kind({"id": ["a", "b", "c"], "x": [0.0, 0.5, 9.0], "count": [3, 1, 2.5]})
+    frame = (
+        frame.assign(y=[1.0, 1.5, 7.0])
+        if kind is pd.DataFrame
+        else frame.with_columns(y=pl.Series([1.0, 1.5, 7.0]))
+    )
+    assert_read(Instance.from_frame(frame, 2, **columns))
+    (tmp_path / "c.txt").write_text("CL a b\n")
+    assert_read(Instance.from_points(frame, 2, tmp_path / "c.txt", **columns))
+    frame.to_parquet(tmp_path / "p.parquet") if kind is pd.DataFrame else frame.write_parquet(
+        tmp_path / "p.parquet"
+    )
+    assert_read(Instance.from_files(tmp_path / "p.parquet", 2, **columns))
+
+
+def test_columns_without_a_heading_are_numbered(tmp_path):
+    (tmp_path / "a.csv").write_text("1,2,3\n4,5,6\n")
+    table = read_points(tmp_path / "a.csv", weight_column="3")
+    assert (table.points.tolist(), table.weights.tolist()) == ([[1.0, 2.0], [4.0, 5.0]], [3.0, 6.0])
+    table = read_points(tmp_path / "a.csv", drop=["1"], weight_column="3")
+    assert (table.points.tolist(), table.weights.tolist()) == ([[2.0], [5.0]], [3.0, 6.0])
+    assert read_points(tmp_path / "a.csv").weights is None
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("w", "weight_column = 'w': there is no such column; expected one of 'x', 'count', 'y'"),
+        ("x", "weight_column = 'x': row 'a' has 0; expected more than 0"),
+        ("id", "weight_column = 'id': there is no such column"),
+    ],
+)
+def test_what_is_no_column_of_weights_is_named(data, column, message):
+    with pytest.raises(InstanceError, match=message):
+        read_points(data, index_column="id", weight_column=column)
+
+
+def test_files_without_names_of_columns_have_no_weights(tmp_path):
+    (tmp_path / "a.txt").write_text("2 2\n1 2\n3 4\n")
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    for name in ("a.txt", "a.npy"):
+        with pytest.raises(InstanceError, match=r"weight_column: the columns of .* have no names"):
+            read_points(tmp_path / name, weight_column="1")
+
+
+def test_weights_alone_are_no_points(tmp_path):
+    (tmp_path / "a.csv").write_text("w\n1\n2\n")
+    with pytest.raises(InstanceError, match="no columns are left as features"):
+        read_points(tmp_path / "a.csv", weight_column="w")
+
+
+def test_gaps_and_batches_take_weights(data, tmp_path, run):
+    weights = [3.0, 1.0, 2.5]
+    points = [[0.0, 1.0], [0.5, 1.5], [9.0, 7.0]]
+    report = sdpbb.optimality_gap(points, [0, 0, 1], weights=weights)
+    assert report.cost == pytest.approx(0.75 * 0.5)
+    (tmp_path / "l.txt").write_text("0\n0\n1\n")
+    columns = ["--index-column", "id", "--weight-column", "count"]
+    code, out, err = run("gap", data, tmp_path / "l.txt", *columns, "--json", tmp_path / "g.json")
+    assert (code, err) == (0, "")
+    assert "3 points with weights, 2 features" in out
+    assert json.loads((tmp_path / "g.json").read_text())["cost"] == pytest.approx(0.375)
+    manifest = '[[instance]]\ndata = "data.csv"\nk = 2\nindex_column = "id"\n'
+    (tmp_path / "m.toml").write_text(manifest + 'weight_column = "count"\n')
+    code, _, err = run("batch", tmp_path / "m.toml", "--out", tmp_path / "out")
+    assert code == 0
+    rows = pd.read_csv(tmp_path / "out" / "results.csv")
+    assert rows["objective"].tolist() == pytest.approx([0.375])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_heuristic_reports_the_weighted_sum_of_squares(name):
+    rng = np.random.default_rng(4)
+    instance = Instance(
+        rng.normal(size=(20, 2)), 3, [(0, 1)], [(2, 3)], weights=10.0 ** rng.uniform(-2, 2, 20)
+    )
+    found = sdpbb.heuristic(name).run(instance)
+    labels = found.labels
+    cost = sum(
+        instance.weights[labels == c]
+        @ np.square(instance.points[labels == c] - found.centres[c]).sum(axis=1)
+        for c in range(3)
+    )
+    assert found.sum_of_squares == pytest.approx(cost, rel=1e-10)
