@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
+from sdpbb.problem.size_limits import SizeLimits
 
 # Rows this many times longer than nine tenths of all are outliers.
 OUTLIER = 10.0
@@ -44,6 +45,7 @@ class Relaxation:
     soft : (m, m) weights of the soft pairs over scale, > 0 of cannot-links and < 0 of must-links, a
         little less than they are (see `sdpbb.problem.soft_blocks`); None where there are none
     weights : (m,) block weights e
+    size_limits : on the weights of clusters, where these are numbers of points; None for none
     forbidden : (m, m) bool, the cannot-linked pairs
     """
 
@@ -57,6 +59,7 @@ class Relaxation:
     weights: NDArray[np.float64]
     forbidden: NDArray[np.bool_]
     soft: NDArray[np.float64] | None = None
+    size_limits: SizeLimits | None = None
 
     @classmethod
     def of(cls, contraction: Contraction) -> Relaxation:
@@ -77,6 +80,7 @@ class Relaxation:
             weights=e,
             forbidden=contraction.adjacency,
             soft=_soft_weights(contraction, unit**2),
+            size_limits=contraction.size_limits if np.array_equal(e, contraction.counts) else None,
         )
 
     @property
@@ -96,6 +100,8 @@ class Relaxation:
         Each other cluster has one block at least: a weight of 1 where weights are whole numbers
         (PC-SOS-SDP), and else those of the lightest blocks.
         """
+        if self.size_limits is not None:
+            return self.size_limits.most
         if self.has_whole_weights:
             return self.n - self.k + 1
         heaviest = np.sort(self.weights)[self.k - 1 :]

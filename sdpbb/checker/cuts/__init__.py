@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
+from ..sizes import SizeLimits
 from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, Marks, Reals, TermSums
 from .pentagons import Pentagons
+from .sizes import LeastPoints, ListedSizes, MostPoints
 from .soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
 from .stars import Stars
 
@@ -32,6 +34,9 @@ FAMILIES: tuple[type[CheckedCuts], ...] = (
     Pentagons,
     SoftCannotLinkTerms,
     SoftMustLinkTerms,
+    MostPoints,
+    LeastPoints,
+    ListedSizes,
 )
 """The families, in the order of their multipliers. New ones are added at the end."""
 
@@ -82,22 +87,32 @@ class Cuts:
     def __len__(self) -> int:
         return sum(map(len, self.families))
 
-    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+    def check(
+        self, k: int, weights: Reals, adjacency: Marks, limits: SizeLimits | None = None
+    ) -> None:
         """Raise `Rejected` unless every cut is a valid inequality.
 
         It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
-        (m, m).
+        (m, m), and limits on the sizes of clusters if there are any.
         """
         arrays = [array for family in self.families for array in family.arrays]
         require_moderate(len(weights), [array.shape for array in arrays])
         for family in self.families:
             family.check(k, weights, adjacency)
+            family.require_limits(limits)
         if sum(family.n_products for family in self.families) > _PRODUCTS:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
 
-    def right_hand_side(self, t: Reals, weights: Reals, k: int) -> float:
+    def right_hand_side(
+        self, t: Reals, weights: Reals, k: int, limits: SizeLimits | None = None
+    ) -> float:
         """Return at most the sum of multipliers times right-hand sides."""
-        sides = (family.right_hand_sides(part, weights, k) for family, part in self._parts(t))
+        sides = (
+            family.right_hand_sides(part, weights, k)
+            if limits is None
+            else family.sides_within(part, weights, k, limits)
+            for family, part in self._parts(t)
+        )
         return sum_down(itertools.chain.from_iterable(sides))
 
     def sums(self, t: Reals, weights: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:

@@ -6,8 +6,9 @@ For a list Q of k + 1 blocks, in which blocks may occur more than once,
 
 With y = 1_Q, this is half of what `stars` shows to be a sum over clusters of y(C) (y(C) - 1) / |C|:
 the y(C) of k clusters add up to k + 1, so that one is at least 2 and the sum at least 2 / |C|,
-where |C| is at most n - k + 1. Where weights are no whole numbers, the other k - 1 clusters weigh
-as much as the k - 1 lightest blocks at least, and |C| is at most the weight of the others.
+where |C| is at most n - k + 1, or what limits on sizes say. Where weights are no whole numbers, the
+other k - 1 clusters weigh as much as the k - 1 lightest blocks at least, and |C| is at most the
+weight of the others.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from ..arithmetic import down, sum_down, sum_up
 from ..fields import ArrayKey
 from ..rejection import Rejected
+from ..sizes import SizeLimits
 from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
 
 
@@ -47,6 +49,9 @@ class Cliques(CheckedCuts):
 
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+        return [down(sum_down(t.tolist()) / limits.most)]
 
     def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
         return [down(sum_down(t.tolist()) / _heaviest_cluster(weights, k))]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..fields import ArrayKey
 from ..rejection import Rejected
+from ..sizes import SizeLimits
 
 Reals = NDArray[np.float64]
 AnyIntegers = NDArray[np.integer]
@@ -88,6 +89,14 @@ class CheckedCuts(ABC):
     @abstractmethod
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         """Add the matrices of the cuts times t, (number of cuts,)."""
+
+    def require_limits(self, limits: SizeLimits | None) -> None:
+        """Raise `Rejected` if there are cuts that need limits on sizes which are not there."""
+        return
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+        """Return what `right_hand_sides` does where sizes of clusters are limited."""
+        return self.right_hand_sides(t, weights, k)
 
     def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
         """Return numbers whose sum is at most that of t times the right-hand sides.

@@ -20,6 +20,7 @@ from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
 from sdpbb.bounds.sdp.cuts.triangles import TriangleCuts
@@ -39,6 +40,7 @@ class SeparationParameters(Parameters):
     cliques: CliqueCuts = parameter(CliqueCuts, "Clique cuts.")
     stars: StarCuts = parameter(StarCuts, "Star cuts.")
     complements: ComplementCuts = parameter(ComplementCuts, "Complement cuts, for k = 2.")
+    limited_sizes: SizeCuts = parameter(SizeCuts, "Cuts where sizes of clusters are limited.")
     soft_pairs: SoftPairTerms = parameter(SoftPairTerms, "Terms of the prices of soft pairs.")
 
     @property

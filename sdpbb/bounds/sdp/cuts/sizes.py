@@ -1,0 +1,113 @@
+"""Cuts where the sizes of clusters are limited.
+
+The cluster of block i has 1 / Z_ii points. Where every cluster has a to b points,
+
+    Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
+
+Where the k sizes are listed, the entries Z_ii of the n points, each that of its block, are s_c
+times 1 / s_c for each size s_c, in some order: of any t points they add up to L(t) at least, the
+sum of the t least of these numbers,
+
+    sum of Z_ii over t points >= L(t).
+
+Upper bounds follow, as all entries add up to k. For single points this is the convex hull of all
+orders of these numbers (Rado 1952), so that no other inequality over the diagonal says more. With
+one size it is Z_ii = 1 / s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
+from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.checker.cuts.family import CheckedCuts
+from sdpbb.checker.cuts.sizes import LeastPoints, ListedSizes, MostPoints
+from sdpbb.declaration import parameter
+from sdpbb.problem.size_limits import SizeLimits
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@stored
+@dataclass(frozen=True)
+class SizeCuts(CutFamily):
+    """Cuts on the diagonal of Z where the sizes of clusters are limited."""
+
+    tolerance: float = parameter(
+        1e-7, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
+    )
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return all violated cuts of one term, and the most violated one of each listed size."""
+        limits = relaxation.size_limits
+        if limits is None:
+            return CutSet.empty()
+        entries = np.diag(Z)
+        low, high = 1.0 / limits.most, 1.0 / limits.least
+        small = np.flatnonzero(entries < low * (1.0 - self.tolerance))
+        large = np.flatnonzero(entries > high * (1.0 + self.tolerance))
+        cuts = _one_term(MostPoints, small, 1.0, low) + _one_term(LeastPoints, large, -1.0, -high)
+        if limits.listed is None or limits.is_equal:
+            return cuts
+        return cuts + self._of_listed(entries, relaxation, limits)
+
+    def _of_listed(
+        self, entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLimits
+    ) -> CutSet:
+        """Return the most violated cut of those that end in the clusters of each size."""
+        assert limits.listed is not None
+        order = np.argsort(entries, kind="stable")
+        counts = np.rint(relaxation.weights[order]).astype(np.intp)
+        points = np.cumsum(counts)
+        falling = np.array(limits.listed[::-1], np.float64)
+        ends = np.concatenate([[0.0], np.cumsum(falling)])
+        least = np.interp(points, ends, np.arange(len(ends)))
+        lacking = least - np.cumsum(counts * entries[order])
+        # Sizes that are alike share their range of points.
+        last = np.concatenate([np.flatnonzero(np.diff(falling)) + 1, [len(falling)]])
+        begins, found = 0, CutSet.empty()
+        for end in ends[last].tolist():
+            inside = np.flatnonzero((points >= begins) & (points <= end))
+            begins = end
+            if not len(inside):
+                continue
+            at = inside[np.argmax(lacking[inside])]
+            if lacking[at] > self.tolerance * least[at]:
+                found = found + _listed_cut(order[: at + 1], counts[: at + 1], float(least[at]))
+        return found
+
+
+def _one_term(
+    family: type[CheckedCuts], blocks: NDArray[np.intp], sign: float, side: float
+) -> CutSet:
+    """Return sign Z_ii >= side for each block."""
+    pairs = blocks[:, None]
+    members = DefiningBlocks.uniform(family, pairs)
+    return CutSet.uniform(pairs, pairs, np.array([sign]), np.full(len(blocks), side), members)
+
+
+def _listed_cut(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:
+    """Return the cut of all points of some blocks, whose entries add up to `least` or more."""
+    listed = np.repeat(blocks, counts).astype(np.int32)
+    members = DefiningBlocks.without_estimates(
+        ListedSizes, np.array([0, len(listed)], np.int64), listed
+    )
+    rows = blocks.astype(np.int32)
+    return CutSet(
+        start=np.array([0, len(rows)], np.int64),
+        row=rows,
+        column=rows,
+        coefficient=counts.astype(np.float64),
+        # Sums of k terms lose a few units in the last place.
+        rhs=np.array([least * (1.0 - 16.0 * _EPS)]),
+        members=members,
+    )

@@ -1,0 +1,145 @@
+"""Cuts where the sizes of clusters are limited.
+
+A cluster of block i has 1 / Z_ii points. Where every cluster has a to b of them,
+
+    Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
+
+Where the k sizes are listed, s_1 >= s_2 >= ..., take any list T of different points, and let t be
+their number. Of the n points, s_1 have 1 / s_1 for the entry of their block, s_2 others 1 / s_2,
+and so on, so that those of T have the t least of these numbers at the least:
+
+    sum of Z_ii over the points of T, i being their block, >= L(t) = sum_c min(s_c, rest) / s_c,
+
+where the rest is what the larger clusters leave of t. A block i that is listed several times, no
+more often than it has points, stands for as many of its points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..arithmetic import down, sum_down
+from ..fields import ArrayKey
+from ..rejection import Rejected
+from ..sizes import SizeLimits
+from .family import (
+    BlockLists,
+    CheckedCuts,
+    Marks,
+    Reals,
+    TermSums,
+    require_blocks,
+    require_starts,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneSize(CheckedCuts):
+    """Cuts of one term.
+
+    blocks : (number,) the block i of each
+    """
+
+    blocks: NDArray[np.int32]
+
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+        if self.blocks.ndim != 1:
+            raise Rejected(f"cuts on sizes of shape {self.blocks.shape}, not a list")
+        require_blocks(self.blocks, len(weights))
+
+    def require_limits(self, limits: SizeLimits | None) -> None:
+        if len(self) and limits is None:
+            raise Rejected("a cut on sizes, and these are not limited")
+
+
+@dataclass(frozen=True, eq=False)
+class MostPoints(_OneSize):
+    """Z_ii >= 1 / b."""
+
+    KEYS: ClassVar = (ArrayKey("most_points", ("<i4",)),)
+
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
+        sums.add(self.blocks, self.blocks, t)
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+        return [down(sum_down(t.tolist()) / limits.most)]
+
+
+@dataclass(frozen=True, eq=False)
+class LeastPoints(_OneSize):
+    """- Z_ii >= - 1 / a."""
+
+    KEYS: ClassVar = (ArrayKey("least_points", ("<i4",)),)
+
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
+        sums.add(self.blocks, self.blocks, -t)
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+        return [down(sum_down((-t).tolist()) / limits.least)]
+
+
+@dataclass(frozen=True, eq=False)
+class ListedSizes(CheckedCuts):
+    """Cuts of points in clusters of listed sizes.
+
+    start : (number + 1,) int64
+    blocks : those of cut c are blocks[start[c] : start[c + 1]]
+    """
+
+    start: NDArray[np.int64]
+    blocks: NDArray[np.int32]
+
+    KEYS: ClassVar = (ArrayKey("listed_start", ("<i8",)), ArrayKey("listed_blocks", ("<i4",)))
+
+    @classmethod
+    def none(cls, k: int) -> ListedSizes:
+        return cls(np.zeros(1, np.int64), np.empty(0, np.int32))
+
+    @classmethod
+    def of_lists(cls, lists: BlockLists, k: int) -> ListedSizes:
+        return cls(lists.start, lists.blocks)
+
+    @classmethod
+    def count(cls, shapes: Sequence[tuple[int, ...]]) -> int:
+        return shapes[0][0] - 1
+
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+        start, blocks, m = self.start, self.blocks, len(weights)
+        if start.ndim != 1 or start.dtype.kind != "i" or len(start) == 0 or start[0] != 0:
+            raise Rejected("the starts of listed sizes are no list that begins with 0")
+        require_starts(start, blocks.size, "listed_start")
+        if (np.diff(start) < 0).any() or blocks.shape != (start[-1],):
+            raise Rejected("the starts of listed sizes do not fit their blocks")
+        require_blocks(blocks, m)
+        for first, last in zip(start[:-1].tolist(), start[1:].tolist(), strict=True):
+            if (np.bincount(blocks[first:last], minlength=m) > weights).any():
+                raise Rejected("a cut on sizes has more points of a block than there are")
+
+    def require_limits(self, limits: SizeLimits | None) -> None:
+        if len(self) and (limits is None or limits.listed is None):
+            raise Rejected("a cut on listed sizes, and there are none")
+
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
+        sums.add(self.blocks, self.blocks, np.repeat(t, np.diff(self.start)))
+
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+        counts = np.diff(self.start).tolist()
+        return [
+            down(value * least_entries(limits, count))
+            for value, count in zip(t.tolist(), counts, strict=True)
+        ]
+
+
+def least_entries(limits: SizeLimits, count: int) -> float:
+    """Return L(count) of listed sizes, rounded down."""
+    assert limits.listed is not None
+    parts, rest = [], count
+    for size in sorted(limits.listed, reverse=True):
+        parts.append(down(min(size, rest) / size))
+        rest -= min(size, rest)
+    return sum_down(parts)
