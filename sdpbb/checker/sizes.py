@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class SizeLimits:
+class CheckedSizes:
     """Limits on the numbers of points of k clusters of n points in all.
 
     least <= |C| <= most for every cluster C; where sizes are listed, the clusters have these in

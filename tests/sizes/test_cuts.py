@@ -8,16 +8,16 @@ from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.sizes import SizeLimits
+from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.result import SolutionStatus
 from tests.enumeration import clustering_matrix, feasible_clusterings
 from tests.sizes.instances import sized_instance
 
 
-def limits_of(contraction: Contraction) -> SizeLimits:
+def limits_of(contraction: Contraction) -> CheckedSizes:
     own = contraction.size_limits
-    return SizeLimits(own.n, own.k, own.least, own.most, own.listed)
+    return CheckedSizes(own.n, own.k, own.least, own.most, own.listed)
 
 
 def sized_contraction(seed: int) -> tuple[Instance, Contraction] | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import SizeLimits
+from ..sizes import CheckedSizes
 from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, Marks, Reals, TermSums
@@ -88,7 +88,7 @@ class Cuts:
         return sum(map(len, self.families))
 
     def check(
-        self, k: int, weights: Reals, adjacency: Marks, limits: SizeLimits | None = None
+        self, k: int, weights: Reals, adjacency: Marks, limits: CheckedSizes | None = None
     ) -> None:
         """Raise `Rejected` unless every cut is a valid inequality.
 
@@ -104,7 +104,7 @@ class Cuts:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
 
     def right_hand_side(
-        self, t: Reals, weights: Reals, k: int, limits: SizeLimits | None = None
+        self, t: Reals, weights: Reals, k: int, limits: CheckedSizes | None = None
     ) -> float:
         """Return at most the sum of multipliers times right-hand sides."""
         sides = (

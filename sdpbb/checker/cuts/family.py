@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import SizeLimits
+from ..sizes import CheckedSizes
 
 Reals = NDArray[np.float64]
 AnyIntegers = NDArray[np.integer]
@@ -90,11 +90,11 @@ class CheckedCuts(ABC):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         """Add the matrices of the cuts times t, (number of cuts,)."""
 
-    def require_limits(self, limits: SizeLimits | None) -> None:
+    def require_limits(self, limits: CheckedSizes | None) -> None:
         """Raise `Rejected` if there are cuts that need limits on sizes which are not there."""
         return
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
         """Return what `right_hand_sides` does where sizes of clusters are limited."""
         return self.right_hand_sides(t, weights, k)
 

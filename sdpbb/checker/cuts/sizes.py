@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..arithmetic import down, sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import SizeLimits
+from ..sizes import CheckedSizes
 from .family import (
     BlockLists,
     CheckedCuts,
@@ -52,7 +52,7 @@ class _OneSize(CheckedCuts):
             raise Rejected(f"cuts on sizes of shape {self.blocks.shape}, not a list")
         require_blocks(self.blocks, len(weights))
 
-    def require_limits(self, limits: SizeLimits | None) -> None:
+    def require_limits(self, limits: CheckedSizes | None) -> None:
         if len(self) and limits is None:
             raise Rejected("a cut on sizes, and these are not limited")
 
@@ -66,7 +66,7 @@ class MostPoints(_OneSize):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, t)
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
         return [down(sum_down(t.tolist()) / limits.most)]
 
 
@@ -79,7 +79,7 @@ class LeastPoints(_OneSize):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, -t)
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
         return [down(sum_down((-t).tolist()) / limits.least)]
 
 
@@ -120,14 +120,14 @@ class ListedSizes(CheckedCuts):
             if (np.bincount(blocks[first:last], minlength=m) > weights).any():
                 raise Rejected("a cut on sizes has more points of a block than there are")
 
-    def require_limits(self, limits: SizeLimits | None) -> None:
+    def require_limits(self, limits: CheckedSizes | None) -> None:
         if len(self) and (limits is None or limits.listed is None):
             raise Rejected("a cut on listed sizes, and there are none")
 
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, np.repeat(t, np.diff(self.start)))
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: SizeLimits) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
         counts = np.diff(self.start).tolist()
         return [
             down(value * least_entries(limits, count))
@@ -135,7 +135,7 @@ class ListedSizes(CheckedCuts):
         ]
 
 
-def least_entries(limits: SizeLimits, count: int) -> float:
+def least_entries(limits: CheckedSizes, count: int) -> float:
     """Return L(count) of listed sizes, rounded down."""
     assert limits.listed is not None
     parts, rest = [], count
