@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.colouring.exact import Colourability
 from sdpbb.errors import BackendFailure
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition, SoftViolations
 from sdpbb.result import (
     PRECISION,
     Result,
@@ -126,6 +126,7 @@ def of_search(
         objective=objective,
         lower_bound=lower,
         gap=gap,
+        soft=SoftViolations.of(partition, instance),
     )
 
 

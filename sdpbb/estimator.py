@@ -76,8 +76,9 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
     ----------
     labels_ : (n,) clusters 0 to n_clusters - 1 of the points, numbered by their first point
     cluster_centers_ : (n_clusters, d) the means of the clusters, weighted if points are
-    inertia_ : the sum of squares of the clustering, weighted if points are
-    lower_bound_ : proven: no clustering that keeps the constraints has a sum of squares below
+    inertia_ : the sum of squares of the clustering, weighted if points are, plus the weights of
+        violated soft constraints
+    lower_bound_ : proven: no clustering that keeps the constraints has less
     gap_ : (inertia_ - lower_bound_) / inertia_
     status_ : "optimal", proven within the gap; or "feasible", for a run that was stopped before
     result_ : the whole result, a `sdpbb.Result`
@@ -128,6 +129,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         *,
         must_link: Iterable[Any] | None = None,
         cannot_link: Iterable[Any] | None = None,
+        soft_must_link: Iterable[Any] | None = None,
+        soft_cannot_link: Iterable[Any] | None = None,
         cluster_constraints: Iterable[ClusterConstraint] | None = None,
     ) -> ExactConstrainedKMeans:
         """Find the best clustering of the points, and prove it.
@@ -142,6 +145,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             labels of the index, for a pandas frame; of row numbers from 0, otherwise. In a
             `Pipeline` these are the rows of what the step before hands on, so of an array unless
             `set_output` says otherwise
+        soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared
+            units of X, which is added to the sum of squares if the pair is violated
         cluster_constraints : what every cluster has to keep; needs bounding "colgen" or "hybrid"
 
         Raises
@@ -170,6 +175,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             "k": int(self.n_clusters),
             "must_link": must_link,
             "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
             "cluster_constraints": cluster_constraints,
             "min_size": self.min_size,
             "max_size": self.max_size,

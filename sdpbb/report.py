@@ -165,7 +165,10 @@ def summary(result: Result) -> str:
     statistics = result.statistics
     lines = [("Status", _status(result))]
     if result.objective is not None:
-        lines.append(("Sum of squares", f"{result.objective:.12g}"))
+        lines.append((result.cost_name.capitalize(), f"{result.objective:.12g}"))
+    if result.soft is not None:
+        lines.append(("Sum of squares", f"{result.soft.sum_of_squares:.12g}"))
+        lines.append(("Violated", str(result.soft)))
     if result.lower_bound is not None:
         lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
     if result.gap is not None:
@@ -200,6 +203,7 @@ def _header(started: Started, version: str) -> str:
     name = shown_path(started.name) or "unnamed"
     n = started.n_cluster_constraints
     on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
+    soft = f", {counted(started.n_soft, 'soft constraint')}" if started.n_soft else ""
     equal = f", {counted(started.n_equal, 'equal point')} joined" if started.n_equal else ""
     contracted = (
         f"contracted: {counted(started.n_blocks, 'block')}, "
@@ -210,7 +214,7 @@ def _header(started: Started, version: str) -> str:
         f"{name}: {counted(started.n_points, 'point')}{' with weights' * started.has_weights}, "
         f"{counted(started.n_features, 'feature')}, "
         f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
-        f"{counted(started.n_cannot_link, 'cannot-link')}{on_clusters}\n"
+        f"{counted(started.n_cannot_link, 'cannot-link')}{soft}{on_clusters}\n"
         # An instance that is infeasible at once has no blocks.
         f"{contracted if started.n_blocks else ''}"
         f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"
@@ -228,7 +232,7 @@ def _resumption(resumed: Resumed | None) -> str:
 
 def _status(result: Result) -> str:
     bound = "" if result.lower_bound is None else rounded_down(result.lower_bound, 12)
-    proven = f"no clustering that keeps the constraints has a sum of squares below {bound}"
+    proven = f"no clustering that keeps the constraints has a {result.cost_name} below {bound}"
     match result.status:
         case SolutionStatus.OPTIMAL:
             tolerance = result.parameters.get("gap")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sdpbb.problem import Infeasibility, Partition
+from sdpbb.problem import Infeasibility, Partition, SoftViolations
 from sdpbb.values import finite_or_none, json_text, pandas_series, percent_up, rounded_down
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ class Result:
     Attributes
     ----------
     status, termination : what is proven; why the run stopped
-    partition, objective : the best clustering found and its sum of squares, or None
+    partition, objective : the best clustering found and its cost, or None: its sum of squares, plus
+        the weights of the soft constraints that it violates
     lower_bound : proven to be at most the optimum (up to its last digits where the two meet); None
         for an infeasible instance
     gap : (objective - lower_bound) / objective, at least 0; None without a clustering
@@ -89,6 +90,8 @@ class Result:
     statistics, parameters, version : what it took and what it was asked
     conflict : for an infeasible instance, constraints that cannot hold together, in the user's
         words; None if only the search as a whole is a proof
+    soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
+        without a clustering or soft constraints
 
     Raises
     ------
@@ -107,6 +110,7 @@ class Result:
     parameters: dict[str, Any] = field(default_factory=dict)
     version: str = ""
     conflict: Conflict | None = None
+    soft: SoftViolations | None = None
 
     def __post_init__(self) -> None:
         has_clustering = self.partition is not None
@@ -127,12 +131,20 @@ class Result:
             raise ValueError(f"optimal with gap {self.gap}, asked for {self.gap_asked}")
 
     @property
+    def cost_name(self) -> str:
+        """What the objective is called: "sum of squares", or "cost" with soft constraints."""
+        return "sum of squares" if self.soft is None else "cost"
+
+    @property
     def gap_asked(self) -> float:
         """The tolerance of the run."""
         return float(self.parameters.get("gap", 0.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON; numbers that are not finite become None."""
+        """Return plain values, ready for JSON; numbers that are not finite become None.
+
+        `soft` is among them where the instance has soft constraints.
+        """
         statistics = asdict(self.statistics)
         values = {
             "status": self.status.value,
@@ -147,6 +159,8 @@ class Result:
             "parameters": self.parameters,
             "version": self.version,
         }
+        if self.soft is not None:
+            values["soft"] = self.soft.to_dict()
         return {key: finite_or_none(value) for key, value in values.items()}
 
     def to_json(self) -> str:
@@ -201,7 +215,7 @@ class Result:
         if self.objective is None:
             return f"unknown: {bound} ({taken})"
         return (
-            f"{self.status.value}: sum of squares {self.objective:.10g}, "
+            f"{self.status.value}: {self.cost_name} {self.objective:.10g}, "
             f"{bound}, gap {percent_up(self.gap)} ({taken})"
         )
 

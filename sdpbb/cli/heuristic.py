@@ -56,8 +56,8 @@ class WeightedInputs(InstanceOptions):
         str | None,
         options.option(
             metavar="FILE",
-            help="As for 'solve', and lines 'SML i j w' and 'SCL i j w': soft constraints of a "
-            "weight 0 < w <= 1 (1 if left out).",
+            help="As for 'solve'; soft constraints 'SML i j w' and 'SCL i j w' have a weight w, 1 "
+            "if left out, which methods multiply by a price of their own.",
         ),
     ] = None
 

@@ -232,7 +232,8 @@ Constraints = Annotated[
     option(
         metavar="FILE",
         help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
-        "'DELTA x' (minimum separation); on single clusters: "
+        "'DELTA x' (minimum separation); 'SML i j w' and 'SCL i j w', soft ones that cost w where "
+        "they are violated; on single clusters: "
         "'MAXSIZE n', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
     ),
 ]

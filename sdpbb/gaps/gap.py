@@ -17,7 +17,7 @@ from sdpbb.gaps.labelling import label_numbers, violations
 from sdpbb.gaps.report import GapReport
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
-from sdpbb.problem import ClusterConstraint, Instance, Partition
+from sdpbb.problem import ClusterConstraint, Instance, Partition, SoftViolations
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import is_frame
 from sdpbb.result import Result, relative_gap
@@ -32,6 +32,8 @@ def optimality_gap(
     cannot_link: Iterable[Any] | None = None,
     *,
     k: int | None = None,
+    soft_must_link: Iterable[Any] | None = None,
+    soft_cannot_link: Iterable[Any] | None = None,
     cluster_constraints: Iterable[ClusterConstraint] | None = None,
     min_size: int | None = None,
     max_size: int | None = None,
@@ -58,6 +60,8 @@ def optimality_gap(
     must_link, cannot_link : pairs of row numbers, from 0; of a pandas frame, pairs of labels of its
         index
     k : number of clusters; None for as many as there are labels
+    soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared units
+        of the points, which labels pay if they violate the pair
     cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
     min_size, max_size, sizes : limits on the numbers of points of clusters, as for an `Instance`
     weights : (n,) of the points, as for an `Instance`
@@ -83,6 +87,8 @@ def optimality_gap(
         "must_link": must_link,
         "cannot_link": cannot_link,
         "k": k,
+        "soft_must_link": soft_must_link,
+        "soft_cannot_link": soft_cannot_link,
         "cluster_constraints": cluster_constraints,
         "min_size": min_size,
         "max_size": max_size,
@@ -116,7 +122,8 @@ def optimality_gap(
             failure, result = error, error.result
         cost = partition.cost(instance)
         gap, saving = _shares(instance, cost, result) if is_comparable else (None, None)
-        found = GapReport(instance.k, partition, cost, violated, gap, saving, result)
+        soft = SoftViolations.of(partition, instance)
+        found = GapReport(instance.k, partition, cost, violated, gap, saving, result, soft)
         if failure is not None:
             raise CertificateError(str(failure), found) from failure.__cause__
         return found

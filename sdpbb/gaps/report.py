@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.gaps.labelling import Violation
-from sdpbb.problem import Partition
+from sdpbb.problem import Partition, SoftViolations
 from sdpbb.report import stopped_by
 from sdpbb.result import PRECISION, Result, SolutionStatus
 from sdpbb.values import (
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 # Violated constraints that are printed; all of them are in the report itself.
 SHOWN_VIOLATIONS = 5
-
-OF_COST = "of their sum of squares"
 
 
 class LabelVerdict(Enum):
@@ -54,13 +52,15 @@ class GapReport:
     ----------
     k : number of clusters that was asked for
     partition : the clustering that the labels stand for
-    sum_of_squares : of the labels
+    sum_of_squares : of the labels; with soft constraints, their cost: the weights of those that
+        they violate are part of it
     violations : the constraints that they violate
     gap : (sum_of_squares - lower_bound) / sum_of_squares, at least 0: what share of their sum of
         squares any clustering can save. None for labels that are not comparable
     saving : the share that the best clustering found does save, at least 0 and at most the gap;
         None for labels that are not comparable
     result : the run: the lower bound, the best clustering found, why it stopped, what it took
+    soft : the soft constraints that the labels violate; None without soft constraints
     """
 
     k: int
@@ -70,6 +70,7 @@ class GapReport:
     gap: float | None
     saving: float | None
     result: Result
+    soft: SoftViolations | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -121,8 +122,10 @@ class GapReport:
 
         `best` is the run with its labels (`Result.to_dict`).
         """
+        soft = {} if self.soft is None else {"soft": self.soft.to_dict()}
         return self._figures() | {
             "violations": [violation.to_dict() for violation in self.violations],
+            **soft,
             "best": self.result.to_dict(),
         }
 
@@ -162,7 +165,10 @@ class GapReport:
 
     def __str__(self) -> str:
         """Return the verdict and the figures behind it, over several lines."""
-        lines = [("Verdict", _sentence(self)), ("Sum of squares", f"{self.sum_of_squares:.12g}")]
+        cost = self.result.cost_name.capitalize(), f"{self.sum_of_squares:.12g}"
+        lines = [("Verdict", _sentence(self)), cost]
+        if self.soft is not None:
+            lines.append(("Soft violated", str(self.soft)))
         lines += [("Violated", text) for text in _shown_violations(self.violations)]
         if self.lower_bound is not None:
             lines.append(("Lower bound", rounded_down(self.lower_bound, 12)))
@@ -180,7 +186,8 @@ class GapReport:
 
     def __repr__(self) -> str:
         gap = "" if self.gap is None else f", gap {percent_up(self.gap)}"
-        return f"GapReport({self.verdict.value}: sum of squares {self.sum_of_squares:.10g}{gap})"
+        cost = self.result.cost_name
+        return f"GapReport({self.verdict.value}: {cost} {self.sum_of_squares:.10g}{gap})"
 
 
 def _sentence(report: GapReport) -> str:
@@ -191,12 +198,12 @@ def _sentence(report: GapReport) -> str:
         return f"proven that no clustering keeps the constraints{proof}"
     if report.gap is None or report.saving is None:
         return f"no gap, as the labels {_why_not_comparable(report)}"
-    gap = percent_up(report.gap)
+    gap, of_cost = percent_up(report.gap), f"of their {result.cost_name}"
     if report.proven_optimal:
         within = f"within a relative gap of {result.gap_asked:g}"
-        return f"proven optimal {within}: no clustering saves more than {gap} {OF_COST}"
+        return f"proven optimal {within}: no clustering saves more than {gap} {of_cost}"
     if report.verdict is LabelVerdict.NOT_OPTIMAL:
-        found = f"not optimal: the best clustering found saves {percent(report.saving)} {OF_COST}"
+        found = f"not optimal: the best clustering found saves {percent(report.saving)} {of_cost}"
     else:
         found = "not proven optimal, and no better clustering was found"
     if result.status is SolutionStatus.OPTIMAL:

@@ -43,13 +43,13 @@ def explanation(result: Result) -> str:
         case SolutionStatus.OPTIMAL:
             return (
                 "The clustering keeps every constraint, and none that does is better by more than "
-                f"{gap_text(result)} of its sum of squares: {_bound(result)}."
+                f"{gap_text(result)} of its {result.cost_name}: {_bound(result)}."
             )
         case SolutionStatus.FEASIBLE:
             return (
                 f"The run was stopped by {_stopped_by(result)}. The clustering keeps every "
-                f"constraint, but one that is better, by at most {gap_text(result)} of its sum of "
-                f"squares, may exist: {_bound(result)}."
+                f"constraint, but one that is better, by at most {gap_text(result)} of its "
+                f"{result.cost_name}, may exist: {_bound(result)}."
             )
         case SolutionStatus.INFEASIBLE:
             return "No clustering keeps all of the constraints."
@@ -63,7 +63,7 @@ def explanation(result: Result) -> str:
 def _bound(result: Result) -> str:
     assert result.lower_bound is not None
     bound = rounded_down(result.lower_bound, 12)
-    return f"no clustering that keeps the constraints has a sum of squares below {bound}"
+    return f"no clustering that keeps the constraints has a {result.cost_name} below {bound}"
 
 
 def gap_text(result: Result) -> str:

@@ -56,7 +56,10 @@ def _tiles(result: Result) -> Markup:
     statistics = result.statistics
     values = []
     if result.objective is not None:
-        values.append(("Sum of squares", f"{result.objective:.10g}"))
+        values.append((result.cost_name.capitalize(), f"{result.objective:.10g}"))
+    if result.soft is not None:
+        values.append(("Sum of squares", f"{result.soft.sum_of_squares:.10g}"))
+        values.append(("Violated soft constraints", f"{result.soft.penalty:.10g}"))
     if result.lower_bound is not None:
         values.append(("Proven lower bound", rounded_down(result.lower_bound, 10)))
     if result.gap is not None:
@@ -91,6 +94,13 @@ def question(run: ReportedRun) -> Markup:
         ("Must-links", _pairs("two points that share a cluster", len(instance.must_link))),
         ("Cannot-links", _pairs("two points that do not", len(instance.cannot_link))),
     ]
+    if instance.has_soft_constraints:
+        soft = instance.soft_must_link, instance.soft_cannot_link
+        counts = [f"{len(pairs):,}" for pairs in soft]
+        text_of = f"{counts[0]} must-links and {counts[1]} cannot-links, each at its weight"
+        facts.append(("Soft constraints", text_of))
+        if result.soft is not None:
+            facts.append(("Violated", str(result.soft)))
     if instance.cluster_constraints:
         first = instance.cluster_constraints[:6]
         constraints = ", ".join(shorten(str(one), 80, placeholder=" ...") for one in first)

@@ -364,6 +364,10 @@ class Instance:
         compiled = self.compiled_constraints
         return bool(compiled.others) or not all(b.counts_points for b in compiled.budgets)
 
+    def without_soft_pairs(self) -> Instance:
+        """Return the instance without its soft must-links and cannot-links."""
+        return replace(self, soft_must_link=SoftPairs(), soft_cannot_link=SoftPairs())
+
     def in_pairs(self) -> Instance:
         """Return the instance with cannot-links in the place of constraints on clusters.
 

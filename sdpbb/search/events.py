@@ -45,6 +45,7 @@ class Started:
     origin: Origin = field(default_factory=Origin, compare=False)
     n_equal: int = 0
     has_weights: bool = False
+    n_soft: int = 0
 
     @classmethod
     def of(
@@ -70,6 +71,7 @@ class Started:
             origin=instance.origin,
             n_equal=n_equal,
             has_weights=instance.weights is not None,
+            n_soft=len(instance.soft_must_link) + len(instance.soft_cannot_link),
         )
 
 

@@ -1,5 +1,6 @@
 """Assignment steps and local search where there are soft pairs."""
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from heuristics.assignment import SoftAssignment
 from heuristics.local_search import LocalSearch
-from sdpbb.problem import Contraction, contract
+from heuristics.pccc import PCCC
+from sdpbb.problem import Contraction, Partition, contract
 from tests.enumeration import feasible_clusterings
 from tests.soft.instances import random_soft_instance
 
@@ -70,3 +72,13 @@ def test_an_assignment_step_is_the_cheapest(seed):
     cheapest = [r for r in every if contraction.keeps(r) and cost(r) <= least * (1 + 1e-12)]
     if all(len(np.unique(row)) == k for row in cheapest):
         assert cost(found) <= least + 1e-9 * (abs(least) + np.abs(contraction.soft.weights).sum())
+
+
+def test_pccc_minimises_the_cost_with_squared_distances_and_a_price_of_1():
+    for seed in range(20):
+        instance = random_soft_instance(np.random.default_rng(seed))
+        instance = replace(instance, weights=None)
+        found = PCCC(distance="squared", penalty=1.0).run(instance)
+        if found.labels is not None:
+            cost = Partition(found.labels).cost(instance)
+            assert np.isclose(found.penalised_objective, cost, rtol=1e-9, atol=1e-9)

@@ -1,5 +1,7 @@
 """Optima with soft pairs, against enumeration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,14 @@ def test_the_optimum_is_the_one_of_enumeration_at_length(bounding, batch):
     for number in range(100):
         rng = np.random.default_rng([1800, batch, number])
         check_optimum(random_soft_instance(rng, n_max=10), bounding)
+
+
+def test_soft_pairs_beside_limits_on_sizes():
+    for number in range(25):
+        rng = np.random.default_rng([1801, number])
+        instance = random_soft_instance(rng, n_max=7)
+        most = sdpbb.MaximumSize(int(rng.integers(1, instance.n_points + 1)))
+        check_optimum(replace(instance, cluster_constraints=[most]), "hybrid")
 
 
 def test_a_heavy_pair_is_kept_and_a_light_one_is_violated():

@@ -1,0 +1,55 @@
+"""Soft constraints in results, gaps, reports and the estimator."""
+
+import json
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.report import summary
+
+POINTS = np.array([[0.0], [0.1], [10.0], [10.1]])
+HEAVY = {"soft_must_link": [(0, 2, 1.0), (0, 1, 2.0)], "soft_cannot_link": [(2, 3, 0.5)]}
+
+
+def test_a_result_tells_the_parts_of_its_cost_and_what_is_violated():
+    result = sdpbb.solve(sdpbb.Instance(POINTS, 2, **HEAVY))
+    assert result.objective == pytest.approx(0.01 + 1.5)
+    assert result.soft.sum_of_squares == pytest.approx(0.01)
+    assert result.soft.penalty == 1.5
+    assert result.soft.must_link == ((0, 2, 1.0),)
+    assert result.soft.cannot_link == ((2, 3, 0.5),)
+    told = json.loads(result.to_json())["soft"]
+    assert told["violated_must_link"] == [[0, 2, 1.0]]
+    assert told["violated_cannot_link"] == [[2, 3, 0.5]]
+    text = summary(result)
+    assert "Cost            1.51\nSum of squares  0.01\n" in text
+    assert "1 of 2 soft must-links, 1 of 1 soft cannot-link, weight 1.5" in text
+    assert str(result).startswith("optimal: cost 1.51")
+
+
+def test_without_soft_constraints_nothing_is_told_of_them():
+    result = sdpbb.solve(sdpbb.Instance(POINTS, 2))
+    assert result.soft is None
+    assert "soft" not in result.to_dict()
+    assert "Sum of squares" in summary(result)
+    assert "Cost" not in summary(result)
+
+
+def test_the_gap_of_labels_is_that_of_their_cost():
+    report = sdpbb.optimality_gap(POINTS, [0, 0, 1, 1], **HEAVY)
+    assert report.verdict is sdpbb.LabelVerdict.OPTIMAL
+    assert report.sum_of_squares == pytest.approx(1.51)
+    assert report.soft.penalty == 1.5
+    worse = sdpbb.optimality_gap(POINTS, [0, 1, 0, 1], **HEAVY)
+    assert worse.verdict is sdpbb.LabelVerdict.NOT_OPTIMAL
+    assert worse.sum_of_squares == pytest.approx(100.0 + 2.0)
+    assert worse.saving == pytest.approx(1.0 - 1.51 / 102.0)
+    assert "of their cost" in str(worse)
+    assert "1 of 2 soft must-links, 0 of 1 soft cannot-link" in str(worse)
+
+
+def test_the_estimator_takes_soft_pairs():
+    model = sdpbb.ExactConstrainedKMeans(n_clusters=2).fit(POINTS, soft_must_link=[(0, 2, 1e4)])
+    assert model.labels_[0] == model.labels_[2]
+    assert model.inertia_ == model.result_.objective
