@@ -132,7 +132,7 @@ class Result:
 
     @property
     def cost_name(self) -> str:
-        """What the objective is called: "sum of squares", or "cost" with soft constraints."""
+        """Name of the objective: "sum of squares", or "cost" with soft constraints."""
         return "sum of squares" if self.soft is None else "cost"
 
     @property
