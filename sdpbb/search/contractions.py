@@ -59,7 +59,9 @@ def _in_components(
     points, weights = instance.scaled
     points = centred(points, components, weights)
     means = block_means(points, decided.block_of, decided.weights, weights)
-    return replace(decided, means=held_apart(means, of_blocks, APART * length))
+    # Light blocks need larger distances to cost as much.
+    away = APART * length / math.sqrt(min(1.0, float(decided.weights.min())))
+    return replace(decided, means=held_apart(means, of_blocks, away))
 
 
 def bounded_contraction(node: Node, instance: Instance) -> Contraction | None:
