@@ -1,13 +1,15 @@
 """Weights of points: every part minimises the weighted sum of squares."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import sdpbb
+from sdpbb.archive.encoding import Decoder, Encoder
 from sdpbb.bounds.sdp.relaxation import Relaxation
-from sdpbb.errors import InstanceError
+from sdpbb.errors import ArchiveError, InstanceError
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.weights import weight_exponent
 from tests.constrained import KINDS, constrained_instance
@@ -231,3 +233,37 @@ def test_weights_beside_other_constraints(first):
 def test_weights_beside_other_constraints_at_length(first):
     for seed in range(first, first + 100):
         check_with_other_constraints(seed)
+
+
+def test_checkpoints_hold_weights(tmp_path):
+    rng = np.random.default_rng(8)
+    instance = Instance(rng.normal(size=(40, 2)), 4, [(0, 1)], weights=rng.uniform(0.1, 5.0, 40))
+    parameters = sdpbb.SolverParameters(gap=1e-7, time_limit=0.02)
+    path = tmp_path / "run"
+    sdpbb.solve(instance, parameters, checkpoint=path)
+    result = sdpbb.resume(path, time_limit=60.0)
+    assert result.status == sdpbb.SolutionStatus.OPTIMAL
+    whole = sdpbb.solve(instance, replace(parameters, time_limit=np.inf))
+    assert result.objective == whole.objective
+
+
+def test_archives_from_before_there_were_weights_are_read():
+    instance = Instance([[0.0], [1.0], [5.0]], 2)
+    encoder = Encoder(instance)
+    document = copy.deepcopy(encoder.document)
+    number, fields = next(
+        (number, entry[1])
+        for number, entry in enumerate(document["types"])
+        if entry[0].endswith(".Instance")
+    )
+    at = fields.index("weights")
+    del fields[at]
+    for item in document["items"]:
+        if item[:2] == ["object", number]:
+            del item[2 + at]
+    read = Decoder(document, encoder.arrays).value()
+    assert read.weights is None
+    assert read.points.tolist() == instance.points.tolist()
+    fields.remove("points")
+    with pytest.raises(ArchiveError, match=r"Instance of .*; expected \(points, k, "):
+        Decoder(document, encoder.arrays).value()
