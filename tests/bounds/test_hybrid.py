@@ -1,6 +1,7 @@
 """Nodes bounded by both kinds of bounds, against all their clusterings."""
 
 import math
+import pickle
 from dataclasses import replace
 from itertools import groupby
 
@@ -138,7 +139,8 @@ def test_without_columns_and_enumeration_it_is_the_semidefinite_bound(seed):
     assert np.array_equal(run.affinity(), other.affinity())
 
 
-PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = (stage.name for stage in STAGES)
+NAMES = [stage.name for stage in STAGES]
+PLACES, CLUSTERS_OF_PLACES, EASY_COLUMNS, RELAXATION, ENUMERATION, COLUMNS = NAMES
 
 
 @pytest.mark.parametrize(
@@ -195,6 +197,41 @@ def test_places_come_first_where_blocks_are_many_in_few_dimensions():
         assert of.state.relaxation is of.state.columns is of.state.inherited.relaxation is None
     assert child.advance(cutoff).bound.value >= progress.bound.value * (1.0 - 1e-3)
     assert bounding.start(contraction, None).state.places is None
+
+
+@pytest.mark.long
+@given(SEEDS, st.sampled_from([(), ("cannot",), ("must", "cannot")]))
+@examples(40, derandomize=True)
+def test_clusters_enumerated_at_the_prices_of_places_end_a_node(seed, kinds):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(int(rng.integers(6, 10)), 2))
+    pairs = [rng.permutation(len(points))[:2] for _ in range(4)]
+    instance = Instance(
+        points,
+        int(rng.integers(2, 4)),
+        must_link=pairs[:1] if "must" in kinds else None,
+        cannot_link=pairs[1:] if "cannot" in kinds else None,
+    )
+    contraction, best = contract(instance), optimum(instance)
+    if not isinstance(contraction, Contraction) or math.isinf(best) or best < 1e-9:
+        return
+    labels = MultiStart().run(contraction, rng).labels
+    bounding = HybridBounding(
+        colgen=ColgenParameters(enumeration=EnumerationParameters(max_gap=math.inf), centre=EASY),
+        hybrid=HybridParameters(after_places=100.0, columns_after_places=0.0, high=100.0),
+        places=PlaceParameters(fewest=2, most_pairs=100.0),
+    )
+    whole, left = (bounding.start(contraction, None, labels) for _ in range(2))
+    cutoff, stages = contraction.cost(labels) * (1.0 + float(rng.choice([0.2, -1e-12]))), []
+    progress = None
+    while progress is None or not (progress.stalled or progress.bound.value >= cutoff):
+        stages.append(STAGES[whole.state.stage].name)
+        progress = whole.advance(cutoff)
+        assert progress.bound.value <= best * (1.0 + 1e-12)
+        assert left.advance(cutoff).bound == progress.bound
+        left = bounding.resume(contraction, pickle.loads(pickle.dumps(left.state)))
+    assert progress.bound.value >= min(best, cutoff) * (1.0 - 1e-8)
+    assert {*stages} <= {PLACES, CLUSTERS_OF_PLACES}
 
 
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():

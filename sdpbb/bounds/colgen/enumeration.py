@@ -38,7 +38,7 @@ class EnumerationState:
     at, cutoff : the dual values and the cutoff that it began with
     found : clusters found so far
     least : proven by exact pricing, None before
-    n_slices : of exact pricing and of the search
+    n_slices, most_slices : of exact pricing and of the search, and after how many they are given up
     search : for all clusters, None before it has begun
     bound : proven for all clusterings of the blocks, with its evidence
     labels : (m,) of the cheapest clustering found, if it is cheaper than the cutoff
@@ -47,6 +47,7 @@ class EnumerationState:
     at: DualValues
     cutoff: float
     found: PackedColumns
+    most_slices: int
     least: float | None = None
     n_slices: int = 0
     search: ClusterSearchState | RegionalSearchState | None = None
@@ -90,6 +91,7 @@ class Enumeration:
         at: DualValues,
         cutoff: float,
         least: float | None = None,
+        most_slices: int | None = None,
     ) -> Enumeration:
         """Begin to enumerate.
 
@@ -97,10 +99,12 @@ class Enumeration:
         ----------
         cutoff : finite
         least : proven by exact pricing at these prices, if that has been done
+        most_slices : other than those of the parameters
         """
         assert math.isfinite(cutoff)
         none = PackedColumns.of(np.zeros((0, contraction.n_blocks), bool))
-        self = cls(contraction, pricer, parameters, EnumerationState(at, cutoff, none))
+        most = parameters.max_slices if most_slices is None else most_slices
+        self = cls(contraction, pricer, parameters, EnumerationState(at, cutoff, none, most))
         if least is not None:
             self._take(least)
         return self
@@ -165,8 +169,7 @@ class Enumeration:
         found = self._search.run(self._pricer.nodes_per_slice)
         state.found = state.found + PackedColumns.of(found)
         state.is_finished = not self._search.is_finished and (
-            state.n_slices >= self._parameters.max_slices
-            or len(state.found) > self._parameters.max_clusters
+            state.n_slices >= state.most_slices or len(state.found) > self._parameters.max_clusters
         )
 
     def _search_from_prices(

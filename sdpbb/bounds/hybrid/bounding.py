@@ -34,13 +34,16 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
 
     1. Places. Prices and places, where blocks are many in few dimensions. The node is branched on
        where they leave a gap, unless clusters are small (`HybridParameters.after_places`).
-    2. Easy columns. Where pricing looks easy (`CentreParameters`): column generation alone, unless
+    2. Enumeration at places. Where clusters are small, all that a better clustering can have are
+       enumerated at the prices of places, if they are few. The node is branched on where they are
+       not, unless clusters are smaller still (`HybridParameters.columns_after_places`).
+    3. Easy columns. Where pricing looks easy (`CentreParameters`): column generation alone, unless
        that takes long (`HybridParameters.easy_steps`).
-    3. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.
-    4. Enumeration. Its dual values are dual values of the master programme
+    4. Relaxation. The semidefinite bound, until the node is closed or the bound has stalled.
+    5. Enumeration. Its dual values are dual values of the master programme
        (`sdp_dual.master_dual`): all clusters that a better clustering can have are enumerated at
        these, if they are few.
-    5. Columns. Column generation goes on from these dual values: to its end where clusters are
+    6. Columns. Column generation goes on from these dual values: to its end where clusters are
        small, and for a while (`HybridParameters.tried_steps`) elsewhere.
 
     Where HiGHS cannot solve a linear programme, as its numbers differ too much in size, the stage
@@ -80,7 +83,9 @@ class HybridBounding(BoundingMethod[HybridWarmStart]):
         """
         methods = self.methods
         if methods.is_for_places(contraction) and not methods.has_small_columns(contraction):
-            return matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
+            enumerates = methods.is_enumerated_at_places(contraction)
+            pricing = pricing_mebibytes(contraction) if enumerates else 0.0
+            return pricing + matrices_mebibytes(PLACE_MATRICES, contraction.n_blocks)
         return methods.sdp.mebibytes(contraction) + pricing_mebibytes(contraction)
 
     def checkable(self, contraction: Contraction, evidence: Any) -> Iterator[Any]:

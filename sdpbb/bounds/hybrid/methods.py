@@ -30,10 +30,17 @@ class HybridMethods:
         is_easy = is_easy_to_price(contraction, self.colgen.centre)
         return is_easy and is_low(contraction, self.hybrid)
 
+    def is_enumerated_at_places(self, contraction: Contraction) -> bool:
+        """Return whether clusters are enumerated at the prices that places leave a gap with."""
+        per_cluster = contraction.n_blocks / contraction.k
+        return per_cluster <= self.hybrid.after_places and self.has_easy_columns(contraction)
+
     def has_small_columns(self, contraction: Contraction) -> bool:
         """Return whether column generation is to close what prices and places leave."""
         per_cluster = contraction.n_blocks / contraction.k
-        return per_cluster <= self.hybrid.after_places and self.has_easy_columns(contraction)
+        return per_cluster <= self.hybrid.columns_after_places and self.has_easy_columns(
+            contraction
+        )
 
     def is_for_places(self, contraction: Contraction) -> bool:
         """Return whether prices and places come first."""

@@ -33,12 +33,23 @@ class HybridParameters(Parameters):
         infinite=True,
     )
     after_places: float = parameter(
+        12.0,
+        "Blocks per cluster up to which, in two dimensions, clusters are enumerated at the prices "
+        "of places where these leave a gap.",
+        reason="With 6.7 (gr666, k = 100) that takes 5 seconds, columns take 18 and branching 16; "
+        "with 21 (u2152, k = 100, 430 links) it does not end.",
+        ge=0,
+    )
+    place_slices: int = parameter(
+        300, "It is given up after this many slices.", reason="Those that end take 11 to 148.", ge=1
+    )
+    columns_after_places: float = parameter(
         9.5,
-        "Blocks per cluster up to which columns are generated where prices and places leave a gap, "
-        "in two dimensions; others are branched on.",
-        reason="With 9 blocks per cluster (1,000 points in the plane with 200 links, k = 100) "
-        "columns take 11 seconds and branching 50; with 10.7 (ali535, k = 50) columns take 11 and "
-        "branching 3.",
+        "Blocks per cluster up to which columns are generated where that leaves a gap, in two "
+        "dimensions; others are branched on.",
+        reason="With 9 (1,000 points in the plane with 200 links, k = 100) columns take 11 seconds "
+        "and branching 50; with 9.7 (u2152 with 430 links, k = 200) they take more than 120, and "
+        "branching 46.",
         ge=0,
     )
     easy_steps: int = parameter(

@@ -145,6 +145,27 @@ class HybridParts:
         self.enumeration = Enumeration.start(self.contraction, self._pricer, parameters, at, cutoff)
         self.state.enumeration = self.enumeration.state
 
+    def enumerate_at_places(self, cutoff: float) -> bool:
+        """Begin to enumerate clusters at the prices of the places; return whether there are any."""
+        from sdpbb.bounds.colgen.enumeration import Enumeration
+        from sdpbb.bounds.colgen.stabilisation import DualValues
+
+        proof = None if self.places is None else self.places.state.proof
+        if proof is None:
+            return False
+        at, parameters = DualValues(proof.prices, -proof.least), self.methods.colgen.enumeration
+        self.enumeration = Enumeration.start(
+            self.contraction,
+            self._pricer,
+            parameters,
+            at,
+            cutoff,
+            proof.least,
+            self.methods.hybrid.place_slices,
+        )
+        self.state.enumeration = self.enumeration.state
+        return True
+
     def semidefinite_duals(self) -> DualValues:
         """Return dual values of the master programme from those of the relaxation."""
         from sdpbb.bounds.colgen.bounding import semidefinite_duals

@@ -38,8 +38,8 @@ class PlaceStage:
     name = "places"
 
     def leaves_node(self, parts: HybridParts) -> bool:
-        # Enumeration of small clusters closes what takes a tree otherwise.
-        return not parts.methods.has_small_columns(parts.contraction)
+        methods, of = parts.methods, parts.contraction
+        return not (methods.is_enumerated_at_places(of) or methods.has_small_columns(of))
 
     def begins(self, parts: HybridParts, cutoff: float) -> bool:
         if self.name not in parts.skipped and parts.methods.is_for_places(parts.contraction):
@@ -57,6 +57,43 @@ class PlaceStage:
     def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
         assert parts.places is not None
         return parts.places.advance(cutoff, time_left)
+
+
+class ClusterStage:
+    """Stage that enumerates all clusters of a better clustering, at given dual values."""
+
+    name: str
+
+    def is_overdue(self, parts: HybridParts) -> bool:
+        return False
+
+    def give_up(self, parts: HybridParts) -> None:
+        parts.enumeration = parts.state.enumeration = None
+
+    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
+        enumeration = parts.enumeration
+        assert enumeration is not None
+        enumeration.advance()
+        if enumeration.is_out_of_reach:
+            parts.skip(self.name)
+        bound = enumeration.bound
+        # At the cutoff it has ended as it was to.
+        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
+
+
+class PlaceEnumerationStage(ClusterStage):
+    """Stage that enumerates clusters at the prices of the bound by places."""
+
+    name = "enumeration at places"
+
+    def leaves_node(self, parts: HybridParts) -> bool:
+        return not parts.methods.has_small_columns(parts.contraction)
+
+    def begins(self, parts: HybridParts, cutoff: float) -> bool:
+        is_wanted = parts.methods.colgen.enumeration.is_wanted and math.isfinite(cutoff)
+        if not (is_wanted and parts.methods.is_enumerated_at_places(parts.contraction)):
+            return False
+        return parts.enumerate_at_places(cutoff)
 
 
 class EasyColumnStage:
@@ -112,11 +149,8 @@ class RelaxationStage:
         return parts.relaxed.advance(cutoff, time_left)
 
 
-class EnumerationStage:
-    """Stage that enumerates all clusters of a better clustering, at given dual values.
-
-    The dual values are those of the relaxation.
-    """
+class EnumerationStage(ClusterStage):
+    """Stage that enumerates clusters at the dual values of the relaxation."""
 
     name = "enumeration"
 
@@ -128,26 +162,8 @@ class EnumerationStage:
         # Without a cutoff there is no clustering to be better than.
         if not (parameters.is_wanted and math.isfinite(cutoff)) or self.name in parts.skipped:
             return False
-        if not has_columns(parts.contraction):
-            return False
         parts.enumerate(cutoff)
         return True
-
-    def is_overdue(self, parts: HybridParts) -> bool:
-        return False
-
-    def give_up(self, parts: HybridParts) -> None:
-        parts.enumeration = parts.state.enumeration = None
-
-    def advance(self, parts: HybridParts, cutoff: float, time_left: TimeLeft) -> BoundProgress:
-        enumeration = parts.enumeration
-        assert enumeration is not None
-        enumeration.advance()
-        if enumeration.is_out_of_reach:
-            parts.skip(self.name)
-        bound = enumeration.bound
-        # At the cutoff it has ended as it was to.
-        return BoundProgress(bound, enumeration.is_finished and bound.value < cutoff, 0, 0)
 
 
 class ColumnStage(EasyColumnStage):
@@ -173,6 +189,7 @@ class ColumnStage(EasyColumnStage):
 
 STAGES: tuple[Stage, ...] = (
     PlaceStage(),
+    PlaceEnumerationStage(),
     EasyColumnStage(),
     RelaxationStage(),
     EnumerationStage(),

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.bound import BoundProgress
+from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.bounds.places.conflict_kernels import mark_members
 from sdpbb.bounds.places.dual import PlaceDual
 from sdpbb.bounds.places.first_prices import KnownClustering
@@ -114,6 +115,8 @@ class PlaceRun:
         state, prices, proof = self.state, result.prices, result.proof
         if proof.bound > self._bound:
             self._bound, state.bound = proof.bound, proof.bound.bare()
+            assert isinstance(proof.bound.evidence, Lagrangian)
+            state.proof = proof.bound.evidence
         if state.values:
             state.labels = None
         state.prices, state.places = prices.last, result.places

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.bounds.bound import ProvenBound
+from sdpbb.bounds.evidence import Lagrangian
 from sdpbb.problem import Contraction
 
 
@@ -66,7 +67,7 @@ class PlaceState:
     labels : (m,) of that clustering, until the first prices are made of it
     expected : the bound that the parent has, 0 for none: a child's is near
     promise : what the last prices would prove if no place were worth more than those looked at
-    bound : the best so far
+    bound, proof : the best so far, and the prices of blocks and of a cluster that prove it
     values : that of the bound after each round
     n_raised : how often prices were raised, by this run and those of its ancestors
     """
@@ -82,3 +83,4 @@ class PlaceState:
     bound: ProvenBound = field(default_factory=lambda: ProvenBound(0.0))
     values: tuple[float, ...] = ()
     n_raised: int = 0
+    proof: Lagrangian | None = None
