@@ -99,7 +99,7 @@ class InstanceOptions:
             raise kind(of_option(error)) from None
 
     def read_hard(self, data: str) -> Instance:
-        """The instance, for what takes hard constraints only: soft ones are refused.
+        """The instance, for certificates: soft constraints are refused.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class InstanceOptions:
         instance = self.read(data)
         if instance.has_soft_constraints:
             raise InstanceError(
-                f"{shown_path(self.constraints or '')}: soft constraints (SML, SCL), which this "
-                "command does not know; expected ML and CL"
+                f"{shown_path(self.constraints or '')}: soft constraints (SML, SCL), which "
+                "certificates do not cover; expected ML and CL"
             )
         return instance

@@ -134,7 +134,7 @@ def matrix(
 
         if time_limit is not None and not time_limit > 0:
             raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
-        instance = inputs.read_hard(data)
+        instance = inputs.read(data)
         chosen = labels_of(instance, labels)
         from sdpbb.compilation import prepare_kernels
         from sdpbb.plots.relaxation import solved_relaxation

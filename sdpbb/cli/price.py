@@ -99,7 +99,7 @@ def price(
             raise ParameterError(f"top = {top}: expected an integer >= 0")
         parameters = solver_parameters(**engine.stated(), workers=workers)
         outputs.check([data, inputs.constraints, engine.file])
-        instance = inputs.read_hard(data)
+        instance = inputs.read(data)
         if not len(instance.must_link) + len(instance.cannot_link):
             raise InstanceError(
                 f"{shown_path(inputs.constraints or data)}: no must-links and no cannot-links, "

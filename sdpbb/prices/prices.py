@@ -13,7 +13,7 @@ import numpy as np
 
 from sdpbb.bounds.registry import bounding_method
 from sdpbb.compilation import WarmUp
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
@@ -23,7 +23,7 @@ from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
 from sdpbb.prices.tasks import PriceProbe, SolvedWithout, probe, solve_from, without
-from sdpbb.problem import Contraction, Instance, Partition, contract
+from sdpbb.problem import Contraction, Instance, Partition, SoftViolations, contract
 from sdpbb.problem.instance import check_instance
 from sdpbb.result import Result, SolutionStatus, relative_gap
 from sdpbb.search.evaluations import GRACE
@@ -88,8 +88,6 @@ def constraint_prices(
         As `solve` does, with the report on what is known until then.
     """
     check_instance(instance)
-    if instance.has_soft_constraints:
-        raise InstanceError("soft constraints: prices are known of hard ones only; expected none")
     parameters = parameters or SolverParameters()
     _check(parameters, time_limit_each)
     catalogue = Catalogue(instance)
@@ -213,6 +211,7 @@ class _PriceRun:
             objective=self._upper,
             lower_bound=lower,
             gap=relative_gap(lower, self._upper),
+            soft=SoftViolations.of(self._partition, self._catalogue.instance),
         )
         unpriced = tuple(self._catalogue.statement(number) for number in self._left)
         interrupted = self._clock.stop.is_set()

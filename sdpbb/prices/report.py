@@ -56,8 +56,8 @@ class Price:
     statement : the constraint
     lower, upper : the price lies between them, which is proven
     difference : of the best clusterings found, with the constraint and without
-    objective_without, lower_bound_without : the sum of squares of the best clustering found without
-        the constraint, and what is proven to be at most the optimum
+    objective_without, lower_bound_without : the cost of the best clustering found without the
+        constraint, and what is proven to be at most the optimum
     proven : whether the price is exactly 0, or both optima are known to the gap asked for
     proof : how it is known
     seconds : that it took
@@ -191,7 +191,7 @@ def _summary(report: PriceReport) -> list[str]:
     implied, idle = counts[PriceProof.IMPLIED], counts[PriceProof.IDLE]
     nothing = f"{implied + idle} cost nothing ({implied} implied by others, {idle} idle)"
     lines = [
-        ("Sum of squares", f"{result.objective:.12g}, {_how_certain(result)}"),
+        (result.cost_name.capitalize(), f"{result.objective:.12g}, {_how_certain(result)}"),
         ("Priced", f"{counted(len(report.prices), 'constraint')}: {nothing}"),
     ]
     if report.unpriced:

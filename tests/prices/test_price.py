@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import ParameterError
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices import prices as price_module
 from sdpbb.prices.prices import constraint_prices, stated_constraints
@@ -23,6 +23,7 @@ from sdpbb.problem.formats import read_instance
 from sdpbb.result import SolutionStatus, Termination
 from tests.enumeration import optimum, random_instance
 from tests.examples import examples
+from tests.soft.instances import least_cost, random_soft_instance
 
 EXACT = SolverParameters(gap=0.0)
 
@@ -314,7 +315,16 @@ def test_constraints_of_another_instance_are_refused():
         constraint_prices(two_groups(), foreign)
 
 
-def test_soft_constraints_are_refused():
-    instance = Instance(np.eye(3), 2, [(0, 1)], soft_must_link=[(0, 2, 0.5)])
-    with pytest.raises(InstanceError, match="soft constraints"):
-        constraint_prices(instance)
+@pytest.mark.long
+def test_prices_beside_soft_constraints_are_the_differences_of_the_least_costs():
+    for seed in range(12):
+        instance = random_soft_instance(np.random.default_rng(seed), 7)
+        best = least_cost(instance)
+        if best is None:
+            continue
+        report = constraint_prices(instance, parameters=EXACT)
+        rounding = 1e-9 * max(best, 1.0)
+        assert len(report.prices) == len(instance.must_link) + len(instance.cannot_link)
+        for price in report.prices:
+            true = best - least_cost(without(instance, price.statement))
+            assert price.lower - rounding <= true <= price.upper + rounding
