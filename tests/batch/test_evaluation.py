@@ -81,15 +81,15 @@ def test_what_cannot_be_read_is_bad_input(run, files):
 
 def test_what_cannot_be_solved_as_asked_is_bad_input(run, files):
     (files / "soft.txt").write_text("SCL 0 1 0.5\n")
-    (files / "size.txt").write_text("MAXSIZE 3\n")
+    (files / "overlap.txt").write_text("OVERLAP 1 0 1\n")
     for constraints, bounding, message in (
         ("soft.txt", "colgen", "'colgen': expected"),
-        ("size.txt", "sdp", "'sdp': expected"),
+        ("overlap.txt", "sdp", "'sdp': expected"),
     ):
         value, _ = run(constraints=constraints, bounding=bounding)
         assert value["status"] == "bad_input"
         assert message in value["message"]
-    value, _ = run(constraints="size.txt", bounding="colgen")
+    value, _ = run(constraints="overlap.txt", bounding="colgen")
     assert value["status"] == "optimal"
 
 
