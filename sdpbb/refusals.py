@@ -126,11 +126,6 @@ def check_certifiable(
         _refuse(
             "certificate", f"{path}: expected none, as certificates do not cover soft constraints"
         )
-    if has_sizes_to_certify(instance):
-        _refuse(
-            "certificate",
-            f"{path}: expected none, as certificates do not cover min_size, max_size and sizes",
-        )
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         name = "True" if path is None else f"{shown_path(path)}"
@@ -146,11 +141,6 @@ def check_certifiable(
             problem = f"{shown_path(path)}: is the checkpoint already; expected another file"
             _refuse("certificate", problem)
     _refuse("certificate", output_problem(path))
-
-
-def has_sizes_to_certify(instance: Instance) -> bool:
-    """Return whether sizes are limited by more than constraints on clusters."""
-    return instance.min_size is not None or instance.max_size is not None or bool(instance.sizes)
 
 
 def check_begun_with_certificate(parameters: SolverParameters, path: FilePath) -> None:

@@ -192,8 +192,6 @@ class _Run:
         """Contract, find a first clustering, raise the bound as far as it goes."""
         instance, parameters = self._request.instance, self._parameters
         contraction = contract(self._joined)
-        if isinstance(contraction, Contraction) and parameters.certify:
-            contraction = replace(contraction, size_limits=None)
         n_blocks, n_pairs = 0, 0
         if isinstance(contraction, Contraction):
             n_blocks, n_pairs = contraction.n_blocks, len(contraction.cannot_link)

@@ -27,6 +27,7 @@ from sdpbb.checker.exclusion import excluded_pairs, far_pairs
 from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
+from sdpbb.checker.size_rules import with_size_limits
 from sdpbb.problem import Contraction, Instance
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -188,7 +189,8 @@ class CertifiedBounding(BoundingMethod[Warm]):
     def _run(
         self, contraction: Contraction, inner: BoundRun[Warm], state: CertifiedState
     ) -> CertifiedRun[Warm]:
-        rules = over_blocks(self._rules, contraction.block_of)
+        n, k = contraction.n_points, contraction.k
+        rules = over_blocks(with_size_limits(self._rules, n, k), contraction.block_of)
         contracted = self.contracted(contraction)
         return CertifiedRun(self._inner, inner, contraction, contracted, rules, state)
 
@@ -319,7 +321,7 @@ class CertifiedRun(Generic[Warm]):
         excluded = np.zeros_like(far)
         evidence = self.state.best.evidence
         if isinstance(evidence, Semidefinite):
-            excluded = excluded_pairs(self._contracted, k, adjacency, evidence, below)
+            excluded = excluded_pairs(self._contracted, k, adjacency, evidence, below, self._rules)
             excluded &= ~(adjacency | far)
         first = self._contraction.representatives
         proof = FixingProof(

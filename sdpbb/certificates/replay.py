@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.checker.blocks import Blocks
+from sdpbb.checker.colouring import is_colourable
 from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.size_rules import size_limits
 from sdpbb.colouring.greedy import greedy_clique
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.propagation import shared_cliques
 
 Reason = dict[str, Any]
+# Vertices coloured to tell which of two reasons a node is left for.
+COLOURING_STEPS = 20_000
 
 
 def propagated(blocks: Blocks) -> tuple[Blocks, list[NDArray[np.int64]], Reason | None]:
@@ -88,4 +92,14 @@ def infeasibility(blocks: Blocks) -> Reason:
     clique = greedy_clique(csr_array(blocks.adjacency))
     if len(clique) > blocks.k:
         return {"kind": "clique", "points": first[clique[: blocks.k + 1]].tolist()}
+    if size_limits(blocks.rules) is not None and _is_colourable(blocks):
+        return {"kind": "packing"}
     return {"kind": "colouring", "points": first.tolist()}
+
+
+def _is_colourable(blocks: Blocks) -> bool:
+    """Return whether sizes are what leaves no clustering, as far as a short search tells."""
+    try:
+        return is_colourable(blocks.adjacency, blocks.k, COLOURING_STEPS)
+    except Rejected:
+        return True

@@ -7,7 +7,8 @@ import hashlib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .rules import Either, Limit, Rules, without_idle
+from .rules import Either, Limit, Rule, Rules, without_idle
+from .sizes import StatedSizes
 
 
 def of_points(points: ArrayLike) -> str:
@@ -48,15 +49,21 @@ def of_rules(rules: Rules) -> str:
     It is that of b"rules" and the distinct digests of each that says anything, in ascending order.
     A limit that all points together are within says nothing.
 
-    That of a limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of
-    alternatives of b"either" and their distinct digests, in ascending order.
+    That of a statement about sizes is of b"sizes", the least size and the listed ones. That of a
+    limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of alternatives
+    of b"either" and their distinct digests, in ascending order.
     """
     return _of_parts(b"rules", {_of_rule(rule) for rule in without_idle(rules)})
 
 
-def _of_rule(rule: Limit | Either) -> str:
+def _of_rule(rule: Rule) -> str:
     if isinstance(rule, Either):
         return _of_parts(b"either", {of_rules(part) for part in rule.alternatives})
+    if isinstance(rule, StatedSizes):
+        sizes = np.array([rule.least, *rule.listed]).astype("<i8").tobytes()
+        return hashlib.sha256(b"sizes" + sizes).hexdigest()
+    if not isinstance(rule, Limit):
+        raise ValueError("rules: only what is stated has a digest")
     numbers = [np.array([rule.most]), rule.weights, normalised(rule.pairs).reshape(-1)]
     content = np.concatenate(numbers).astype("<i8").tobytes()
     return hashlib.sha256(b"limit" + content).hexdigest()

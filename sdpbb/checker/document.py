@@ -15,6 +15,7 @@ from .nodes import (
     CLIQUE,
     COLOURING,
     CONFLICT,
+    PACKING,
     PRICES,
     TOGETHER,
     Bound,
@@ -170,13 +171,13 @@ class Reader:
             )
         (reason,) = fields.entries(value, "infeasible")
         said = reason.get("kind") if isinstance(reason, dict) else None
-        if said == CONFLICT:
+        if said in (CONFLICT, PACKING):
             fields.entries(reason, "kind")
-            return Infeasible(CONFLICT)
+            return Infeasible(said)
         if said == PRICES:
             return Infeasible(PRICES, source=self._evidence(Lagrangian, reason))
         kind, points = fields.entries(reason, "kind", "points")
-        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING, PRICES)
+        fields.word(kind, "kind", CONFLICT, CLIQUE, COLOURING, PACKING, PRICES)
         members = tuple(self._point(point) for point in fields.items(points, "points"))
         if kind == CLIQUE and len(members) != self.k + 1:
             raise Rejected(f"a clique of {len(members)} points; expected k + 1 = {self.k + 1}")

@@ -25,6 +25,7 @@ from .arithmetic import TINY, gamma, sum_down, up
 from .evidence.semidefinite import Semidefinite, dual_bound
 from .geometry import Contracted
 from .rejection import Rejected
+from .rules import BlockRules
 
 Matrix = NDArray[np.float64]
 PairMask = NDArray[np.bool_]
@@ -33,20 +34,25 @@ _LARGEST = 2.0**250
 
 
 def excluded_pairs(
-    contracted: Contracted, k: int, adjacency: PairMask, evidence: Semidefinite, below: float
+    contracted: Contracted,
+    k: int,
+    adjacency: PairMask,
+    evidence: Semidefinite,
+    below: float,
+    rules: BlockRules = (),
 ) -> PairMask:
     """Return pairs of blocks that share a cluster in no clustering cheaper than `below`.
 
     They are (m, m), symmetric and False on the diagonal. The clusterings are those of the points
-    into exactly k clusters that keep the blocks together and adjacent ones apart. Adjacent pairs
-    are among the excluded ones.
+    into exactly k clusters that keep the blocks together, adjacent ones apart, and the rules.
+    Adjacent pairs are among the excluded ones.
 
     Pairs that are found keep blocks from joining others, so the test is repeated until none is.
     Raises `Rejected` where the evidence is not of the shape and the signs that `Semidefinite` says.
     """
     if np.isnan(below):
         raise Rejected("pairs are excluded below a cost, not below nan")
-    proven = dual_bound(contracted, k, adjacency, evidence)
+    proven = dual_bound(contracted, k, adjacency, evidence, rules)
     apart = adjacency.copy()
     if below == np.inf or proven.unit == 0.0:  # of coordinates whose squares underflow
         return apart

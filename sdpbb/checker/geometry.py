@@ -56,6 +56,8 @@ class Contracted:
     error : >= 0
     component_of : (m,) none of the clusterings has a cluster with blocks of different components;
         None for a single one
+    counts_points : whether weights are known to be the points per block, which limits on sizes
+        are about
     """
 
     n: int
@@ -64,6 +66,7 @@ class Contracted:
     scatter: NDArray[np.float64]
     error: float
     component_of: NDArray[np.intp] | None = None
+    counts_points: bool = False
 
     @property
     def m(self) -> int:
@@ -208,7 +211,8 @@ class Geometry:
             scatter[b] = max(0.0, down(down(around - up(up(off * off) * size)) - TINY))
         error = norm_up(np.array(moved[1:]))
         error = up(moved[0] + error) if moved[0] else error
-        return Contracted(n, weights, means, scatter, error, component_of)
+        counts_points = self.weights is None
+        return Contracted(n, weights, means, scatter, error, component_of, counts_points)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
         """Return an upper bound on the sum of squares of labels (n,), nearly equal to it.

@@ -11,6 +11,7 @@ from .evidence import Source
 from .rejection import Rejected
 
 CONFLICT, CLIQUE, COLOURING, PRICES = "conflict", "clique", "colouring", "prices"
+PACKING = "packing"
 TOGETHER, APART = "together", "apart"
 
 

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .rules import LARGEST_SUM, Limit, Rules
+from .sizes import StatedSizes
 
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}
 _EXPECTED = (
     "ML i j, CL i j, i j 1, i j -1, GAMMA x, DELTA x, MAXSIZE l, OVERLAP l i ..., "
-    "DIFFERENCE l i ... or SOFTCL l i j ..."
+    "DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n or SIZES n n ..."
 )
 _MAX_DIGITS = 18
 
@@ -95,7 +96,8 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
 
     Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; and on clusters
     (docs/how-to/cluster-constraints.md): `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`,
-    `DIFFERENCE l i ...`, `SOFTCL l i j ...`. Text after # is a comment.
+    `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n ...`. Text after # is a
+    comment.
 
     Raises
     ------
@@ -104,7 +106,7 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
     """
     n = len(points)
     links: dict[str, list[NDArray[np.int64]]] = {"ML": [_pairs([])], "CL": [_pairs([])]}
-    rules: list[Limit] = []
+    rules: list[Limit | StatedSizes] = []
     for number, line in _lines(path):
         keyword, *rest = line.split()
         try:
@@ -115,6 +117,8 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
             elif keyword in ("GAMMA", "DELTA"):
                 near, distance = keyword == "DELTA", _distance(rest)
                 links["ML" if near else "CL"].append(_pairs_at(points, distance, near))
+            elif keyword in ("MINSIZE", "SIZES"):
+                rules.append(_sizes(keyword, rest))
             else:
                 rules.append(_limit(keyword, rest, n))
         except ValueError:
@@ -123,6 +127,15 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
                 f"numbers in 0..{n - 1}"
             ) from None
     return Stated(np.concatenate(links["ML"]), np.concatenate(links["CL"]), tuple(rules))
+
+
+def _sizes(keyword: str, fields: list[str]) -> StatedSizes:
+    """Return the sizes that a line states; `ValueError` if it states something else."""
+    sizes = _whole(fields)
+    if keyword == "SIZES" and sizes:
+        return StatedSizes(listed=tuple(sorted(sizes)))
+    (least,) = sizes
+    return StatedSizes(least)
 
 
 def _limit(keyword: str, fields: list[str], n: int) -> Limit:

@@ -2,7 +2,8 @@
 
 A rule is a `Limit` on what a cluster holds, or `Either`: at least one of several lists of rules is
 kept. Weights and counts are never negative, so that whatever part of a cluster is looked at keeps
-the rules that the cluster does. All numbers are whole, and sums of them exact.
+the rules that the cluster does. All numbers are whole, and sums of them exact. Least and listed
+sizes (`sizes`) are among the rules as well, but hold for whole clusters alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from .sizes import CheckedSizes, StatedSizes
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -91,14 +94,14 @@ class Either:
             raise ValueError("alternatives: none; expected at least one")
 
 
-Rule = Limit | Either
+Rule = Limit | Either | StatedSizes | CheckedSizes
 Rules = tuple[Rule, ...]
 """All of them are to be kept."""
 
 
 def without_idle(rules: Rules) -> Rules:
     """Return the rules without limits that all points together are within: these say nothing."""
-    return tuple(rule for rule in rules if isinstance(rule, Either) or rule.total > rule.most)
+    return tuple(rule for rule in rules if not isinstance(rule, Limit) or rule.total > rule.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,27 +145,35 @@ class BlockEither:
     alternatives: tuple[BlockRules, ...]
 
 
-BlockRules = tuple[BlockLimit | BlockEither, ...]
+BlockRules = tuple[BlockLimit | BlockEither | CheckedSizes, ...]
 
 
 def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
     """Return rules on clusters of points as ones on clusters of the blocks block_of (n,) 0..m-1."""
-    return tuple(
-        rule.over(block_of)
-        if isinstance(rule, Limit)
-        else BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
-        for rule in rules
-    )
+    return tuple(_over(rule, block_of) for rule in rules)
+
+
+def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockLimit | BlockEither | CheckedSizes:
+    match rule:
+        case Limit():
+            return rule.over(block_of)
+        case Either():
+            return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
+        case CheckedSizes():
+            return rule
+    raise ValueError("rules: statements about sizes are for what follows from them")
 
 
 def selected(rules: BlockRules, blocks: NDArray[np.intp]) -> BlockRules:
     """Return the rules on some blocks only, in their order."""
-    return tuple(
-        rule.select(blocks)
-        if isinstance(rule, BlockLimit)
-        else BlockEither(tuple(selected(part, blocks) for part in rule.alternatives))
-        for rule in rules
-    )
+    found: list[BlockLimit | BlockEither] = []
+    for rule in rules:
+        if isinstance(rule, BlockLimit):
+            found.append(rule.select(blocks))
+        elif isinstance(rule, BlockEither):
+            parts = tuple(selected(part, blocks) for part in rule.alternatives)
+            found.append(BlockEither(parts))
+    return tuple(found)
 
 
 def limits(rules: BlockRules) -> Iterator[BlockLimit]:
@@ -176,6 +187,8 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
     for rule in rules:
         if isinstance(rule, BlockLimit):
             marks |= exceeds(rule)
+            continue
+        if isinstance(rule, CheckedSizes):  # of whole clusters, and these are parts
             continue
         all_of_them = np.ones(shape, np.bool_)
         for part in rule.alternatives:
@@ -198,6 +211,13 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
             of_pairs = labels[rule.pairs]
             inside = of_pairs[:, 0] == of_pairs[:, 1]
             marks |= spent + np.bincount(of_pairs[inside, 0], minlength=k) > rule.most
+            continue
+        if isinstance(rule, StatedSizes):
+            sizes = np.bincount(labels, minlength=k)
+            is_list = not rule.listed or np.sort(sizes).tolist() == list(rule.listed)
+            marks |= (sizes < rule.least) | (not is_list)
+            continue
+        if isinstance(rule, CheckedSizes):
             continue
         all_of_them = np.ones(k, np.bool_)
         for part in rule.alternatives:

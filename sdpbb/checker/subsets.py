@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from .blocks import Blocks
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rule, Rules
+from .size_rules import of_parts, with_size_limits
 
 Pairs = NDArray[np.int64]
 
@@ -49,7 +50,8 @@ class Subsets:
         """
         Parameters
         ----------
-        must_link, cannot_link, rules : of the whole
+        must_link, cannot_link, rules : of the whole; least and listed sizes are left out, and what
+            follows from them is to be among the rules (`with_size_limits`)
 
         Raises
         ------
@@ -68,7 +70,7 @@ class Subsets:
             self._subset_of[each] = number
             self._place[each] = np.arange(len(each))
         self._must_link, self._cannot_link = self._inside(must_link), self._inside(cannot_link)
-        self._rules = [self._rule_inside(rule) for rule in rules]
+        self._rules = [self._rule_inside(rule) for rule in of_parts(rules)]
 
     def root(self, number: int, k: int) -> Blocks:
         """Return the blocks of a subset, of which every proof about it begins.
@@ -83,7 +85,8 @@ class Subsets:
         if stated.m < k:
             raise Rejected(f"{stated.m} blocks; expected k = {k} or more")
         rules = tuple(rule(number) for rule in self._rules)
-        return Blocks(k, stated.block_of, stated.adjacency, rules).separated(
+        limited = with_size_limits(rules, n, k)
+        return Blocks(k, stated.block_of, stated.adjacency, limited).separated(
             self._cannot_link(number)
         )
 
@@ -103,6 +106,8 @@ class Subsets:
             return lambda number: Limit(
                 limit.weights[self.rows[number]], inside(number), limit.most
             )
+        if not isinstance(rule, Either):
+            raise ValueError("rules: least sizes do not hold for parts of clusters")
         parts = [[self._rule_inside(each) for each in part] for part in rule.alternatives]
         return lambda number: Either(tuple(tuple(each(number) for each in part) for part in parts))
 

@@ -20,6 +20,7 @@ from .nodes import (
     CLIQUE,
     COLOURING,
     CONFLICT,
+    PACKING,
     PRICES,
     TOGETHER,
     Bound,
@@ -31,7 +32,9 @@ from .nodes import (
     ProofTreeNode,
     Split,
 )
+from .packing import is_packable
 from .rejection import Rejected, at
+from .size_rules import size_limits
 
 # How far below what is proven a stated bound may be, relatively: it is written by arithmetic of
 # another kind, and says what the file proves, not less.
@@ -201,7 +204,12 @@ class _Walk:
             evidence = source.load(blocks.m)
             assert isinstance(evidence, Semidefinite)
             proven = excluded_pairs(
-                self._contract(blocks), blocks.k, blocks.adjacency, evidence, step.below
+                self._contract(blocks),
+                blocks.k,
+                blocks.adjacency,
+                evidence,
+                step.below,
+                blocks.block_rules,
             )
             apart.append(self._require_proven_apart(stored, blocks, proven, "excluded"))
         if step.far is not None:
@@ -282,3 +290,7 @@ def _check_infeasible(end: Infeasible, blocks: Blocks) -> None:
         members = np.unique(blocks.block_of[list(end.points)])
         if is_colourable(blocks.adjacency[np.ix_(members, members)], blocks.k):
             raise Rejected(f"the blocks of the points can be coloured with {blocks.k} colours")
+    if end.kind == PACKING:
+        limits = size_limits(blocks.rules)
+        if limits is None or is_packable(blocks.counts, blocks.adjacency, limits):
+            raise Rejected("the blocks can be put into clusters of allowed sizes")

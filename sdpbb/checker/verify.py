@@ -17,7 +17,8 @@ from .certificate import Certificate
 from .geometry import Geometry
 from .nodes import Bound, Fix, Split, Subset
 from .rejection import Rejected, at
-from .rules import Limit, Rules, broken_clusters
+from .rules import Either, Limit, Rules, broken_clusters
+from .size_rules import with_size_limits
 from .subsets import Subsets
 from .tree import tree_value
 from .verdict import OPTIMAL, CertificateVerdict, gap_rounded_up, is_cost, is_optimal
@@ -92,10 +93,10 @@ def _checked_pairs(pairs: ArrayLike, n: int, what: str) -> NDArray[np.int64]:
 
 def _check_rules(rules: Rules, n: int) -> None:
     for rule in rules:
-        if not isinstance(rule, Limit):
+        if isinstance(rule, Either):
             for part in rule.alternatives:
                 _check_rules(part, n)
-        elif len(rule.weights) != n:
+        elif isinstance(rule, Limit) and len(rule.weights) != n:
             raise ValueError(f"rules: a limit on {len(rule.weights)} points; expected {n}")
 
 
@@ -140,7 +141,9 @@ def _sum_over_subsets(
     It is infinity if one of them has no clustering.
     """
     rows = [subset.rows.load() for subset in subsets]
-    restricted = Subsets(rows, len(geometry.points), must_link, cannot_link, rules)
+    n = len(geometry.points)
+    limited = with_size_limits(rules, n, k)
+    restricted = Subsets(rows, n, must_link, cannot_link, limited)
 
     def value(number: int) -> float:
         with at(f"subset {number}"), np.errstate(all="ignore"):

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.digests import normalised
 from sdpbb.checker.rules import LARGEST_SUM, Either, Limit, Rule, Rules
+from sdpbb.checker.sizes import StatedSizes
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
     AnyOf,
     BuiltInConstraint,
     ClusterConstraint,
+    MaximumSize,
 )
 from sdpbb.problem.instance import Instance
 
@@ -45,7 +47,18 @@ class CheckedConstraints:
 
 def cluster_rules(instance: Instance) -> Rules:
     """Return the constraints of an instance on clusters that are more than cannot-links."""
-    return tuple(_rules(instance.cluster_constraints, instance.points, alternatives=False))
+    rules = _rules(instance.cluster_constraints, instance.points, alternatives=False)
+    return (*rules, *_sizes(instance))
+
+
+def _sizes(instance: Instance) -> Iterator[Rule]:
+    """Yield the limits on sizes that are stated."""
+    if instance.max_size is not None:
+        yield from _rules([MaximumSize(instance.max_size)], instance.points, alternatives=False)
+    if instance.min_size is not None:
+        yield StatedSizes(instance.min_size)
+    if instance.sizes is not None:
+        yield StatedSizes(listed=instance.sizes)
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:

@@ -16,9 +16,7 @@ from sdpbb.search.node import Node, Pair
 APART = 4.0
 
 
-def contractions_of(
-    node: Node, instance: Instance, is_certified: bool = False
-) -> tuple[Contraction, Contraction] | None:
+def contractions_of(node: Node, instance: Instance) -> tuple[Contraction, Contraction] | None:
     """Return the contraction by a node's decisions, and that by its fixings too, or None.
 
     Clusterings are looked for in the first; the second is bounded. None if there is no clustering.
@@ -26,20 +24,13 @@ def contractions_of(
     The first does without fixings: these make so many cannot-links that finding clusterings becomes
     hard, and there may be none that keeps them. Components that are fixed are held apart by one
     more coordinate there, as heuristics go by distances.
-
-    is_certified : whether a certificate is to show all that follows, so that limits on sizes are
-        budgets alone
     """
     bounded = bounded_contraction(node, instance)
-    if bounded is not None and is_certified:
-        bounded = replace(bounded, size_limits=None)
     if bounded is None or not len(node.fixings):
         return None if bounded is None else (bounded, bounded)
     decided = contract(instance, node.must_link, node.cannot_link)
     if isinstance(decided, Infeasibility):
         return None
-    if is_certified:
-        decided = replace(decided, size_limits=None)
     if (components := node.fixings.components) is not None:
         decided = _in_components(decided, instance, components, math.sqrt(node.fixings.below))
     return decided, bounded

@@ -85,7 +85,7 @@ def evaluate(
     budget : limits of the time for that, and its cores
     """
     budget = budget.begin()
-    contractions = contractions_of(node, context.instance, context.keeps_evidence)
+    contractions = contractions_of(node, context.instance)
     if contractions is None:
         return NodeResult(NodeStatus.INFEASIBLE, NOTHING)
     decided, bounded = contractions

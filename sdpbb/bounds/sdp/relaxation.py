@@ -80,7 +80,7 @@ class Relaxation:
             weights=e,
             forbidden=contraction.adjacency,
             soft=_soft_weights(contraction, unit**2),
-            size_limits=contraction.size_limits if np.array_equal(e, contraction.counts) else None,
+            size_limits=_limits_on_weights(contraction),
         )
 
     @property
@@ -159,6 +159,12 @@ class Relaxation:
         """Return Z = D^-1/2 Y D^-1/2."""
         r = self.inverse_roots
         return r[:, None] * Y * r
+
+
+def _limits_on_weights(contraction: Contraction) -> SizeLimits | None:
+    """Return the limits on sizes, where weights are numbers of points."""
+    instance = contraction.instance
+    return None if instance is None or instance.weights is not None else contraction.size_limits
 
 
 def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64] | None:

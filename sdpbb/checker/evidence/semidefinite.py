@@ -47,6 +47,7 @@ from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..rejection import Rejected
 from ..rules import BlockRules
+from ..sizes import CheckedSizes
 from ..spectrum import sum_of_smallest
 from .kind import Evidence, Shapes
 
@@ -105,7 +106,7 @@ class Semidefinite(Evidence):
         rules: BlockRules = (),
         share: float = 1.0,
     ) -> float:
-        return contracted.for_points(dual_bound(contracted, k, adjacency, self).bound)
+        return contracted.for_points(dual_bound(contracted, k, adjacency, self, rules).bound)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,9 +123,16 @@ class DualBound:
 
 
 def dual_bound(
-    contracted: Contracted, k: int, adjacency: NDArray[np.bool_], evidence: Semidefinite
+    contracted: Contracted,
+    k: int,
+    adjacency: NDArray[np.bool_],
+    evidence: Semidefinite,
+    rules: BlockRules = (),
 ) -> DualBound:
-    """Return the bound for x^, and the dual values N that every clustering pays for on top."""
+    """Return the bound for x^, and the dual values N that every clustering pays for on top.
+
+    Of the rules, limits on sizes make cuts valid where the weights are numbers of points.
+    """
     m, e, across = contracted.m, contracted.weights, contracted.across
     if adjacency.shape != (m, m):
         raise Rejected(f"cannot-links of {adjacency.shape} for {m} blocks")
@@ -136,7 +144,10 @@ def dual_bound(
     N = _unpacked(evidence.N, adjacency)
     N[across] = 0.0
     N = _scaled(N, evidence.unit, exponent)
-    evidence.cuts.check(k, e, adjacency)
+    limits = next((rule for rule in rules if isinstance(rule, CheckedSizes)), None)
+    if limits is not None and not contracted.counts_points:
+        limits = None
+    evidence.cuts.check(k, e, adjacency, limits)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
     cuts, absolute, count = evidence.cuts.sums(t, e, adjacency)
     vectors = e[:, None] * c
@@ -169,7 +180,7 @@ def dual_bound(
     parts = [
         *squares.tolist(),
         -up(sum_up(squares.tolist()) * gamma(d + 4.0)),
-        evidence.cuts.right_hand_side(t, e, k),
+        evidence.cuts.right_hand_side(t, e, k, limits),
         *(-2.0 * a).tolist(),
         sum_of_smallest(M, k),
         -loss,

@@ -1,0 +1,101 @@
+"""Certificates of instances whose sizes are limited."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.checker.packing import is_packable
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import CheckedSizes
+from sdpbb.errors import CertificateError
+from sdpbb.problem import Instance
+from sdpbb.problem.size_limits import SizeLimits
+from sdpbb.result import SolutionStatus
+from tests.enumeration import optimum
+from tests.sizes.instances import sized_instance
+
+
+def check(seed: int, bounding: str, path: str) -> None:
+    instance = sized_instance(seed, 8)
+    parameters = sdpbb.SolverParameters(bounding=bounding, gap=1e-5)
+    result = sdpbb.solve(instance, parameters, certificate=path)
+    verdict = sdpbb.verify_certificate(path, instance)
+    best = optimum(instance)
+    if best is None:
+        assert result.status is SolutionStatus.INFEASIBLE
+        assert verdict.status == "infeasible"
+        return
+    assert verdict.status == "optimal"
+    assert verdict.lower_bound <= best * (1.0 + 1e-9)
+    assert verdict.cost == pytest.approx(best, rel=2e-5, abs=1e-12)
+
+
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("first", range(0, 100, 20))
+def test_certificates_prove_optima(first, bounding, tmp_path):
+    for seed in range(first, first + 20):
+        check(seed, bounding, str(tmp_path / f"{seed}.cert"))
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"sizes": [50, 50, 50]}, {"min_size": 49}, {"max_size": 50}, {}],
+)
+def test_certificates_are_about_the_sizes_they_were_made_for(others, tmp_path):
+    points = Instance.from_files("instances/iris.txt").points
+    path = str(tmp_path / "iris.cert")
+    stated = Instance(points, 3, min_size=50)
+    result = sdpbb.solve(stated, certificate=path)
+    verdict = sdpbb.verify_certificate(path, stated)
+    assert verdict.status == "optimal"
+    assert result.statistics.n_nodes == 1
+    with pytest.raises(CertificateError, match="constraints on clusters"):
+        sdpbb.verify_certificate(path, Instance(points, 3, **others))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_packings_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    m, k = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    counts = rng.integers(1, 4, m)
+    n = int(counts.sum())
+    if seed % 2 and n >= k:
+        listed = tuple(np.sort(rng.multinomial(n - k, np.ones(k) / k) + 1).tolist())
+        limits = CheckedSizes(n, k, listed[0], listed[-1], listed)
+    else:
+        least = int(rng.integers(1, max(2, n // k + 1)))
+        limits = CheckedSizes(n, k, least, int(rng.integers(max(1, n // k), n + 1)))
+    adjacency = np.triu(rng.random((m, m)) < 0.3, 1)
+    adjacency = adjacency | adjacency.T
+
+    def fits(labels: tuple[int, ...]) -> bool:
+        of_blocks = np.array(labels)
+        sizes = np.bincount(of_blocks, counts, k).astype(int)
+        apart = adjacency & (of_blocks[:, None] == of_blocks)
+        return not apart.any() and not limits.is_empty and limits.keeps(sizes)
+
+    expected = any(map(fits, product(range(k), repeat=m)))
+    assert is_packable(counts, adjacency, limits) is expected
+
+
+def test_packings_are_given_up_in_time():
+    counts = np.full(30, 7)
+    limits = CheckedSizes(210, 6, 34, 36)
+    with pytest.raises(Rejected, match="could not be decided"):
+        is_packable(counts, np.zeros((30, 30), bool), limits, steps=20)
+
+
+@pytest.mark.parametrize("n", [1, 3, 7])
+def test_the_checker_derives_the_limits_of_the_engine(n):
+    for k, least, most in product(range(1, n + 1), repeat=3):
+        engine = SizeLimits.of(n, k, least, most)
+        checker = CheckedSizes.of(n, k, least, most, [])
+        assert (engine is None) is (checker is None)
+        if engine is not None and checker is not None:
+            assert (engine.is_empty, engine.least, engine.most) == (
+                checker.is_empty,
+                checker.least,
+                checker.most,
+            )
