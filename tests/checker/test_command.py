@@ -269,7 +269,7 @@ def test_constraints_are_read_in_both_forms(tmp_path):
         "SOFTCL 1 2",
         "SOFTCL 1 2 2",
         "SOFTCL 1 2 3 4",
-        "MINSIZE 2",
+        "MINSIZE 2 3",
     ],
 )
 def test_what_is_no_constraint_is_told(tmp_path, line):
