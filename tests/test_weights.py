@@ -3,13 +3,17 @@
 import copy
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import sdpbb
+from heuristics.result import centres_of
 from sdpbb.archive.encoding import Decoder, Encoder
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.errors import ArchiveError, InstanceError
+from sdpbb.html_report.clusters import _within
+from sdpbb.plots import plot_clusters
 from sdpbb.problem import Contraction, Instance, Partition, contract
 from sdpbb.problem.weights import weight_exponent
 from tests.constrained import KINDS, constrained_instance
@@ -267,3 +271,15 @@ def test_archives_from_before_there_were_weights_are_read():
     fields.remove("points")
     with pytest.raises(ArchiveError, match=r"Instance of .*; expected \(points, k, "):
         Decoder(document, encoder.arrays).value()
+
+
+def test_pictures_and_reports_show_weighted_means_and_sums():
+    rng = np.random.default_rng(1)
+    instance = Instance(rng.normal(size=(12, 2)), 3, weights=rng.uniform(0.1, 9.0, 12))
+    result = sdpbb.solve(instance)
+    within = _within(instance, result.partition)
+    assert within.sum() == pytest.approx(result.objective, rel=1e-12)
+    ax = plot_clusters(instance, result.partition)
+    (drawn,) = [c for c in ax.collections if c.get_label() == "means of the 3 clusters"]
+    np.testing.assert_allclose(drawn.get_offsets(), centres_of(instance, result.partition.labels))
+    plt.close(ax.figure)

@@ -12,6 +12,7 @@ from sdpbb.html_report.run import ReportedRun, amount
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.clusters import look_of
 from sdpbb.problem import Instance, Partition
+from sdpbb.problem.coordinates import members_of, sum_of_squares
 
 # Clusters that are told of one by one.
 MOST_CLUSTERS = 500
@@ -72,7 +73,9 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Markup, Ma
     total = costs.sum()
     rows: list[list[str | Markup]] = []
     for cluster in range(min(partition.n_clusters, MOST_CLUSTERS)):
-        size = int((partition.labels == cluster).sum())
+        of = partition.labels == cluster
+        size = int(of.sum())
+        mass = float(size if instance.weights is None else instance.weights[of].sum())
         share = costs[cluster] / total if total > 0 else 0.0
         rows.append(
             [
@@ -81,7 +84,7 @@ def _cluster_table(instance: Instance, partition: Partition) -> tuple[Markup, Ma
                 f"{100 * size / instance.n_points:.1f}%",
                 f"{costs[cluster]:.6g}",
                 f"{100 * share:.1f}%",
-                f"{math.sqrt(costs[cluster] / size):.4g}",
+                f"{math.sqrt(costs[cluster] / mass):.4g}",
             ]
         )
     heading = ["Cluster", "Points", "Share", "Within sum of squares", "Share", "RMS distance"]
@@ -102,9 +105,10 @@ def _named(cluster: int, n_clusters: int) -> Markup:
 
 
 def _within(instance: Instance, partition: Partition) -> np.ndarray:
-    """Return the sums of squares inside the clusters, (k,)."""
+    """Return the sums of squares inside the clusters, (k,), weighted if points are."""
+    points, weights = instance.points, instance.weights
     costs = np.zeros(partition.n_clusters)
-    for cluster in range(partition.n_clusters):
-        members = instance.points[partition.labels == cluster]
-        costs[cluster] = ((members - members.mean(axis=0)) ** 2).sum()
+    for cluster, members in enumerate(members_of(partition.labels)):
+        of_each = None if weights is None else weights[members]
+        costs[cluster] = sum_of_squares(points[members], of_each)
     return costs

@@ -90,7 +90,7 @@ def plot_clusters(
     if partition is None:
         _draw_points(plane.places, PALE, "o", "points", instance.n_points, ax)
     else:
-        _draw_clusters(plane.places, partition, ax)
+        _draw_clusters(plane.places, partition, instance.weights, ax)
     ax.set_xlabel(plane.names[0])
     ax.set_ylabel(plane.names[1])
     ax.margins(0.05)
@@ -171,13 +171,20 @@ def _alpha(n: int) -> float:
     return float(np.clip(8.0 / np.sqrt(max(n, 1)), 0.12, 0.6))
 
 
-def _draw_clusters(places: NDArray[np.float64], partition: Partition, ax: Axes) -> None:
+def _draw_clusters(
+    places: NDArray[np.float64],
+    partition: Partition,
+    weights: NDArray[np.float64] | None,
+    ax: Axes,
+) -> None:
     n = partition.n_clusters
+    mass = np.ones(len(places)) if weights is None else weights
     for cluster in range(n):
         members = places[partition.labels == cluster]
         text = f"cluster {cluster} ({len(members):,})" if n <= MOST_NAMED else ""
         _draw_points(members, *look_of(cluster, n), text, len(places), ax)
-    centres = np.array([places[partition.labels == c].mean(axis=0) for c in range(n)])
+    clusters = [np.flatnonzero(partition.labels == c) for c in range(n)]
+    centres = np.array([np.average(places[of], axis=0, weights=mass[of]) for of in clusters])
     ax.scatter(
         centres[:, 0],
         centres[:, 1],
