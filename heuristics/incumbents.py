@@ -72,7 +72,9 @@ class PreparedSearch:
         if self._contraction.size_limits is not None:
             sized = SizedSearch(self._contraction, parameters, self._known, self._time_left)
             sized.run(rng, affinity, stop, found)
-            return
+            # It knows of no soft pairs; the other search of no sizes, which are looked at later.
+            if not self._contraction.soft:
+                return
         if self._descent is None:
             self._descent = Descent(self._contraction, parameters, self._known, self._time_left)
         if affinity is None and self._search.knows_good:

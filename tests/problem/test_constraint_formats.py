@@ -169,6 +169,7 @@ def test_a_header_is_a_comment_where_there_are_comments():
 
 
 soft_pair = SoftPairs(array_of([(0, 1)]), np.array([0.5]))
+heavy_pair = SoftPairs(array_of([(0, 1)]), np.array([7.0]))
 
 
 @pytest.mark.parametrize(
@@ -182,6 +183,7 @@ soft_pair = SoftPairs(array_of([(0, 1)]), np.array([0.5]))
             "cluster_constraints: a file of the format matrix has no place for it",
         ),
         (Constraints(soft_must_link=soft_pair), "cccg", "soft_must_link: a file of the format"),
+        (Constraints(soft_cannot_link=heavy_pair), "pccc", "soft_cannot_link[0]: weight 7; a"),
         (Constraints(soft_cannot_link=soft_pair), "matrix", "soft_cannot_link: a file of the"),
         (
             Constraints(array_of([(1, 0)]), array_of([(0, 1)])),

@@ -7,7 +7,7 @@ import pytest
 
 import sdpbb
 from sdpbb.decomposition.parameters import DecompositionParameters
-from sdpbb.problem import Instance, Partition
+from sdpbb.problem import Instance, Partition, SoftPairs
 from tests.soft.instances import least_cost, random_soft_instance
 
 GAP = 1e-6
@@ -106,3 +106,33 @@ def test_a_run_that_was_cut_short_goes_on_to_the_same_end(tmp_path):
     assert ended.status is sdpbb.SolutionStatus.OPTIMAL
     assert ended.objective == whole.objective
     assert ended.soft == whole.soft
+
+
+@pytest.mark.parametrize("exponent", [-290, 290])
+def test_units_change_nothing(exponent):
+    """The same instance in other units: coordinates times 2^e, weights times 4^e."""
+    instance, unit = clouds(0), 2.0**exponent
+    other = Instance(
+        instance.points * unit,
+        instance.k,
+        soft_must_link=SoftPairs(
+            instance.soft_must_link.pairs, instance.soft_must_link.weights * unit**2
+        ),
+        soft_cannot_link=SoftPairs(
+            instance.soft_cannot_link.pairs, instance.soft_cannot_link.weights * unit**2
+        ),
+    )
+    result, moved = (
+        sdpbb.solve(each, sdpbb.SolverParameters(workers=1)) for each in (instance, other)
+    )
+    assert moved.status is sdpbb.SolutionStatus.OPTIMAL
+    assert moved.partition == result.partition
+    assert moved.objective == pytest.approx(result.objective * unit**2, rel=1e-12)
+
+
+def test_limits_on_sizes_beside_soft_pairs():
+    for number in range(25):
+        rng = np.random.default_rng([1802, number])
+        instance = random_soft_instance(rng, n_max=7)
+        least = int(rng.integers(1, instance.n_points // instance.k + 1))
+        check_optimum(replace(instance, min_size=least), "hybrid")

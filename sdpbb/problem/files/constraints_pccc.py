@@ -57,10 +57,17 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     Raises
     ------
     InstanceError
-        For what is not a constraint on a pair.
+        For what is not a constraint on a pair, and for weights that are no confidences.
     """
     check_pairs_only(constraints, "pccc", soft=True)
     must_link, cannot_link = constraints.soft_must_link, constraints.soft_cannot_link
+    for argument, soft in (("soft_must_link", must_link), ("soft_cannot_link", cannot_link)):
+        wrong = np.flatnonzero(~((soft.weights > 0) & (soft.weights <= 1)))
+        if len(wrong):
+            raise InstanceError(
+                f"{argument}[{wrong[0]}]: weight {soft.weights[wrong[0]]:g}; a file of the format "
+                "pccc holds confidences 0 < w <= 1"
+            )
     values = {
         "ml": constraints.must_link.tolist(),
         "cl": constraints.cannot_link.tolist(),
