@@ -203,6 +203,7 @@ def _header(started: Started, version: str) -> str:
     name = shown_path(started.name) or "unnamed"
     n = started.n_cluster_constraints
     on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
+    on_clusters += f", {started.sizes}" if started.sizes else ""
     soft = f", {counted(started.n_soft, 'soft constraint')}" if started.n_soft else ""
     equal = f", {counted(started.n_equal, 'equal point')} joined" if started.n_equal else ""
     contracted = (

@@ -46,6 +46,7 @@ class Started:
     n_equal: int = 0
     has_weights: bool = False
     n_soft: int = 0
+    sizes: str = ""
 
     @classmethod
     def of(
@@ -70,6 +71,7 @@ class Started:
             n_cluster_constraints=len(instance.cluster_constraints),
             origin=instance.origin,
             n_equal=n_equal,
+            sizes="" if instance.size_limits is None else str(instance.size_limits),
             has_weights=instance.weights is not None,
             n_soft=len(instance.soft_must_link) + len(instance.soft_cannot_link),
         )
