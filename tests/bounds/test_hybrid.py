@@ -234,6 +234,27 @@ def test_clusters_enumerated_at_the_prices_of_places_end_a_node(seed, kinds):
     assert {*stages} <= {PLACES, CLUSTERS_OF_PLACES}
 
 
+def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
+    """Their rounding, and that of the scatter inside blocks, is in what it begins with."""
+    rng = np.random.default_rng(0)
+    points = 1e3 * rng.normal(size=(120, 2))
+    together = [(i, i + 1) for i in range(0, 80, 2)]
+    contraction = contract(Instance(points, 8, must_link=together))
+    assert isinstance(contraction, Contraction)
+    labels = MultiStart().run(contraction, rng).labels
+    cutoff = contraction.cost(labels)
+    bounding = HybridBounding(
+        colgen=ColgenParameters(centre=EASY),
+        hybrid=HybridParameters(after_places=100.0, high=100.0),
+        places=PlaceParameters(fewest=2),
+    )
+    run = bounding.start(contraction, None, labels)
+    while run.state.enumeration is None:
+        assert not run.advance(cutoff).stalled
+    assert run.state.places is not None
+    assert run.state.enumeration.bound.value <= run.state.places.bound.value
+
+
 def test_memory_is_that_of_all_stages_that_a_node_may_come_to():
     """Where clusters are small, columns follow places, and the relaxation where these are slow."""
     points, hybrid = np.random.default_rng(0).uniform(size=(1000, 2)), HybridBounding()

@@ -149,18 +149,20 @@ class HybridParts:
         """Begin to enumerate clusters at the prices of the places; return whether there are any."""
         from sdpbb.bounds.colgen.enumeration import Enumeration
         from sdpbb.bounds.colgen.stabilisation import DualValues
+        from sdpbb.bounds.places.problem import least_of_clusters
 
         proof = None if self.places is None else self.places.state.proof
         if proof is None:
             return False
-        at, parameters = DualValues(proof.prices, -proof.least), self.methods.colgen.enumeration
+        least = least_of_clusters(self.contraction, proof)
+        at, parameters = DualValues(proof.prices, -least), self.methods.colgen.enumeration
         self.enumeration = Enumeration.start(
             self.contraction,
             self._pricer,
             parameters,
             at,
             cutoff,
-            proof.least,
+            least,
             self.methods.hybrid.place_slices,
         )
         self.state.enumeration = self.enumeration.state

@@ -285,7 +285,7 @@ def search_boxes(
                 stack.low[top, j], stack.high[top, j] = low[j], high[j]
             stack.first[top] = room
             value = _fill(problem, candidates, stack, at, top)
-            done += stack.n_open[at] + len(problem.ends) + _OF_A_BOX
+            done += stack.n_open[at] + len(problem.ends) + len(problem.pairs) + _OF_A_BOX
             counts[1] += 1
             values[0] = max(values[0], value)
             if value >= share * values[0]:

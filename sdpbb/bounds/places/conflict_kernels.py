@@ -53,7 +53,9 @@ def lost_in_box(
             reach += 2.0 * abs(u) * half[j]
         # Rounding takes less than 1e-14 of the price where anything is left of it.
         left[i] = data[i, 4] * max(0.0, a - (reach + square) * (1.0 + 1e-12) - 1e-14 * data[i, 3])
-    everywhere = -charge(0.0, pairs, left) * (1.0 - 1e-12)
+    # Each charge is rounded once, and the sum once more.
+    # Each charge is rounded, and each sum.
+    everywhere = -charge(0.0, pairs, left) * (1.0 - 1e-12 - 1e-15 * len(pairs))
     for i in ends:
         a = data[i, 3]
         for j in range(3):

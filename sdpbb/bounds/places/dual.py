@@ -35,6 +35,9 @@ _PAIRS = 100_000_000
 # Part of k below which the mass of a place is none.
 _NO_MASS = 1e-7
 _MEMORY = 10
+# First step of L-BFGS, of length 1 in its variables, as a part of the scale of the cost over the
+# root of all weights, so that the unit of the data does not matter; 1e-7 to 0.2 do as well.
+_FIRST_STEP = 1e-5
 # Points up to which sums are in double precision: twice the time.
 _FEW = 20_000
 
@@ -135,7 +138,7 @@ class PlaceDual:
     def _parts(self, n: int, time_left: TimeLeft) -> list[slice]:
         """Return parts of n places that take little time each."""
         check_time(time_left)
-        length = max(1, _PAIRS // max(1, len(self._order)))
+        length = max(1, _PAIRS // max(1, len(self._order) + len(self._pairs)))
         return [slice(first, min(n, first + length)) for first in range(0, n, length)]
 
     def ascend(
@@ -152,7 +155,8 @@ class PlaceDual:
         OutOfTime
         """
         beta, of = self._beta(sharpness), self._of
-        roots = np.sqrt(of.weights)
+        step = _FIRST_STEP * self._scale / float(np.sqrt(of.weights.sum()))
+        roots = np.sqrt(of.weights) / step
         best, highest = prices, -np.inf
 
         def descent(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -165,10 +169,9 @@ class PlaceDual:
             if dual > highest:
                 best, highest = y, dual
             served = self._served(masses, time_left)
-            # Scaled to the size that L-BFGS expects of its first step.
-            return -percent * (worth - of.k * top), percent * roots * (served - 1.0)
+            return -percent * (worth - of.k * top), percent * slopes * (served - 1.0)
 
-        percent = 100.0 / self._scale
+        percent, slopes = 100.0 / self._scale, of.weights / roots
         options = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": _MEMORY, "ftol": 0, "gtol": 0}
         found = minimize(descent, prices * roots, jac=True, method="L-BFGS-B", options=options)
         return Ascent(best, np.asarray(found.x / roots), highest)

@@ -84,6 +84,16 @@ def price_bound(
     return ProvenBound(max(0.0, value) + scatter, evidence)
 
 
+def least_of_clusters(contraction: Contraction, proof: Lagrangian) -> float:
+    """Return a number that no cluster is worth less than at the prices of a proof, as these are.
+
+    `price_bound` allows for rounding once, for all clusters together; this does for each of them.
+    """
+    own = math.fsum(contraction.scatter.tolist())
+    magnitude = math.fsum(np.abs(proof.prices).tolist()) + 2.0 * own
+    return proof.least - 8.0 * _EPS * magnitude - rounding_of(contraction)
+
+
 def _padded(points: NDArray[np.float64]) -> NDArray[np.float64]:
     padded = np.zeros((len(points), DIMENSIONS))
     padded[:, : points.shape[1]] = points

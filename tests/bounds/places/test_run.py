@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heuristics.multi_start import MultiStart
 from sdpbb.archive.file import read_archive, write_archive
 from sdpbb.bounds.places.parameters import PlaceParameters
 from sdpbb.bounds.places.reach import is_within_reach
@@ -110,6 +111,17 @@ def test_clear_clusters(d: int) -> None:
     )
     assert bounds == sorted(bounds)
     assert cost * (1.0 - 1e-4) <= bounds[-1] <= cost * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-25, 1e-9, 1e-3, 1e9, 1e25])
+def test_the_unit_of_the_data_does_not_matter(unit: float) -> None:
+    rng = np.random.default_rng(1)
+    labels = np.arange(400) % 6
+    points = unit * (rng.normal(size=(6, 2)) * 6.0)[labels] + unit * rng.normal(size=(400, 2))
+    labels = MultiStart().run(contracted(Instance(points, 6)), rng).labels
+    cost = Partition(labels).sum_of_squares(points)
+    run = begun(Instance(points, 6), labels, PlaceParameters())
+    assert 0.999 * cost <= bounds_of(run, 0.999 * cost)[-1] <= cost
 
 
 def test_links_are_kept() -> None:

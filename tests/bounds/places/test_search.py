@@ -123,6 +123,17 @@ def test_what_is_lost_in_a_box_is_lost_at_each_of_its_places(seed: int) -> None:
         assert -charge(0.0, of.pairs, worth.copy()) <= cover + 1e-12
 
 
+def test_what_many_pairs_cost_is_not_rounded_up() -> None:
+    """One pair costs 1, many others so little that a sum rounds each of them up to 2^-52."""
+    n, little = 20_000, 1.01 * 2.0**-53
+    data = np.column_stack([np.zeros((2 * n, 3)), np.full(2 * n, little), np.ones(2 * n)])
+    data[:2, 3] = 1.0
+    pairs = np.arange(2 * n).reshape(-1, 2)
+    nowhere = np.zeros(3)
+    least, _ = lost_in_box(data, pairs, np.arange(2 * n), nowhere, nowhere, np.zeros(2 * n))
+    assert 1.0 - 1e-10 <= least <= 1.0 + (n - 1) * little
+
+
 @given(SEEDS)
 def test_masses_are_derivatives_of_values(seed: int) -> None:
     """Those of the values by prices, through pairs and chains of them."""
