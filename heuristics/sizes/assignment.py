@@ -46,7 +46,8 @@ class SizedAssignment:
         if listed is None or len(set(listed)) == 1:
             return [np.arange(k)]
         if k <= 3:
-            return [np.array(order) for order in sorted(set(permutations(range(k))))]
+            orders = {tuple(listed[at] for at in order): order for order in permutations(range(k))}
+            return [np.array(orders[sizes]) for sizes in sorted(orders)]
         nearest = nearest_labels(self._contraction.means, centres)
         sizes = np.bincount(nearest, self._contraction.counts, k)
         by_rank = np.empty(k, np.intp)
