@@ -72,7 +72,9 @@ class PlaceDual:
         position = np.empty(len(self._order), np.int64)
         position[self._order] = np.arange(len(position))
         self._pairs = position[of.pairs]
-        sorted_points = of.points[self._order]
+        # In single precision no more than squares of 1e19 are numbers; powers of two round nothing.
+        self._unit = float(np.exp2(np.frexp(np.abs(of.points).max())[1]))
+        sorted_points = of.points[self._order] / self._unit
         starts = np.arange(0, len(sorted_points), PIECE)
         self._pieces = Pieces(
             self._cast(np.ascontiguousarray(sorted_points.T)),
@@ -88,14 +90,15 @@ class PlaceDual:
 
     def values(self, prices: NDArray[np.float64], time_left: TimeLeft) -> NDArray[np.float64]:
         """Return the values (M,) of the places at prices (m,), about."""
-        fill_prices(self._pieces, prices[self._order], self._heights, self._highest)
+        square = self._unit**2
+        fill_prices(self._pieces, prices[self._order] / square, self._heights, self._highest)
         values = np.zeros(len(self.places))
         for at in self._parts(len(values), time_left):
-            places = self.places[at]
+            places = self.places[at] / self._unit
             add_values(self._pieces, self._heights, self._highest, places, values[at])
             if len(self._pairs):
                 subtract_lost(self._pieces, self._heights, places, self._pairs, values[at])
-        return values
+        return values * square
 
     def masses(
         self, prices: NDArray[np.float64], sharpness: float, time_left: TimeLeft
@@ -120,7 +123,7 @@ class PlaceDual:
         sorted_served = self._cast(np.zeros(len(self._order)))
         on = np.flatnonzero(masses > _NO_MASS * self._of.k)
         for at in self._parts(len(on), time_left):
-            places, mass = self.places[on[at]], masses[on[at]]
+            places, mass = self.places[on[at]] / self._unit, masses[on[at]]
             add_served(self._pieces, self._heights, self._highest, places, mass, sorted_served)
             if len(self._pairs):
                 subtract_unserved(

@@ -113,8 +113,12 @@ def test_clear_clusters(d: int) -> None:
     assert cost * (1.0 - 1e-4) <= bounds[-1] <= cost * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize("most_in_double_precision", [0, 20_000])
 @pytest.mark.parametrize("unit", [1e-25, 1e-9, 1e-3, 1e9, 1e25])
-def test_the_unit_of_the_data_does_not_matter(unit: float) -> None:
+def test_the_unit_of_the_data_does_not_matter(
+    unit: float, most_in_double_precision: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sdpbb.bounds.places.dual._FEW", most_in_double_precision)
     rng = np.random.default_rng(1)
     labels = np.arange(400) % 6
     points = unit * (rng.normal(size=(6, 2)) * 6.0)[labels] + unit * rng.normal(size=(400, 2))
