@@ -53,9 +53,9 @@ class HybridParameters(Parameters):
         ge=0,
     )
     easy_steps: int = parameter(
-        150,
+        250,
         "After this many steps pricing was not easy, and the semidefinite bound goes on.",
-        reason="The instances in 2 and 4 dimensions take 27 to 117.",
+        reason="The instances in 2 and 4 dimensions take 27 to 206.",
         ge=0,
     )
     tried_steps: int = parameter(
