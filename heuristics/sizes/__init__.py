@@ -3,6 +3,7 @@
 | file | what |
 | --- | --- |
 | `flow_kernels.py` | compiled: cheapest assignment of single points to clusters of limited sizes |
+| `shift_heaps.py` | compiled: the cheapest point to shift from one cluster to another |
 | `assignment.py` | the assignment step: by flows, or by an integer programme over blocks |
 | `exchange_kernels.py` | compiled: moves and swaps of blocks that keep sizes and cannot-links |
 | `search.py` | `SizedSearch`: k-means and exchanges in turn, from several starts |

@@ -3,18 +3,22 @@
 Each point begins in its cheapest cluster. While a cluster has too many points or too few, one
 point after the other is shifted along the cheapest path of clusters c_0, c_1, ..., c_t, of which
 c_0 gives one away and c_t gets one more: the edge from c to d costs what the cheapest point of c
-costs more in d. At last, paths of negative cost between clusters that may lose and gain a point
-are used. Shortest paths leave no cycle of clusters around which shifting would save, so that in the
-end nothing would: the assignment is optimal (the successive shortest path method for a
-transportation problem, with all points that share a cluster in one node).
+costs more in d (`shift_heaps.py`). At last, paths of negative cost between clusters that may lose
+and gain a point are used. Shortest paths leave no cycle of clusters around which shifting would
+save, so that in the end nothing would: the assignment is optimal (the successive shortest path
+method for a transportation problem, with all points that share a cluster in one node).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from heuristics.sizes.shift_heaps import ShiftHeaps, fill_heaps, put_in, shift_price, take_out
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
+
+# Part of the greatest cost up to which a saving is mere rounding.
+ROUNDING = 1e-12
 
 
 @njit(cache=True, nogil=True)
@@ -32,10 +36,17 @@ def sized_labels(costs: Reals, least: Integers, most: Integers, labels: Integers
                 best = c
         labels[i] = best
         sizes[best] += 1
-    price, mover = np.empty((k, k)), np.empty((k, k), np.int64)
+    if (sizes <= most).all() and (sizes >= least).all():
+        return True
+    top, child = np.empty((k, k), np.int64), np.empty((m, k), np.int32)
+    following, before = np.empty((m, k), np.int32), np.empty((m, k), np.int32)
+    heaps = ShiftHeaps(costs, labels, top, child, following, before)
+    fill_heaps(heaps)
+    price = np.full((k, k), np.inf)
     for c in range(k):
-        _price_edges(costs, labels, c, price, mover)
+        _price_shifts(heaps, c, price)
     gives, takes = np.empty(k, np.bool_), np.empty(k, np.bool_)
+    rounding = ROUNDING * np.abs(costs).max()
     for _ in range(4 * m + 4 * k):
         is_over = bool((sizes > most).any())
         is_under = bool((sizes < least).any())
@@ -44,63 +55,57 @@ def sized_labels(costs: Reals, least: Integers, most: Integers, labels: Integers
             takes[c] = sizes[c] < least[c] if is_under and not is_over else sizes[c] < most[c]
         if not gives.any() or not takes.any():
             return not (is_over or is_under)
-        if not _shift(costs, labels, sizes, price, mover, gives, takes, is_over or is_under):
+        if not _shift(heaps, sizes, price, gives, takes, is_over or is_under, rounding):
             return not (is_over or is_under)
     return False
 
 
 @njit(cache=True, nogil=True)
-def _price_edges(costs: Reals, labels: Integers, c: int, price: Reals, mover: Integers) -> None:
-    """Write what it costs at least to shift a point of c to each other cluster, and which point."""
-    k = costs.shape[1]
-    for d in range(k):
-        price[c, d] = np.inf
-        mover[c, d] = -1
-    for i in range(len(labels)):
-        if labels[i] != c:
-            continue
-        own = costs[i, c]
-        for d in range(k):
-            if d != c and costs[i, d] - own < price[c, d]:
-                price[c, d] = costs[i, d] - own
-                mover[c, d] = i
+def _price_shifts(heaps: ShiftHeaps, c: int, price: Reals) -> None:
+    """Write what it costs at least to shift a point of c to each other cluster."""
+    for d in range(len(price)):
+        if d != c:
+            price[c, d] = shift_price(heaps, c, d)
 
 
 @njit(cache=True, nogil=True)
 def _shift(
-    costs: Reals,
-    labels: Integers,
+    heaps: ShiftHeaps,
     sizes: Integers,
     price: Reals,
-    mover: Integers,
     gives: Booleans,
     takes: Booleans,
     is_forced: bool,
+    rounding: float,
 ) -> bool:
     """Shift a point along the cheapest path from a cluster that gives to one that takes.
 
     Paths that save nothing are taken if that is forced only. Return whether there was one.
+
+    rounding : what is saved by less is none
     """
     k = len(sizes)
-    scale = 0.0
-    for c in range(k):
-        for d in range(k):
-            if np.isfinite(price[c, d]):
-                scale = max(scale, abs(price[c, d]))
-    rounding = 1e-12 * scale
     distance, before = np.empty(k), np.full(k, -1, np.int64)
+    is_new, was_new = np.empty(k, np.bool_), np.empty(k, np.bool_)
     for c in range(k):
         distance[c] = 0.0 if gives[c] else np.inf
+        is_new[c] = gives[c]
     for _ in range(k):
-        has_changed = False
         for c in range(k):
+            was_new[c] = is_new[c]
+            is_new[c] = False
+        for c in range(k):
+            # What has not come nearer since it was last looked at leads nowhere sooner.
+            if not (was_new[c] or is_new[c]):
+                continue
+            is_new[c] = False
             for d in range(k):
                 # Savings that are mere rounding would make paths cycles.
                 if distance[c] + price[c, d] < distance[d] - rounding:
                     distance[d] = distance[c] + price[c, d]
                     before[d] = c
-                    has_changed = True
-        if not has_changed:
+                    is_new[d] = True
+        if not is_new.any():
             break
     end = -1
     for d in range(k):
@@ -118,10 +123,16 @@ def _shift(
         at = before[at]
     if at >= 0:
         return False
-    for position in range(length - 1, 0, -1):
-        labels[mover[path[position], path[position - 1]]] = path[position - 1]
+    # All points of the path are known before one is shifted.
+    movers = np.empty(k, np.int64)
+    for step in range(length - 1):
+        movers[step] = heaps.top[path[step + 1], path[step]]
+    for step in range(length - 1):
+        take_out(heaps, movers[step])
+        heaps.labels[movers[step]] = path[step]
+        put_in(heaps, movers[step])
     sizes[path[length - 1]] -= 1
     sizes[end] += 1
-    for position in range(length):
-        _price_edges(costs, labels, path[position], price, mover)
+    for step in range(length):
+        _price_shifts(heaps, path[step], price)
     return True

@@ -47,6 +47,21 @@ def test_assignments_are_those_of_least_cost(seed):
     assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_long_shifts_between_many_clusters_cost_least(seed):
+    rng = np.random.default_rng(seed)
+    points, centres = rng.random((300, 2)), rng.random((12, 2)) ** 2
+    costs = ((points[:, None] - centres) ** 2).sum(axis=2)
+    least, most = np.full(12, 22 + seed), np.full(12, 28 - seed)
+    labels = np.empty(300, np.int64)
+    assert sized_labels(costs, least, most, labels)
+    found = np.bincount(labels, minlength=12)
+    assert (found >= least).all()
+    assert (found <= most).all()
+    cost = costs[np.arange(300), labels].sum()
+    assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
+
+
 def test_sizes_that_do_not_add_up_are_told():
     labels = np.empty(3, np.int64)
     assert not sized_labels(np.zeros((3, 2)), np.array([2, 2]), np.array([2, 2]), labels)
