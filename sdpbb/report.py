@@ -38,6 +38,8 @@ HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
 
+SIZES_OF_SUBSETS = "  sizes: bounds of subsets keep the largest only, not least or listed ones"
+
 _STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
     Termination.NODE_LIMIT: "the node limit",
@@ -75,11 +77,13 @@ class ProgressTable:
         self._summarise = summarise
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
+        self._tells_of_sizes = False
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
+                self._tells_of_sizes = bool(event.sizes)
             case Compiling():
                 self._write("Compiling kernels: once per machine and version")
             case MemoryShort():
@@ -87,6 +91,9 @@ class ProgressTable:
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
+                if self._tells_of_sizes:
+                    self._write(SIZES_OF_SUBSETS)
+                    self._tells_of_sizes = False
                 self._write(subsets_line(event))
             case WorkerLost(node):
                 self._write(

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdpbb.report import HEADING, LEGEND, ProgressTable, progress_line, result_json, summary
+from sdpbb.report import (
+    HEADING,
+    LEGEND,
+    SIZES_OF_SUBSETS,
+    ProgressTable,
+    progress_line,
+    result_json,
+    summary,
+)
 from sdpbb.result import Result, SolutionStatus, Statistics, Termination
 from sdpbb.search.events import (
     CheckpointFailed,
@@ -18,6 +26,7 @@ from sdpbb.search.events import (
     Resumed,
     Started,
     SubsetLost,
+    SubsetsChosen,
     WorkerLost,
 )
 from sdpbb.values import rounded_down
@@ -70,6 +79,13 @@ def test_a_resumed_run_says_so():
 def test_constraints_on_clusters_are_counted():
     for n, text in ((1, ", 1 constraint on clusters"), (2, ", 2 constraints on clusters")):
         assert log(replace(STARTED, n_cluster_constraints=n))[1] == log(STARTED)[1] + text
+
+
+def test_sizes_that_subsets_drop_are_told_once():
+    chosen = SubsetsChosen(1.0, 3, 50, 0)
+    limited = replace(STARTED, sizes="40 to 60 points each")
+    assert log(limited, chosen, chosen).count(SIZES_OF_SUBSETS) == 1
+    assert SIZES_OF_SUBSETS not in log(STARTED, chosen)
 
 
 def test_trouble_is_one_line_each():
