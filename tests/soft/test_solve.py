@@ -29,7 +29,7 @@ def check_optimum(instance: Instance, bounding: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
-@pytest.mark.parametrize("batch", range(8))
+@pytest.mark.parametrize("batch", range(5))
 def test_the_optimum_is_the_one_of_enumeration(bounding, batch):
     for number in range(20):
         rng = np.random.default_rng([18, batch, number])
