@@ -22,7 +22,7 @@ from sdpbb.backends.milp import load
 from sdpbb.backends.programme import MilpStatus
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
-from sdpbb.packing import assignment_rows
+from sdpbb.packing import assignment_rows, size_bounds
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.time_left import OutOfTime
 
@@ -80,10 +80,12 @@ class BCKM(Heuristic):
     """
 
     name = "bckm"
+    keeps_sizes = True
 
     min_size: int | tuple[int, ...] = parameter(
         1,
-        "Least number of points of a cluster, for all clusters or one for each. In a result "
+        "Least number of points of a cluster, for all clusters or one for each; only where the "
+        "instance has no limits on sizes, which are kept as well. In a result "
         "clusters are numbered by their first points, so that its sizes are within the bounds in "
         "some order.",
         ge=1,
@@ -124,6 +126,9 @@ class BCKM(Heuristic):
         if isinstance(contracted, Infeasibility):
             return contracted
         contraction, colouring = contracted
+        if instance.sizes is not None:
+            # Bounds are those of the clusters in the order of the list.
+            colouring = _by_size(contraction, colouring)
         if contraction.n_blocks * contraction.k > VARIABLES_PER_SECOND * clock.seconds_left:
             if not within(contraction, colouring, least, most):
                 raise OutOfTime
@@ -151,7 +156,15 @@ class BCKM(Heuristic):
         raise OutOfTime
 
     def _size_bounds(self, instance: Instance) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        n, k = instance.n_points, instance.k
+        n, k, limits = instance.n_points, instance.k, instance.size_limits
+        if limits is not None:
+            for name, has_own in (
+                ("min_size", self.min_size != 1),
+                ("max_size", self.max_size is not None),
+            ):
+                if has_own:
+                    raise ParameterError(f"{name}: expected none beside the instance's own limits")
+            return size_bounds(limits)
         given = {
             "min_size": self.min_size,
             "max_size": n if self.max_size is None else self.max_size,
@@ -303,6 +316,12 @@ class _PenaltyMethod:
         return np.column_stack([((means - centre) ** 2).sum(axis=1) for centre in self._centres])
 
 
+def _by_size(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return labels (m,) with the clusters in ascending order of their numbers of points."""
+    sizes = np.bincount(labels, weights=contraction.counts, minlength=contraction.k)
+    return np.argsort(np.argsort(sizes, kind="stable"), kind="stable")[labels]
+
+
 def within(
     contraction: Contraction,
     labels: NDArray[np.intp],
@@ -310,7 +329,7 @@ def within(
     most: NDArray[np.intp],
 ) -> bool:
     """Return whether the clusters of labels (m,) have numbers of points within bounds (k,)."""
-    sizes = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
+    sizes = np.bincount(labels, weights=contraction.counts, minlength=contraction.k)
     return bool(((sizes >= least) & (sizes <= most)).all())
 
 

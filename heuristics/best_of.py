@@ -17,6 +17,7 @@ from heuristics.recombination import recombine
 from heuristics.registry import check_method
 from heuristics.registry import method as method_of_name
 from heuristics.result import HeuristicResult, Stop
+from heuristics.sizes.search import SizedSearch
 from sdpbb.declaration import parameter
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.pool import TaskPool
@@ -40,12 +41,17 @@ class BestOf(Heuristic):
     time, to begin again from there. The sum of squares never increases, so the
     result is at least as good as that of the other method, if that keeps the constraints.
 
+    Limits on sizes are kept: then assignment steps are minimum-cost flows (of blocks or with
+    cannot-links, integer programmes), and the local search moves and swaps blocks; centres are put
+    elsewhere, but not swapped.
+
     Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local
     search algorithm for the clustering problem, Pattern Analysis and Applications 3 (2000)
     (relocations); A. B. Kempe's chains, as in local search for graph colouring.
     """
 
     name = "best-of"
+    keeps_sizes = True
 
     n_runs: int = parameter(
         4,
@@ -81,6 +87,16 @@ class BestOf(Heuristic):
         if isinstance(self.method, str):
             check_method(self.method)
 
+    def check(self, instance: Instance) -> None:
+        super().check(instance)
+        begun_by = self._begun_by()
+        if begun_by is not None:
+            begun_by.check(instance)
+
+    def _begun_by(self) -> Heuristic | None:
+        """Return the method that each run begins from."""
+        return method_of_name(self.method) if isinstance(self.method, str) else self.method
+
     def search(
         self, instance: Instance, rng: np.random.Generator, clock: RunClock
     ) -> SearchResult | Infeasibility:
@@ -96,16 +112,18 @@ class BestOf(Heuristic):
             assignment_time_limit=math.inf,
         )
         seeds = rng.integers(2**31, size=self.n_runs).tolist()
-        begun_by = self.method
-        if isinstance(begun_by, str):
-            begun_by = method_of_name(begun_by)
-        task = _SharedByRestarts(instance, contraction, feasible, begun_by, parameters)
+        task = _SharedByRestarts(instance, contraction, feasible, self._begun_by(), parameters)
         run_all = self._run_in_this_process if self.workers == 1 else self._run_in_processes
         outcomes = run_all(task, seeds, clock)
         # In this order whichever process was faster, so that more runs never end worse.
         best = feasible
         for position in sorted(outcomes):
-            best = recombine(contraction, best, outcomes[position].labels)
+            found = outcomes[position].labels
+            mixed = recombine(contraction, best, found)
+            if contraction.keeps_sizes(mixed):
+                best = mixed
+            elif contraction.cost(found) < contraction.cost(best):  # sizes are listed
+                best = found
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
         return SearchResult(contraction.lift(best), stop, n_iterations)
@@ -162,6 +180,8 @@ class _SharedByRestarts:
 
     def __call__(self, seed: int, clock: RunClock) -> _Outcome:
         rng = np.random.default_rng(seed)
+        if self.contraction.size_limits is not None:
+            return self._within_sizes(seed, rng, clock)
         search = MultiStart(self.parameters)
         descent = Descent(self.contraction, self.parameters, self.feasible, clock.time_left)
         if self.method is None:
@@ -171,6 +191,14 @@ class _SharedByRestarts:
             start = search.improve(self.contraction, labels, descent)
             found = search.relocate(self.contraction, start, rng, descent)
         return _Outcome(found.labels, found.cost, descent.n_iterations)
+
+    def _within_sizes(self, seed: int, rng: np.random.Generator, clock: RunClock) -> _Outcome:
+        known = self.feasible
+        if self.method is not None:
+            known = self._labels(self.method.run(self.instance, seed, lambda: clock.is_over))
+        search = SizedSearch(self.contraction, self.parameters, known, clock.time_left)
+        search.run(rng, begins_anew=self.method is None)
+        return _Outcome(search.labels, search.cost, search.n_steps)
 
     def _labels(self, result: HeuristicResult) -> NDArray[np.intp]:
         """Return the labels (m,) of the blocks: the result's if it keeps the constraints."""

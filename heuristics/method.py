@@ -79,13 +79,15 @@ class SearchResult:
 class Heuristic(Parameters, ABC):
     """Configured method; `run` is a function of the instance and the seed.
 
-    A method is a subclass with a `name`, a `soft`, and a `search`; its parameters are fields of the
-    dataclass, declared by `sdpbb.declaration.parameter`, and the first line of its documentation is
-    what `sdpbb heuristic --list` shows.
+    A method is a subclass with a `name`, a `soft`, a `keeps_sizes`, and a `search`; its parameters
+    are fields of the dataclass, declared by `sdpbb.declaration.parameter`, and the first line of
+    its documentation is what `sdpbb heuristic --list` shows.
     """
 
     name: ClassVar[str]
     soft: ClassVar[Soft] = Soft.REFUSED
+    keeps_sizes: ClassVar[bool] = False
+    """Whether it takes instances whose clusters' sizes are limited, and keeps the limits."""
 
     time_limit: float = parameter(
         math.inf,
@@ -105,7 +107,8 @@ class Heuristic(Parameters, ABC):
         Parameters
         ----------
         instance : with soft constraints only if the method weighs or ignores them, and with
-            constraints on clusters only if they amount to cannot-links
+            constraints on clusters only if they amount to cannot-links, or to limits on sizes if
+            the method keeps these
         seed : of all random choices: the same for the same instance and seed, unless a time limit
             cuts in
         stop : asked as often; when true the run ends with what it has
@@ -118,7 +121,7 @@ class Heuristic(Parameters, ABC):
             If the seed is not an integer >= 0.
         """
         self.check(instance)
-        instance = instance.in_pairs()
+        instance = instance.in_pairs_and_sizes() if self.keeps_sizes else instance.in_pairs()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
             raise ParameterError(f"seed = {seed!r}: expected an integer >= 0")
         clock = RunClock(self.time_limit, stop)
@@ -163,10 +166,18 @@ class Heuristic(Parameters, ABC):
                 f"{self.name}: takes hard constraints only; expected an instance without soft "
                 "ones, or a method that weighs them (pccc)"
             )
-        if instance.has_constraints_beyond_pairs:
+        if self.keeps_sizes:
+            if instance.has_constraints_beyond_sizes:
+                raise InstanceError(
+                    f"{self.name}: takes constraints on pairs and limits on sizes only; expected "
+                    "an instance without others on clusters, or sdpbb.solve, whose column "
+                    "generation keeps them"
+                )
+        elif instance.has_constraints_beyond_pairs:
             raise InstanceError(
                 f"{self.name}: takes constraints on pairs only; expected an instance without "
-                "those on clusters, or sdpbb.solve, whose column generation keeps them"
+                "those on clusters, or sdpbb.solve, whose column generation keeps them, or "
+                "best-of, which keeps limits on sizes"
             )
 
     @abstractmethod

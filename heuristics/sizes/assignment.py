@@ -28,6 +28,7 @@ class SizedAssignment:
         self._contraction = contraction
         self._limits = contraction.size_limits
         self._seconds = seconds
+        self.n_steps = 0
         is_single = contraction.n_blocks == contraction.n_points
         self.is_flow = is_single and not len(contraction.cannot_link)
         self.is_possible = self.is_flow or (
@@ -70,6 +71,7 @@ class SizedAssignment:
             If no time is left.
         """
         check_time(time_left)
+        self.n_steps += 1
         contraction = self._contraction
         costs = _costs(contraction, centres)
         if self.is_flow:

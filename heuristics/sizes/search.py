@@ -68,13 +68,15 @@ class SizedSearch:
     def run(
         self,
         rng: np.random.Generator,
-        affinity: NDArray[np.float64] | None,
-        stop: Callable[[], bool] | None,
-        found: OnFound,
+        affinity: NDArray[np.float64] | None = None,
+        stop: Callable[[], bool] | None = None,
+        found: OnFound = lambda labels, source: None,
+        begins_anew: bool = True,
     ) -> None:
         """Look for better clusterings; `found` is called with each that is cheaper than the best.
 
         affinity : (m, m) of the relaxation, for starts, or None
+        begins_anew : whether to begin from other centres before those of the best are relocated
         """
         time_left = with_stop(self._time_left, stop)
         source = "k-means++" if affinity is None else "sdp"
@@ -83,9 +85,9 @@ class SizedSearch:
                 self._descend(self.labels, time_left, source, found)
             if not self._assign.is_possible:
                 return
-            self._start_often(
-                self._centres(rng, affinity, time_left), rng, time_left, source, found
-            )
+            if begins_anew:
+                anew = self._centres(rng, affinity, time_left)
+                self._start_often(anew, rng, time_left, source, found)
             self._start_often(self._relocated_centres(rng), rng, time_left, source, found)
         except OutOfTime:
             return
@@ -116,6 +118,11 @@ class SizedSearch:
             if not np.isfinite(self.cost):
                 return
             yield with_one_elsewhere(self._contraction, self.labels, rng)
+
+    @property
+    def n_steps(self) -> int:
+        """Assignment steps of all runs."""
+        return self._assign.n_steps
 
     def _centres(
         self,

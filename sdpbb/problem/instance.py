@@ -384,9 +384,34 @@ class Instance:
             has_own = self.min_size or self.max_size or self.sizes
             argument = "min_size, max_size, sizes" if has_own else "cluster_constraints"
             raise InstanceError(f"{argument}: expected none beyond cannot-links")
-        pairs = np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
-        cannot_link = distinct_edges(pairs)
-        return replace(self, cannot_link=cannot_link, cluster_constraints=())
+        return replace(self, cannot_link=self._all_cannot_links(), cluster_constraints=())
+
+    def in_pairs_and_sizes(self) -> Instance:
+        """Return the instance with cannot-links and max_size in the place of cluster constraints.
+
+        It is for methods that know of no others.
+
+        Raises
+        ------
+        InstanceError
+            If the constraints say more than these could.
+        """
+        if not self.cluster_constraints:
+            return self
+        if self.has_constraints_beyond_sizes:
+            raise InstanceError(
+                "cluster_constraints: expected none beyond cannot-links and limits on sizes"
+            )
+        maxima = [*stated_maxima(self.cluster_constraints), self.max_size]
+        most = min((size for size in maxima if size is not None), default=None)
+        links = self._all_cannot_links()
+        return replace(self, cannot_link=links, cluster_constraints=(), max_size=most)
+
+    def _all_cannot_links(self) -> NDArray[np.intp]:
+        """Return the cannot-links (q, 2), and those that constraints on clusters amount to."""
+        return distinct_edges(
+            np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
+        )
 
     def __repr__(self) -> str:
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)

@@ -12,7 +12,7 @@ from heuristics.method import Soft
 from heuristics.registry import METHODS, method
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.problem import Instance, MaximumDiameter, MaximumSize, Partition
+from sdpbb.problem import Instance, MaximumDiameter, MaximumOverlap, MaximumSize, Partition
 from tests.enumeration import feasible_clusterings, random_instance, sums_of_squares
 from tests.examples import examples
 
@@ -160,9 +160,25 @@ def test_soft_constraints_are_weighed_ignored_or_refused(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_constraints_on_clusters_are_refused(name):
-    instance = Instance([[0.0], [1.0], [2.0]], 2, cluster_constraints=[MaximumSize(2)])
-    with pytest.raises(InstanceError, match=f"^{name}: takes constraints on pairs only; "):
+    points = [[0.0], [1.0], [2.0], [9.0]]
+    instance = Instance(points, 2, cluster_constraints=[MaximumOverlap([0, 1, 2], 2)])
+    with pytest.raises(InstanceError, match=f"^{name}: takes constraints on pairs "):
         quick(name).run(instance)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "limits", [{"min_size": 2}, {"sizes": [2, 2]}, {"cluster_constraints": [MaximumSize(2)]}]
+)
+def test_limits_on_sizes_are_kept_or_refused(name, limits):
+    instance = Instance([[0.0], [1.0], [2.0], [9.0]], 2, **limits)
+    if not quick(name).keeps_sizes:
+        with pytest.raises(InstanceError, match=f"^{name}: takes constraints on pairs only; "):
+            quick(name).run(instance)
+        return
+    result = quick(name).run(instance)
+    assert result.status is HeuristicStatus.FOUND
+    assert np.array_equal(np.bincount(result.labels), [2, 2])
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -1,0 +1,286 @@
+"""Sizes of clusters: proofs on published sets, and searches beside k-means-constrained.
+
+    python scripts/benchmark_sizes.py proofs --data ../shared/data --out docs/sizes.csv
+    python scripts/benchmark_sizes.py searches --out docs/sizes_searches.csv
+    python scripts/benchmark_sizes.py proofs --table docs/sizes.csv
+
+`proofs` solves with one worker: iris in clusters of 50 points;
+the time series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; and the data sets of
+PC-SOS-SDP with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points
+in each cluster. `searches` runs `best-of` and k-means-constrained, each from the same number of
+sets of k-means++ centres, on 5,000 points in ten clusters of 450 to 550; `best-of` once more with
+centres put elsewhere after these. Rows are appended as soon
+as they are there; what has one is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rows
+from numpy.typing import NDArray
+
+import sdpbb
+from sdpbb.problem import Instance, Partition
+
+PROOF_FIELDS = (
+    *("suite", "name", "set", "n", "k", "least", "most", "sizes", "status", "objective"),
+    *("lower_bound", "gap", "root_gap", "nodes", "seconds", "cpu_seconds", "load"),
+)
+SEARCH_FIELDS = (
+    *("name", "n", "k", "least", "most", "seed", "starts", "method", "objective"),
+    *("seconds", "cpu_seconds", "load"),
+)
+SERIES = ("BME", "Trace", "PowerCons", "ECGFiveDays", "InsectEPGSmallTrain", "Strawberry")
+LIMITS = {"iris": 60.0, "series": 120.0, "pairs": 60.0}
+"""Seconds of a run of each suite."""
+N_POINTS, N_CLUSTERS, SHARE = 5_000, 10, 0.1
+SHAPES = ("blobs", "uniform")
+RELOCATIONS = 50
+RELOCATING = f"best-of, {RELOCATIONS} relocations"
+Case = tuple[str, str, str]
+"""Suite, name, and constraint set of a proof."""
+
+
+def cases(data: Path) -> list[Case]:
+    """Return the proofs to do, the quick ones first."""
+    sets = []
+    for path in sorted((data / "pc-sos-sdp" / "constraints").iterdir()):
+        mixed = [f for f in path.glob("ml_*_cl_*_*.txt") if f.stem.split("_")[1] != "0"]
+        counts = sorted({int(f.stem.split("_")[1]) for f in mixed if f.stem.split("_")[3] != "0"})
+        least = counts[0]
+        sets += [(path.name, f.stem) for f in mixed if f.stem.startswith(f"ml_{least}_cl_{least}_")]
+    # The first set of each before the second of any.
+    pairs = [("pairs", *each) for each in sorted(sets, key=lambda s: (s[1][-1], s[0]))]
+    return [("iris", "iris", ""), *pairs, *(("series", name, "") for name in SERIES)]
+
+
+def instance_of(data: Path, case: Case) -> Instance:
+    """Return the instance of a proof."""
+    suite, name, constraint_set = case
+    if suite == "series":
+        with open(data / "ccmssc" / f"{name}.txt", encoding="utf-8") as file:
+            k = int(file.readline().split()[2])
+            points = np.loadtxt(file)
+        classes = np.loadtxt(data / "ccmssc" / f"{name}_labels.txt", dtype=int)
+        return Instance(points, k, name=name, sizes=np.bincount(classes).tolist())
+    folder = data / "pc-sos-sdp"
+    points = folder / "datasets" / f"{name}.txt"
+    if suite == "iris":
+        plain = Instance.from_files(points)
+        return Instance(plain.points, 3, name=name, sizes=[50, 50, 50])
+    pairs = folder / "constraints" / name / f"{constraint_set}.txt"
+    read = Instance.from_files(points, constraints=pairs)
+    n, k = read.n_points, read.k
+    return Instance(
+        read.points,
+        k,
+        read.must_link,
+        read.cannot_link,
+        name,
+        min_size=-(-n // (2 * k)),
+        max_size=2 * n // k,
+    )
+
+
+def measured(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Return what work returns, and its times; the load is that of the last minute."""
+    began, cpu = time.perf_counter(), os.times()
+    outcome = work()
+    spent = os.times()
+    used = sum(spent[:4]) - sum(cpu[:4])
+    seconds = time.perf_counter() - began
+    load = round(os.getloadavg()[0], 1)
+    return outcome, {"seconds": round(seconds, 2), "cpu_seconds": round(used, 2), "load": load}
+
+
+def prove(data: Path, case: Case, seconds: float) -> dict[str, Any]:
+    """Solve, and return the row."""
+    instance = instance_of(data, case)
+    parameters = sdpbb.SolverParameters(workers=1, time_limit=seconds)
+    result, times = measured(lambda: sdpbb.solve(instance, parameters))
+    limits = instance.size_limits
+    return {
+        **dict(zip(("suite", "name", "set"), case, strict=True)),
+        "n": instance.n_points,
+        "k": instance.k,
+        "least": limits.least,
+        "most": limits.most,
+        "sizes": "/".join(map(str, limits.listed or ())),
+        "status": result.status.value,
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "root_gap": result.statistics.root_gap,
+        "nodes": result.statistics.n_nodes,
+        **times,
+    }
+
+
+def run_proofs(data: Path, out: Path, names: list[str], seconds: float | None) -> None:
+    """Do the proofs that have no row yet, with kernels compiled before."""
+    small = Instance(np.arange(12.0)[:, None] ** 2, 3, sizes=[4, 4, 4])
+    sdpbb.solve(small, sdpbb.SolverParameters(workers=1))
+    done = {(row["suite"], row["name"], row["set"]) for row in rows.read(out)}
+    for case in cases(data):
+        if case in done or (names and case[0] not in names and case[1] not in names):
+            continue
+        limit = LIMITS[case[0]] if seconds is None else seconds
+        row = prove(data, case, limit)
+        rows.append(out, PROOF_FIELDS, row)
+        keys = ("name", "set", "status", "objective", "gap", "nodes", "seconds", "cpu_seconds")
+        print(*(f"{key} {row[key]}" for key in keys), sep=", ", flush=True)
+
+
+def points_of(shape: str, seed: int) -> NDArray[np.float64]:
+    """Return 5,000 points in the plane: ten blobs of unequal sizes, or uniform ones."""
+    rng = np.random.default_rng([seed, SHAPES.index(shape)])
+    if shape == "uniform":
+        return rng.uniform(size=(N_POINTS, 2))
+    shares = rng.dirichlet(np.full(N_CLUSTERS, 5.0))
+    centres = rng.uniform(0.0, 10.0, size=(N_CLUSTERS, 2))
+    return centres[rng.choice(N_CLUSTERS, N_POINTS, p=shares)] + rng.normal(size=(N_POINTS, 2))
+
+
+def run_searches(out: Path, seeds: int, starts: int) -> None:
+    """Run both searches on each draw, in turn, where there is no row yet."""
+    try:
+        version("k-means-constrained")
+    except PackageNotFoundError:
+        print("k-means-constrained: SKIPPED, it is not installed")
+        is_there = False
+    else:
+        from k_means_constrained import KMeansConstrained
+
+        is_there = True
+    done = {(row["name"], row["seed"], row["method"]) for row in rows.read(out)}
+    even = N_POINTS / N_CLUSTERS
+    least, most = round(even * (1 - SHARE)), round(even * (1 + SHARE))
+
+    def ours(instance: Instance, seed: int, relocations: int = 0) -> NDArray[np.intp]:
+        found = sdpbb.heuristic("best-of", n_runs=1, n_starts=starts, n_relocations=relocations)
+        return found.run(instance, seed).labels
+
+    def theirs(instance: Instance, seed: int) -> NDArray[np.intp]:
+        found = KMeansConstrained(
+            N_CLUSTERS, size_min=least, size_max=most, n_init=starts, random_state=seed, n_jobs=1
+        )
+        return found.fit_predict(instance.points)
+
+    methods = {"best-of": ours, RELOCATING: partial(ours, relocations=RELOCATIONS)}
+    methods |= {"k-means-constrained": theirs} if is_there else {}
+    few = Instance(np.arange(40.0)[:, None] ** 2, N_CLUSTERS, min_size=3, max_size=5)
+    ours(few, 0)
+    for seed in range(seeds):
+        for shape in SHAPES:
+            points = points_of(shape, seed)
+            instance = Instance(points, N_CLUSTERS, name=shape, min_size=least, max_size=most)
+            for name, method in methods.items():
+                if (shape, str(seed), name) in done:
+                    continue
+                labels, times = measured(lambda m=method, i=instance, s=seed: m(i, s))
+                assert instance.size_limits.keeps(np.bincount(labels))
+                row = {"name": shape, "n": N_POINTS, "k": N_CLUSTERS, "least": least, "most": most}
+                row |= {"seed": seed, "starts": starts, "method": name}
+                row |= {"objective": Partition(labels).cost(instance), **times}
+                rows.append(out, SEARCH_FIELDS, row)
+                print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+
+
+def reference(path: Path) -> dict[str, tuple[float, float]]:
+    """Return published objectives (halved, as here) and seconds by name; none without the file."""
+    if not path.exists():
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {
+            row["instance"]: (float(row["rinnal_objective_half"]), float(row["rinnal_seconds"]))
+            for row in csv.DictReader(file)
+        }
+
+
+def proof_table(measurements: list[rows.Row], known: dict[str, tuple[float, float]]) -> list[str]:
+    """Return the table of the proofs."""
+    lines = []
+    for row in measurements:
+        is_solved = row["status"] in ("optimal", "infeasible")
+        published, seconds = known.get(row["name"], (None, None))
+        if row["suite"] != "series":
+            published = seconds = None
+        lines.append(
+            [
+                f"{row['name']} {row['set']}".strip(),
+                *(row["n"], row["k"], row["sizes"] or f"{row['least']} to {row['most']}"),
+                f"{float(row['objective']):.8g}" if row["objective"] else "-",
+                row["status"] if is_solved else f"gap {float(row['gap']):.1e}",
+                *(row["nodes"], row["seconds"], row["cpu_seconds"]),
+                *("" if value is None else f"{value:.8g}" for value in (published, seconds)),
+            ]
+        )
+    head = ["set", "n", "k", "sizes", "cost", "proven", "nodes", "s", "CPU s"]
+    return rows.markdown([*head, "RiNNAL+", "its s"], lines)
+
+
+def search_table(measurements: list[rows.Row]) -> list[str]:
+    """Return the table of the searches: both methods of a draw in one line."""
+    draws: dict[tuple[str, str], dict[str, rows.Row]] = {}
+    for row in measurements:
+        draws.setdefault((row["name"], row["seed"]), {})[row["method"]] = row
+    lines = []
+    for (name, seed), of_method in sorted(draws.items()):
+        theirs = of_method.get("k-means-constrained")
+        if theirs is None:
+            continue
+        cost, seconds = float(theirs["objective"]), float(theirs["cpu_seconds"])
+        line = [name, seed, f"{cost:.7g}", f"{seconds:.1f}"]
+        for method in ("best-of", RELOCATING):
+            if method not in of_method:
+                line += ["", ""]
+                continue
+            row = of_method[method]
+            line.append(f"{100 * (float(row['objective']) / cost - 1):+.3f} %")
+            line.append(f"{float(row['cpu_seconds']):.1f}")
+        lines.append(line)
+    head = ["points", "draw", "k-means-constrained", "CPU s"]
+    return rows.markdown([*head, "best-of", "CPU s", RELOCATING, "CPU s"], lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["proofs", "searches"])
+    parser.add_argument("names", nargs="*", help="suites (iris, pairs, series) or sets; else all")
+    parser.add_argument("--data", type=Path, help="folder of pc-sos-sdp and ccmssc")
+    parser.add_argument("--reference", type=Path, help="published results on ccmssc, for the table")
+    parser.add_argument("--out", type=Path, help="file of rows, which are added")
+    parser.add_argument("--table", type=Path, help="file of rows: print their table, run nothing")
+    parser.add_argument("--seconds", type=float, help="time limit of a proof; else by its suite")
+    parser.add_argument("--seeds", type=int, default=3, help="draws of points of the searches")
+    parser.add_argument("--starts", type=int, default=10, help="sets of centres of the searches")
+    given = parser.parse_intermixed_args()
+    if given.table is not None:
+        found = rows.read(given.table)
+        is_proof = given.what == "proofs"
+        known = reference(given.reference) if given.reference else {}
+        print("\n".join(proof_table(found, known) if is_proof else search_table(found)))
+    elif given.out is None:
+        parser.error("expected --out")
+    elif given.what == "searches":
+        run_searches(given.out, given.seeds, given.starts)
+    elif given.data is None or not given.data.is_dir():
+        print(f"proofs: SKIPPED, there is no {given.data}")
+    else:
+        run_proofs(given.data, given.out, given.names, given.seconds)
+
+
+if __name__ == "__main__":
+    main()
