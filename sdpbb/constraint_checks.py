@@ -33,7 +33,7 @@ def check_constraints(
     ------
     ParameterError
         If time_limit is not a number above 0. If a certificate is asked for where none can be
-        written, or of soft constraints or ones on clusters that are the user's own code.
+        written, or of constraints on clusters that are the user's own code.
     BackendFailure
         If the integer programming solver fails.
     CertificateError
@@ -55,7 +55,10 @@ def check_constraints(
 def _certify(instance: Instance, time_limit: float, path: FilePath) -> None:
     """Have the engine find a proof of infeasibility that the checker confirms."""
     # Bounds on costs are of no use where there is no clustering; column generation knows of others.
-    parameters = SolverParameters(bounding="colgen", time_limit=time_limit)
+    # Prices of soft pairs it does not know.
+    parameters = SolverParameters(
+        bounding="hybrid" if instance.has_soft_constraints else "colgen", time_limit=time_limit
+    )
     order = CertificateOrder(path, only=SolutionStatus.INFEASIBLE)
     result = solve_and_certify(instance, parameters, order=order)
     if result.status is not SolutionStatus.INFEASIBLE:

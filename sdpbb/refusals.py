@@ -122,10 +122,6 @@ def check_certifiable(
     ParameterError
         If not.
     """
-    if instance.has_soft_constraints:
-        _refuse(
-            "certificate", f"{path}: expected none, as certificates do not cover soft constraints"
-        )
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         name = "True" if path is None else f"{shown_path(path)}"

@@ -39,7 +39,7 @@ from sdpbb.files import FilePath
 from sdpbb.memory_plan import MemoryPlan, memory_plan
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
-from sdpbb.problem.cluster_rules import cluster_rules
+from sdpbb.problem.cluster_rules import checked_soft_pairs, cluster_rules
 from sdpbb.problem.equal_points import join_equal_points
 from sdpbb.result import Result, Termination
 from sdpbb.search.evaluate import EvaluationContext
@@ -394,7 +394,9 @@ class _Run:
 
         instance = self._request.instance
         rules = cluster_rules(instance)
-        return CertifiedBounding(bounding, instance.points, rules, fits, instance.weights)
+        return CertifiedBounding(
+            bounding, instance.points, rules, fits, instance.weights, checked_soft_pairs(instance)
+        )
 
 
 def _of_subsets(parameters: SolverParameters) -> SolverParameters:

@@ -34,7 +34,7 @@ def verify_certificate(path: FilePath, instance: Instance, workers: int = 1) -> 
     CertificateError
         If the file cannot be read, is about another instance, or does not prove what it says; one
         line names the file and the node and step. Also if the instance has constraints that
-        certificates do not cover: soft ones, or ones on clusters that are the user's own code.
+        certificates do not cover: ones on clusters that are the user's own code.
     InstanceError
         If the instance is none.
     """
@@ -63,13 +63,8 @@ def _opened(path: FilePath, name: str) -> BufferedReader:
 def unspoken(instance: Instance) -> str | None:
     """Return why certificates cannot cover the instance, on one line, or None if they can.
 
-    Soft constraints and constraints of the user's own code are not covered.
+    Constraints of the user's own code are not covered.
     """
-    if instance.has_soft_constraints:
-        return (
-            "the instance has soft constraints, which certificates do not cover; expected hard "
-            "ones only"
-        )
     foreign = foreign_constraints(instance.cluster_constraints)
     if foreign:
         return (
@@ -96,4 +91,5 @@ def verdict_on(
         stated.rules,
         workers,
         instance.weights,
+        stated.soft,
     )

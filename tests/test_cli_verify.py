@@ -210,10 +210,10 @@ def test_a_certificate_without_constraints_on_clusters_is_about_none(run, files)
     assert "is about other constraints on clusters; expected a file that holds exactly" in err
     constraints.write_text("ML 0 1\nCL 2 3\nMAXSIZE 6\n")  # says nothing
     assert run(certificate, "--data", points, "--constraints", constraints)[0] == ExitCode.OPTIMAL
-    constraints.write_text("SML 0 1\n")
+    constraints.write_text("ML 0 1\nCL 2 3\nSML 0 1\n")
     code, _, err = run(certificate, "--data", points, "--constraints", constraints)
-    assert code == ExitCode.BAD_INPUT
-    assert "soft constraints" in err
+    assert code == ExitCode.REJECTED
+    assert "is about other soft must-links; expected a file that holds exactly" in err
 
 
 def test_files_that_cannot_be_read_or_written(run, files, tmp_path):

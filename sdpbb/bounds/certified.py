@@ -28,6 +28,7 @@ from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.checker.size_rules import with_size_limits
+from sdpbb.checker.soft import SoftPairs
 from sdpbb.problem import Contraction, Instance
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -91,6 +92,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         rules: Rules = (),
         fits_memory: bool = True,
         weights: NDArray[np.float64] | None = None,
+        soft: SoftPairs | None = None,
     ) -> None:
         """
         Parameters
@@ -99,17 +101,18 @@ class CertifiedBounding(BoundingMethod[Warm]):
         fits_memory : whether matrices over the blocks fit the memory, without which the checker
             confirms no bound
         weights : (n,) of the points; None for 1 each
+        soft : soft pairs of the points; None for none
         """
         self._inner, self._points, self._rules = inner, points, rules
-        self._fits_memory, self._weights = fits_memory, weights
+        self._fits_memory, self._weights, self._soft = fits_memory, weights, soft
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("_inner", "_points", "_rules", "_fits_memory", "_weights")
+        names = ("_inner", "_points", "_rules", "_fits_memory", "_weights", "_soft")
         return {name: getattr(self, name) for name in names}
 
     @cached_property
     def _geometry(self) -> Geometry:
-        return Geometry.of(self._points, self._weights)
+        return Geometry.of(self._points, self._weights, self._soft)
 
     @cached_property
     def _last(self) -> list[tuple[NDArray[np.intp], Contracted]]:
@@ -154,7 +157,8 @@ class CertifiedBounding(BoundingMethod[Warm]):
         """
         if not self._fits_memory:
             return ProvenBound(0.0)
-        return ProvenBound(_rounded_down(scatter_bound(self.contracted(contraction))))
+        bound = scatter_bound(self.contracted(contraction), contraction.adjacency)
+        return ProvenBound(_rounded_down(bound))
 
     def cost_of_only(
         self, contraction: Contraction, labels: NDArray[np.intp], instance: Instance

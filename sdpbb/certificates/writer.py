@@ -24,7 +24,7 @@ from sdpbb.checker.verdict import FEASIBLE, OPTIMAL, is_optimal
 from sdpbb.errors import CertificateError
 from sdpbb.files import FilePath, replacement, shown_path
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_rules import CheckedConstraints
+from sdpbb.problem.cluster_rules import CheckedConstraints, checked_soft_pairs
 from sdpbb.problem.equal_points import equal_points
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import CertificateWritten
@@ -137,6 +137,11 @@ def document_and_arrays(
     }
     if instance.weights is not None:
         document["weights"] = digests.of_weights(instance.weights)
+    soft = constraints.soft
+    if len(soft.must_link):
+        document["soft_must_link"] = digests.of_soft_pairs(soft.must_link)
+    if len(soft.cannot_link):
+        document["soft_cannot_link"] = digests.of_soft_pairs(soft.cannot_link)
     return document, arrays.stored
 
 
@@ -173,7 +178,8 @@ def _subsets(
 
 def _status(instance: Instance, labels: NDArray[np.intp], lower: float, tolerance: float) -> str:
     """Return what the checker will say of labels that keep the constraints."""
-    upper = Geometry.of(instance.points, instance.weights).cost_at_most(labels)
+    geometry = Geometry.of(instance.points, instance.weights, checked_soft_pairs(instance))
+    upper = geometry.cost_at_most(labels)
     return OPTIMAL if is_optimal(upper, lower, tolerance) else FEASIBLE
 
 

@@ -185,16 +185,19 @@ class Blocks:
             adjacency[:, i] = adjacency[i]
         return self._merge_trees(forest)._closure()
 
-    def with_equal_linked(self, points: NDArray[np.float64], pairs: NDArray[np.int64]) -> Blocks:
+    def with_equal_linked(
+        self, points: NDArray[np.float64], pairs: NDArray[np.int64], named: list[int]
+    ) -> Blocks:
         """Return the blocks after pairs (p, 2) of equal points (n, d) are linked.
 
-        They have no cannot-links, and share their blocks with points equal to them alone. The
-        least cost of all clusterings is that of those which keep these links. For if such blocks,
-        of v and w points, are in clusters A and B of a cheapest one, both means are at them: if
-        not, that farther from its mean, d_A >= d_B say, would save by moving, as
-        N_B v / (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So that in A moves to B for nothing; and
-        if it leaves A empty, two of the k blocks without cannot-links or more are in one of the
-        other k - 1 clusters, and one of these two moves to A, which never costs.
+        They have no cannot-links, and share their blocks with points equal to them alone. Points
+        `named` by soft pairs are in none of the blocks without cannot-links that are meant here.
+        The least cost of all clusterings is that of those which keep these links. For if such
+        blocks, of v and w points, are in clusters A and B of a cheapest one, both means are at
+        them: if not, that farther from its mean, d_A >= d_B say, would save by moving, as N_B v /
+        (N_B + v) d_B^2 < N_A v / (N_A - v) d_A^2. So that in A moves to B for nothing; and if it
+        leaves A empty, two of the k blocks without cannot-links or more are in one of the other k -
+        1 clusters, and one of these two moves to A, which never costs.
 
         Raises
         ------
@@ -207,6 +210,7 @@ class Blocks:
         first = np.unique(self.block_of, return_index=True)[1]
         fits = np.ones(self.m, np.bool_)
         fits[np.nonzero(self.adjacency)[0]] = False
+        fits[self.block_of[named]] = False
         fits[self.block_of[place != place[first[self.block_of]]]] = False
         i, j = pairs.T
         wrong = np.flatnonzero(
@@ -217,7 +221,9 @@ class Blocks:
                 f"points {i[wrong[0]]} and {j[wrong[0]]} are not equal, or are linked to others"
             )
         linked = self.linked(pairs)
-        if (~linked.adjacency.any(axis=1)).sum() < self.k:
+        free = np.asarray(~linked.adjacency.any(axis=1))
+        free[linked.block_of[named]] = False
+        if free.sum() < self.k:
             raise Rejected(f"equal points leave fewer than {self.k} blocks without cannot-links")
         return linked
 

@@ -16,6 +16,8 @@ from .verdict import FEASIBLE, INFEASIBLE, OPTIMAL, STATUSES
 
 # Points, coordinates and clusters are fewer than this.
 _MOST = 2**31
+# Digests that are there only where the instance has such things.
+_OPTIONAL = ("weights", "soft_must_link", "soft_cannot_link")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Certificate:
     nodes : of the tree, the root first; none where there are subsets
     subsets : whose bounds add up to that of the whole; None for a tree
     weights : digest of the weights of points; None where they have none
+    soft_must_link, soft_cannot_link : digests of soft pairs; None where there are none
     """
 
     written_by: str
@@ -49,6 +52,8 @@ class Certificate:
     nodes: tuple[ProofTreeNode, ...] = ()
     subsets: tuple[Subset, ...] | None = None
     weights: str | None = None
+    soft_must_link: str | None = None
+    soft_cannot_link: str | None = None
 
     @property
     def trees(self) -> tuple[Certificate | Subset, ...]:
@@ -87,7 +92,7 @@ class Certificate:
             Saying which value is none that a certificate may have there.
         """
         proof = "subsets" if "subsets" in document else "nodes"
-        optional = [name for name in ("weights",) if name not in document]
+        optional = [name for name in _OPTIONAL if name not in document]
         left_out = ("nodes", "subsets", *optional)
         names = [name for name in cls.__dataclass_fields__ if name not in left_out]
         names.append(proof)
@@ -98,7 +103,7 @@ class Certificate:
             fields.whole(entry[name], name, 1, _MOST)
         # Nothing is made of k before it is known to be one of n points.
         fields.whole(entry["k"], "k", 1, entry["n"] + 1)
-        for name in ("points", "must_link", "cannot_link", "rules", "weights"):
+        for name in ("points", "must_link", "cannot_link", "rules", *_OPTIONAL):
             if name in entry:
                 fields.digest(entry[name], name)
         references = References(arrays)

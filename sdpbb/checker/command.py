@@ -32,7 +32,16 @@ def main(arguments: Sequence[str]) -> int:
             k = certificate.k if options.k is None else options.k
             pairs = stated.must_link, stated.cannot_link
             weights = None if options.weights is None else read_weights(options.weights)
-            verdict = verify(certificate, points, k, *pairs, stated.rules, options.workers, weights)
+            verdict = verify(
+                certificate,
+                points,
+                k,
+                *pairs,
+                stated.rules,
+                options.workers,
+                weights,
+                stated.soft,
+            )
     except Unreadable as error:
         print(f"error: {error}", file=sys.stderr)
         return UNREADABLE
@@ -62,8 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--constraints",
         metavar="FILE",
-        help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0; and "
-        "on clusters, as sdpbb has them",
+        help="lines 'ML i j' and 'CL i j', or 'i j 1' and 'i j -1', points numbered from 0; "
+        "soft pairs, 'SML i j w' and 'SCL i j w'; and on clusters, as sdpbb has them",
     )
     parser.add_argument(
         "--weights",

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .rules import Either, Limit, Rule, Rules, without_idle
 from .sizes import StatedSizes
+from .soft import PricedPairs
 
 
 def of_points(points: ArrayLike) -> str:
@@ -41,6 +42,19 @@ def normalised(pairs: ArrayLike) -> NDArray[np.int64]:
     """Return the distinct pairs (p, 2), each as i < j, in ascending order."""
     numbers = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
     return np.unique(np.sort(numbers, axis=1), axis=0)
+
+
+def of_soft_pairs(soft: PricedPairs) -> str | None:
+    """Return the digest of pairs with their weights, None for none.
+
+    It is that of the pairs, little-endian int64, and then of the weights, little-endian float64,
+    each i < j, in ascending order of i, j and weight. The same pair may occur several times.
+    """
+    if not len(soft):
+        return None
+    order = np.lexsort([soft.weights, soft.pairs[:, 1], soft.pairs[:, 0]])
+    pairs, weights = soft.pairs[order].astype("<i8"), soft.weights[order].astype("<f8")
+    return hashlib.sha256(pairs.tobytes() + weights.tobytes()).hexdigest()
 
 
 def of_rules(rules: Rules) -> str:

@@ -6,7 +6,8 @@ point by the mean of its cluster: its root is a seminorm of X, so
     | sqrt(cost of x) - sqrt(cost of x^) | <= ||x - x^||_F      for every clustering.
 
 Bounds are proven for points x^ whose block means are floating-point numbers exactly, and carried
-over to the points x by this.
+over to the points x by this. What a clustering pays for soft pairs, p >= 0, does not depend on
+coordinates, and sqrt(s^2 + p) changes by no more than s does: the same holds for the whole cost.
 
 Points may have weights w: the sum of squares is weighted then, and the norms are those of
 W^1/2 x. It is the same for the points 2^q x with the weights 4^-q w; both are exact, and are taken
@@ -23,7 +24,7 @@ are rounded relative to the distances inside of components, however far apart th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +32,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import TINY, difference_and_error, down, gamma, norm_up, sum_down, sum_up, up
 from .rejection import Rejected
+from .soft import SoftOverBlocks, SoftPairs, require_moderate
 
 _LARGEST = 1e110
 # Weights in units of about their mean.
@@ -56,6 +58,7 @@ class Contracted:
     error : >= 0
     component_of : (m,) none of the clusterings has a cluster with blocks of different components;
         None for a single one
+    soft : the soft pairs over the blocks; None for none
     counts_points : whether weights are known to be the points per block, which limits on sizes
         are about
     """
@@ -67,6 +70,7 @@ class Contracted:
     error: float
     component_of: NDArray[np.intp] | None = None
     counts_points: bool = False
+    soft: SoftOverBlocks | None = None
 
     @property
     def m(self) -> int:
@@ -86,6 +90,17 @@ class Contracted:
         if self.component_of is None:
             return np.zeros((self.m, self.m), np.bool_)
         return np.asarray(self.component_of[:, None] != self.component_of)
+
+    def with_soft(self, squares: float, adjacency: NDArray[np.bool_] | None) -> float:
+        """Return a lower bound on sums of squares and what every clustering pays for soft pairs.
+
+        adjacency : (m, m) pairs of blocks that are cannot-linked; None for none
+        """
+        if self.soft is None:
+            return squares
+        apart = self.across if adjacency is None else adjacency | self.across
+        constant = self.soft.constant(apart)
+        return sum_down([squares, constant]) if constant else squares
 
     def for_points(self, bound: float) -> float:
         """Return a bound for the points from a lower bound for x^.
@@ -116,14 +131,19 @@ class Geometry:
 
     points : (n, d) finite, no coordinate beyond 1e110; 2^q times those that are given
     weights : (n,) 4^-q times those that are given; None for 1 each
+    soft : pairs that cost their weights where they are violated
     """
 
     points: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
+    soft: SoftPairs = field(default_factory=SoftPairs)
 
     @classmethod
     def of(
-        cls, points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+        cls,
+        points: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+        soft: SoftPairs | None = None,
     ) -> Geometry:
         """Return the geometry of points (n, d), n, d >= 1, with weights (n,) > 0, or 1 each.
 
@@ -136,7 +156,11 @@ class Geometry:
             )
         if not (np.abs(points) <= _LARGEST).all():  # false for nan
             raise Rejected(f"a coordinate of a point is not a number of at most {_LARGEST:g}")
-        return cls(points) if weights is None else cls(*_in_mean_units(points, weights))
+        soft = SoftPairs() if soft is None else soft
+        require_moderate(soft)
+        if weights is None:
+            return cls(points, None, soft)
+        return cls(*_in_mean_units(points, weights), soft)
 
     def centred(
         self, component_of: NDArray[np.intp] | None = None
@@ -212,17 +236,23 @@ class Geometry:
         error = norm_up(np.array(moved[1:]))
         error = up(moved[0] + error) if moved[0] else error
         counts_points = self.weights is None
-        return Contracted(n, weights, means, scatter, error, component_of, counts_points)
+        soft = None
+        if self.soft:
+            number = np.empty(n, np.intp)
+            for position, block in enumerate(members):
+                number[block] = position
+            soft = self.soft.over(number, len(members))
+        return Contracted(n, weights, means, scatter, error, component_of, counts_points, soft)
 
     def cost_at_most(self, labels: NDArray[np.intp]) -> float:
-        """Return an upper bound on the sum of squares of labels (n,), nearly equal to it.
+        """Return an upper bound on the cost of labels (n,), nearly equal to it.
 
-        It is exactly 0 where the points of each cluster coincide.
+        It is their sum of squares, and the weights of the soft pairs that they violate. It is
+        exactly 0 where the points of each cluster coincide and none is violated.
         """
         members = _members(labels, len(self.points))
-        return sum_up(
-            _squares_at_most(self.points[cluster], self._weights_of(cluster)) for cluster in members
-        )
+        squares = [_squares_at_most(self.points[c], self._weights_of(c)) for c in members]
+        return sum_up([*squares, *self.soft.violated(labels)])
 
     def total(self) -> float:
         """Return about the sum of squares of all points around their mean."""
@@ -231,7 +261,7 @@ class Geometry:
         return float((squares if w is None else w[:, None] * squares).sum())
 
     def restricted(self, rows: NDArray[np.intp]) -> Geometry:
-        """Return the geometry of some of the points, with units of their own."""
+        """Return the geometry of some of the points, with units of their own and no soft pairs."""
         points, w = self.points[rows], self._weights_of(rows)
         return Geometry(points) if w is None else Geometry(*_in_mean_units(points, w))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BufferedReader
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from .rules import LARGEST_SUM, Limit, Rules
 from .sizes import StatedSizes
+from .soft import PricedPairs, SoftPairs
 
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}
 _EXPECTED = (
-    "ML i j, CL i j, i j 1, i j -1, GAMMA x, DELTA x, MAXSIZE l, OVERLAP l i ..., "
-    "DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n or SIZES n n ..."
+    "ML i j, CL i j, i j 1, i j -1, SML i j w, SCL i j w, GAMMA x, DELTA x, "
+    "MAXSIZE l, OVERLAP l i ..., DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n or SIZES n n ..."
 )
 _MAX_DIGITS = 18
 
@@ -81,11 +82,13 @@ class Stated:
 
     must_link, cannot_link : (p, 2) pairs of points
     rules : on clusters, besides
+    soft : pairs that cost their weights where they are violated
     """
 
     must_link: NDArray[np.int64]
     cannot_link: NDArray[np.int64]
     rules: Rules
+    soft: SoftPairs = field(default_factory=SoftPairs)
 
 
 NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
@@ -94,7 +97,8 @@ NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
 def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
     """Read the constraints of a file of lines on points (n, d), numbered from 0.
 
-    Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; and on clusters
+    Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; `SML i j w` and `SCL i j w`,
+    soft pairs, whose weight w is 1 if it is left out, and inf for a hard one; and on clusters
     (docs/how-to/cluster-constraints.md): `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`,
     `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n ...`. Text after # is a
     comment.
@@ -107,6 +111,7 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
     n = len(points)
     links: dict[str, list[NDArray[np.int64]]] = {"ML": [_pairs([])], "CL": [_pairs([])]}
     rules: list[Limit | StatedSizes] = []
+    soft: dict[str, list[tuple[int, int, float]]] = {"SML": [], "SCL": []}
     for number, line in _lines(path):
         keyword, *rest = line.split()
         try:
@@ -114,6 +119,12 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
                 links[_LINKS[rest[1]]].append(_paired(_indices([keyword, rest[0]], n), length=1))
             elif keyword in links:
                 links[keyword].append(_paired(_indices(rest, n), length=1))
+            elif keyword in soft:
+                i, j, weight = _soft_pair(rest, n)
+                if weight == np.inf:
+                    links[keyword[1:]].append(_pairs([(i, j)]))
+                else:
+                    soft[keyword].append((i, j, weight))
             elif keyword in ("GAMMA", "DELTA"):
                 near, distance = keyword == "DELTA", _distance(rest)
                 links["ML" if near else "CL"].append(_pairs_at(points, distance, near))
@@ -126,7 +137,22 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
                 f"{path}:{number}: {line[:60]!r}; expected {_EXPECTED}, i and j being different "
                 f"numbers in 0..{n - 1}"
             ) from None
-    return Stated(np.concatenate(links["ML"]), np.concatenate(links["CL"]), tuple(rules))
+    priced = SoftPairs(_priced(soft["SML"], n), _priced(soft["SCL"], n))
+    return Stated(np.concatenate(links["ML"]), np.concatenate(links["CL"]), tuple(rules), priced)
+
+
+def _soft_pair(fields: list[str], n: int) -> tuple[int, int, float]:
+    """Return the points and the weight of a soft pair; `ValueError` for something else."""
+    weight = float(fields[2]) if len(fields) == 3 else 1.0
+    ((i, j),) = _paired(_indices(fields[:2] if len(fields) == 3 else fields, n), length=1).tolist()
+    if not weight >= 0.0:
+        raise ValueError
+    return i, j, weight
+
+
+def _priced(soft: list[tuple[int, int, float]], n: int) -> PricedPairs:
+    pairs, weights = [(i, j) for i, j, _ in soft], [weight for _, _, weight in soft]
+    return PricedPairs.of(_pairs(pairs), weights, n, "soft pairs")
 
 
 def _sizes(keyword: str, fields: list[str]) -> StatedSizes:

@@ -8,7 +8,8 @@ clusterings of S
 
     OPT >= OPT(S_1) + ... + OPT(S_T).
 
-Points of no subset add nothing. If there is no clustering of S_t, there is none of the whole.
+Points of no subset add nothing, and what is paid for soft pairs is left out. If there is no
+clustering of S_t, there is none of the whole.
 
 Proofs are about exactly k clusters. Where the must-links inside of S_t leave k blocks or more, a
 clustering of S_t into fewer than k clusters has one with two blocks or more, which can be divided

@@ -151,7 +151,9 @@ class _Walk:
                             raise Rejected("equal points; expected them first, in the root")
                         _require_rows(step.pairs, len(blocks.block_of), "equal")
                         pairs = self._points(step.pairs)
-                        blocks = blocks.with_equal_linked(self._geometry.points, pairs)
+                        blocks = blocks.with_equal_linked(
+                            self._geometry.points, pairs, self._geometry.soft.points.tolist()
+                        )
                     case Bound():
                         self._check_bound(step, blocks)
                     case Fix():

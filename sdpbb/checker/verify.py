@@ -19,6 +19,7 @@ from .nodes import Bound, Fix, Split, Subset
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rules, broken_clusters
 from .size_rules import with_size_limits
+from .soft import SoftPairs
 from .subsets import Subsets
 from .tree import tree_value
 from .verdict import OPTIMAL, CertificateVerdict, gap_rounded_up, is_cost, is_optimal
@@ -33,6 +34,7 @@ def verify(
     rules: Rules = (),
     workers: int = 1,
     weights: ArrayLike | None = None,
+    soft: SoftPairs | None = None,
 ) -> CertificateVerdict:
     """Prove what a certificate says of an instance.
 
@@ -44,6 +46,7 @@ def verify(
     rules : that every cluster has to keep besides
     workers : threads, each of which checks one subset at a time
     weights : (n,) > 0 of the points, by which squares are weighted; None for 1 each
+    soft : pairs of these points that cost their weights where they are violated; None for none
 
     Raises
     ------
@@ -62,10 +65,11 @@ def verify(
     together = _checked_pairs(must_link, len(coordinates), "must_link")
     apart = _checked_pairs(cannot_link, len(coordinates), "cannot_link")
     _check_rules(rules, len(coordinates))
-    _check_instance(certificate, coordinates, k, together, apart, rules, masses)
+    soft = SoftPairs() if soft is None else soft
+    _check_instance(certificate, coordinates, k, together, apart, rules, masses, soft)
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
-        geometry = Geometry.of(coordinates, masses)
+        geometry = Geometry.of(coordinates, masses, soft)
         cost = _checked_cost(certificate, geometry, together, apart, rules)
         if certificate.subsets is None:
             root = Blocks.of(len(coordinates), k, together, apart, rules)
@@ -108,6 +112,7 @@ def _check_instance(
     cannot_link: NDArray[np.int64],
     rules: Rules,
     weights: NDArray[np.float64] | None,
+    soft: SoftPairs,
 ) -> None:
     shape = (certificate.n, certificate.d)
     if points.shape != shape:
@@ -120,11 +125,25 @@ def _check_instance(
         ("cannot-links", certificate.cannot_link, digests.of_pairs(cannot_link)),
         ("constraints on clusters", certificate.rules, digests.of_rules(rules)),
         ("weights of points", certificate.weights, digests.of_weights(weights)),
+        *_soft_digests(certificate, soft),
     ):
         if stated != found:
             raise Rejected(
                 f"is about other {what}; expected a file that holds exactly the same numbers"
             )
+
+
+def _soft_digests(
+    certificate: Certificate, soft: SoftPairs
+) -> list[tuple[str, str | None, str | None]]:
+    must_link, cannot_link = (
+        digests.of_soft_pairs(soft.must_link),
+        digests.of_soft_pairs(soft.cannot_link),
+    )
+    return [
+        ("soft must-links", certificate.soft_must_link, must_link),
+        ("soft cannot-links", certificate.soft_cannot_link, cannot_link),
+    ]
 
 
 def _sum_over_subsets(

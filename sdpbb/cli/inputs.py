@@ -11,7 +11,6 @@ from sdpbb.cli import options
 from sdpbb.cli.exits import of_option
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
-from sdpbb.files import shown_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,19 +96,3 @@ class InstanceOptions:
             # Less than 1 is never right, more than n is wrong for these data.
             kind = ParameterError if self.k < 1 else InstanceError
             raise kind(of_option(error)) from None
-
-    def read_hard(self, data: str) -> Instance:
-        """The instance, for certificates: soft constraints are refused.
-
-        Raises
-        ------
-        InstanceError, ParameterError
-            As `read`.
-        """
-        instance = self.read(data)
-        if instance.has_soft_constraints:
-            raise InstanceError(
-                f"{shown_path(self.constraints or '')}: soft constraints (SML, SCL), which "
-                "certificates do not cover; expected ML and CL"
-            )
-        return instance

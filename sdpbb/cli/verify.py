@@ -183,7 +183,7 @@ def _instance(data: str, inputs: InstanceOptions, certificate: Certificate) -> I
         stated = file.k
         # A certificate of more clusters than there are points is about other points.
         inputs = replace(inputs, k=stated or min(certificate.k, len(file.points)))
-    instance = inputs.read_hard(data)
+    instance = inputs.read(data)
     if stated is not None and stated != certificate.k:
         raise Rejected(
             f"is about k = {certificate.k}; k is {stated} in {shown_path(data)}: "

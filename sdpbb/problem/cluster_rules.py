@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.checker.digests import normalised
 from sdpbb.checker.rules import LARGEST_SUM, Either, Limit, Rule, Rules
 from sdpbb.checker.sizes import StatedSizes
+from sdpbb.checker.soft import PricedPairs, SoftPairs
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -28,11 +29,13 @@ class CheckedConstraints:
 
     must_link, cannot_link : (p, 2) distinct pairs i < j of points; diameters are among the latter
     rules : that each cluster keeps besides
+    soft : pairs that cost their weights where they are violated
     """
 
     must_link: NDArray[np.int64]
     cannot_link: NDArray[np.int64]
     rules: Rules
+    soft: SoftPairs
 
     @classmethod
     def of(cls, instance: Instance) -> CheckedConstraints:
@@ -42,7 +45,17 @@ class CheckedConstraints:
             must_link=normalised(instance.must_link),
             cannot_link=normalised(np.concatenate([instance.cannot_link, forbidden])),
             rules=cluster_rules(instance),
+            soft=checked_soft_pairs(instance),
         )
+
+
+def checked_soft_pairs(instance: Instance) -> SoftPairs:
+    """Return the soft pairs of an instance, in the form of the checker."""
+    must_link, cannot_link = (
+        PricedPairs(np.sort(soft.pairs.astype(np.int64), axis=1), soft.weights)
+        for soft in (instance.soft_must_link, instance.soft_cannot_link)
+    )
+    return SoftPairs(must_link, cannot_link)
 
 
 def cluster_rules(instance: Instance) -> Rules:

@@ -655,7 +655,7 @@ def test_what_is_no_instance_is_an_error(sound, points, must_link, says):
 
 def test_a_bound_above_the_cost_of_the_labels_is_a_contradiction(sound, monkeypatch):
     """No proof can come to that: were the mathematics wrong somewhere, it would be told."""
-    monkeypatch.setattr("sdpbb.checker.evidence.scatter.scatter_bound", lambda contracted: 99.0)
+    monkeypatch.setattr("sdpbb.checker.evidence.scatter.scatter_bound", lambda *_: 99.0)
 
     def change(document, arrays):
         for node in document["nodes"]:

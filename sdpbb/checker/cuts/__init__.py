@@ -19,6 +19,7 @@ from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..sizes import CheckedSizes
+from ..soft import SoftPrices
 from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, Marks, Reals, TermSums
@@ -102,6 +103,14 @@ class Cuts:
             family.require_limits(limits)
         if sum(family.n_products for family in self.families) > _PRODUCTS:
             raise Rejected(f"the cuts have more than {_PRODUCTS} pairs of blocks")
+
+    def capped(self, t: Reals, weights: Reals, soft: SoftPrices | None) -> Reals:
+        """Return multipliers, those of terms of soft pairs at most what these prices allow."""
+        parts = []
+        for family, part in self._parts(t):
+            caps = family.caps(soft, weights)
+            parts.append(part if caps is None else np.minimum(part, caps))
+        return np.concatenate(parts)
 
     def right_hand_side(
         self, t: Reals, weights: Reals, k: int, limits: CheckedSizes | None = None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..sizes import CheckedSizes
+from ..soft import SoftPrices
 
 Reals = NDArray[np.float64]
 AnyIntegers = NDArray[np.integer]
@@ -80,6 +81,13 @@ class CheckedCuts(ABC):
         It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
         (m, m).
         """
+
+    def caps(self, soft: SoftPrices | None, weights: Reals) -> Reals | None:
+        """Return what each multiplier (number of cuts,) may be at most; None for anything.
+
+        Only terms of soft pairs, which clusterings may violate at these prices, have caps.
+        """
+        return None
 
     @property
     def n_products(self) -> int:

@@ -106,7 +106,7 @@ class Enumerated(Evidence):
             self.penalties,
             int(share * MAX_PARTITION_NODES),
         )
-        return contracted.for_points(below)
+        return contracted.for_points(contracted.with_soft(below, adjacency))
 
     def _check_triples(self, m: int) -> None:
         triples, penalties = self.triples, self.penalties

@@ -59,7 +59,8 @@ class Lagrangian(Evidence):
         prices, least = checked_prices(contracted, k, adjacency, self.prices, self.least)
         nodes = int(share * MAX_NODES)
         proven = proven_least(contracted, adjacency, prices, least, nodes, rules)
-        return contracted.for_points(sum_down([*prices.tolist(), *[proven] * k]))
+        squares = sum_down([*prices.tolist(), *[proven] * k])
+        return contracted.for_points(contracted.with_soft(squares, adjacency))
 
     def proves_infeasible(
         self,

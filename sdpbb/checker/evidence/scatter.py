@@ -32,12 +32,13 @@ class Scatter(Evidence):
         rules: BlockRules = (),
         share: float = 1.0,
     ) -> float:
-        return scatter_bound(contracted)
+        return scatter_bound(contracted, adjacency)
 
 
-def scatter_bound(contracted: Contracted) -> float:
-    """Return at most the sum of squares of every clustering that keeps the blocks together.
+def scatter_bound(contracted: Contracted, adjacency: NDArray[np.bool_] | None = None) -> float:
+    """Return at most what every clustering costs that keeps blocks together, adjacent ones apart.
 
-    It is the scatter inside the blocks.
+    It is the scatter inside the blocks, and what soft pairs cost in any case.
     """
-    return contracted.for_points(sum_down(contracted.scatter.tolist()))
+    scatter = sum_down(contracted.scatter.tolist())
+    return contracted.for_points(contracted.with_soft(scatter, adjacency))

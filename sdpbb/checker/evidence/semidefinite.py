@@ -8,7 +8,8 @@ Z_ij = 1/|C| where i and j share the cluster C of |C| points, and else 0. Then
 Z e = 1, and with D = diag(e), Y = D^1/2 Z D^1/2 is an orthogonal projector of rank k. For
 
     N        symmetric, >= 0 where i and j are not cannot-linked (Z_ij = 0 where they are),
-    t >= 0   multipliers of valid inequalities <B_c, Z> >= b_c,
+    t >= 0   multipliers of valid inequalities <B_c, Z> >= b_c, or of ones that a clustering may
+             violate at a price which is part of its cost, up to that price (`cuts.soft_pairs`),
     a        any vector: <e a' + a e', Z> = 2 a'1, as Z e = 1,
     T        for k = 2, any sum of w a_p' + a_p w' for vectors w with Z w = 0,
 
@@ -149,6 +150,10 @@ def dual_bound(
         limits = None
     evidence.cuts.check(k, e, adjacency, limits)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
+    prices = None
+    if contracted.soft is not None:
+        prices = contracted.soft.prices(adjacency | across, exponent)
+    t = evidence.cuts.capped(t, e, prices)
     cuts, absolute, count = evidence.cuts.sums(t, e, adjacency)
     vectors = e[:, None] * c
     G = vectors @ vectors.T
@@ -186,7 +191,7 @@ def dual_bound(
         -loss,
     ]
     bound = down(float(np.ldexp(sum_down(parts), 2 * exponent)))
-    bound = sum_down([*contracted.scatter.tolist(), bound])
+    bound = contracted.with_soft(sum_down([*contracted.scatter.tolist(), bound]), adjacency)
     if not math.isfinite(bound):
         raise Rejected("dual values too large for a bound")
     return DualBound(bound, float(np.ldexp(1.0, 2 * exponent)), N)
