@@ -28,7 +28,7 @@ from sdpbb.checker.geometry import Contracted, Geometry
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.rules import BlockRules, Rules, over_blocks
 from sdpbb.checker.size_rules import with_size_limits
-from sdpbb.checker.soft import SoftPairs
+from sdpbb.checker.soft import CheckedSoftPairs
 from sdpbb.problem import Contraction, Instance
 from sdpbb.time_left import TimeLeft, no_limit
 
@@ -92,7 +92,7 @@ class CertifiedBounding(BoundingMethod[Warm]):
         rules: Rules = (),
         fits_memory: bool = True,
         weights: NDArray[np.float64] | None = None,
-        soft: SoftPairs | None = None,
+        soft: CheckedSoftPairs | None = None,
     ) -> None:
         """
         Parameters

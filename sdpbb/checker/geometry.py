@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from .arithmetic import TINY, difference_and_error, down, gamma, norm_up, sum_down, sum_up, up
 from .rejection import Rejected
-from .soft import SoftOverBlocks, SoftPairs, require_moderate
+from .soft import CheckedSoftPairs, SoftOverBlocks, require_moderate
 
 _LARGEST = 1e110
 # Weights in units of about their mean.
@@ -136,14 +136,14 @@ class Geometry:
 
     points: NDArray[np.float64]
     weights: NDArray[np.float64] | None = None
-    soft: SoftPairs = field(default_factory=SoftPairs)
+    soft: CheckedSoftPairs = field(default_factory=CheckedSoftPairs)
 
     @classmethod
     def of(
         cls,
         points: NDArray[np.float64],
         weights: NDArray[np.float64] | None = None,
-        soft: SoftPairs | None = None,
+        soft: CheckedSoftPairs | None = None,
     ) -> Geometry:
         """Return the geometry of points (n, d), n, d >= 1, with weights (n,) > 0, or 1 each.
 
@@ -156,7 +156,7 @@ class Geometry:
             )
         if not (np.abs(points) <= _LARGEST).all():  # false for nan
             raise Rejected(f"a coordinate of a point is not a number of at most {_LARGEST:g}")
-        soft = SoftPairs() if soft is None else soft
+        soft = CheckedSoftPairs() if soft is None else soft
         require_moderate(soft)
         if weights is None:
             return cls(points, None, soft)

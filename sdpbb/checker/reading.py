@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .rules import LARGEST_SUM, Limit, Rules
 from .sizes import StatedSizes
-from .soft import PricedPairs, SoftPairs
+from .soft import CheckedSoftPairs, PricedPairs
 
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}
@@ -88,7 +88,7 @@ class Stated:
     must_link: NDArray[np.int64]
     cannot_link: NDArray[np.int64]
     rules: Rules
-    soft: SoftPairs = field(default_factory=SoftPairs)
+    soft: CheckedSoftPairs = field(default_factory=CheckedSoftPairs)
 
 
 NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
@@ -137,7 +137,7 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
                 f"{path}:{number}: {line[:60]!r}; expected {_EXPECTED}, i and j being different "
                 f"numbers in 0..{n - 1}"
             ) from None
-    priced = SoftPairs(_priced(soft["SML"], n), _priced(soft["SCL"], n))
+    priced = CheckedSoftPairs(_priced(soft["SML"], n), _priced(soft["SCL"], n))
     return Stated(np.concatenate(links["ML"]), np.concatenate(links["CL"]), tuple(rules), priced)
 
 

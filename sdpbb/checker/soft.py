@@ -80,7 +80,7 @@ class PricedPairs:
 
 
 @dataclass(frozen=True, eq=False)
-class SoftPairs:
+class CheckedSoftPairs:
     """Soft pairs of an instance."""
 
     must_link: PricedPairs = field(default_factory=PricedPairs)
@@ -160,7 +160,7 @@ class SoftPrices:
     must: NDArray[np.float64]
 
 
-def require_moderate(soft: SoftPairs) -> None:
+def require_moderate(soft: CheckedSoftPairs) -> None:
     """Raise `Rejected` if weights are too large to be added up."""
     for priced in (soft.must_link, soft.cannot_link):
         if not (priced.weights <= _LARGEST).all():

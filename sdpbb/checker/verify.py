@@ -19,7 +19,7 @@ from .nodes import Bound, Fix, Split, Subset
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rules, broken_clusters
 from .size_rules import with_size_limits
-from .soft import SoftPairs
+from .soft import CheckedSoftPairs
 from .subsets import Subsets
 from .tree import tree_value
 from .verdict import OPTIMAL, CertificateVerdict, gap_rounded_up, is_cost, is_optimal
@@ -34,7 +34,7 @@ def verify(
     rules: Rules = (),
     workers: int = 1,
     weights: ArrayLike | None = None,
-    soft: SoftPairs | None = None,
+    soft: CheckedSoftPairs | None = None,
 ) -> CertificateVerdict:
     """Prove what a certificate says of an instance.
 
@@ -65,7 +65,7 @@ def verify(
     together = _checked_pairs(must_link, len(coordinates), "must_link")
     apart = _checked_pairs(cannot_link, len(coordinates), "cannot_link")
     _check_rules(rules, len(coordinates))
-    soft = SoftPairs() if soft is None else soft
+    soft = CheckedSoftPairs() if soft is None else soft
     _check_instance(certificate, coordinates, k, together, apart, rules, masses, soft)
     # What is not finite because a certificate makes no sense is refused where it is used.
     with np.errstate(all="ignore"):
@@ -112,7 +112,7 @@ def _check_instance(
     cannot_link: NDArray[np.int64],
     rules: Rules,
     weights: NDArray[np.float64] | None,
-    soft: SoftPairs,
+    soft: CheckedSoftPairs,
 ) -> None:
     shape = (certificate.n, certificate.d)
     if points.shape != shape:
@@ -134,7 +134,7 @@ def _check_instance(
 
 
 def _soft_digests(
-    certificate: Certificate, soft: SoftPairs
+    certificate: Certificate, soft: CheckedSoftPairs
 ) -> list[tuple[str, str | None, str | None]]:
     must_link, cannot_link = (
         digests.of_soft_pairs(soft.must_link),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdpbb.checker.digests import normalised
 from sdpbb.checker.rules import LARGEST_SUM, Either, Limit, Rule, Rules
 from sdpbb.checker.sizes import StatedSizes
-from sdpbb.checker.soft import PricedPairs, SoftPairs
+from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
     AllOf,
@@ -35,7 +35,7 @@ class CheckedConstraints:
     must_link: NDArray[np.int64]
     cannot_link: NDArray[np.int64]
     rules: Rules
-    soft: SoftPairs
+    soft: CheckedSoftPairs
 
     @classmethod
     def of(cls, instance: Instance) -> CheckedConstraints:
@@ -49,13 +49,13 @@ class CheckedConstraints:
         )
 
 
-def checked_soft_pairs(instance: Instance) -> SoftPairs:
+def checked_soft_pairs(instance: Instance) -> CheckedSoftPairs:
     """Return the soft pairs of an instance, in the form of the checker."""
     must_link, cannot_link = (
         PricedPairs(np.sort(soft.pairs.astype(np.int64), axis=1), soft.weights)
         for soft in (instance.soft_must_link, instance.soft_cannot_link)
     )
-    return SoftPairs(must_link, cannot_link)
+    return CheckedSoftPairs(must_link, cannot_link)
 
 
 def cluster_rules(instance: Instance) -> Rules:

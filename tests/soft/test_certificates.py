@@ -18,7 +18,7 @@ from sdpbb.checker.evidence import Semidefinite
 from sdpbb.checker.geometry import Geometry
 from sdpbb.checker.reading import read_constraints
 from sdpbb.checker.rejection import Rejected
-from sdpbb.checker.soft import PricedPairs, SoftPairs
+from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.errors import CertificateError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_rules import checked_soft_pairs
@@ -265,6 +265,6 @@ def test_what_are_no_soft_pairs(pairs, weights):
 
 
 def test_weights_that_cannot_be_added_up():
-    heavy = SoftPairs(PricedPairs.of([[0, 1]], [1e300], 4, "soft"))
+    heavy = CheckedSoftPairs(PricedPairs.of([[0, 1]], [1e300], 4, "soft"))
     with pytest.raises(Rejected, match="above 1e"):
         Geometry.of(POINTS, None, heavy)
