@@ -219,7 +219,7 @@ def test_clusters_enumerated_at_the_prices_of_places_end_a_node(seed, kinds):
     bounding = HybridBounding(
         colgen=ColgenParameters(enumeration=EnumerationParameters(max_gap=math.inf), centre=EASY),
         hybrid=HybridParameters(after_places=100.0, columns_after_places=0.0, high=100.0),
-        places=PlaceParameters(fewest=2, most_pairs=100.0),
+        places=PlaceParameters(fewest=2, small=0.0, most_pairs=100.0),
     )
     whole, left = (bounding.start(contraction, None, labels) for _ in range(2))
     cutoff, stages = contraction.cost(labels) * (1.0 + float(rng.choice([0.2, -1e-12]))), []
@@ -246,7 +246,7 @@ def test_prices_of_places_prove_no_more_to_an_enumeration_than_they_did():
     bounding = HybridBounding(
         colgen=ColgenParameters(centre=EASY),
         hybrid=HybridParameters(after_places=100.0, high=100.0),
-        places=PlaceParameters(fewest=2),
+        places=PlaceParameters(fewest=2, small=0.0),
     )
     run = bounding.start(contraction, None, labels)
     while run.state.enumeration is None:

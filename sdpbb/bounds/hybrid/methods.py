@@ -50,7 +50,8 @@ class HybridMethods:
             return False
         if not has_columns(contraction):
             return False
-        if not own.fewest <= m <= own.most:
+        fewest = own.fewest if m > own.small * contraction.k else max(own.fewest, own.fewest_small)
+        if not fewest <= m <= own.most:
             return False
         return len(contraction.cannot_link) <= own.most_pairs * m
 

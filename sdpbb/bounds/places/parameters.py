@@ -29,6 +29,14 @@ class PlaceParameters(Parameters):
         "clusters in three dimensions half as long.",
         ge=2,
     )
+    fewest_small: int = parameter(
+        1500,
+        "Blocks from which on it does where there are `small` in a cluster, or fewer.",
+        reason="Columns alone take 7 seconds for 1,000 uniform points in the plane, k = 250, and "
+        "more than 8 after this bound; the larger ones have no bound for long with columns alone.",
+        ge=2,
+    )
+    small: float = parameter(4.5, "Blocks per cluster that are so few.", ge=0)
     most: int = parameter(
         8000,
         "Blocks up to which it does.",
