@@ -114,12 +114,12 @@ def test_constraints_on_clusters_reach_the_engine(run, engine, data, tmp_path):
 
 def test_constraints_on_clusters_need_column_generation(run, data, tmp_path):
     constraints = tmp_path / "constraints.txt"
-    constraints.write_text("MAXSIZE 2\n")
+    constraints.write_text("OVERLAP 1 0 1 2\n")
     assert run("solve", data, "--constraints", constraints, "--bounding", "sdp") == (
         ExitCode.USAGE,
         "",
         "error: --bounding 'sdp': expected 'colgen', 'hybrid' or 'decomposition', as there are "
-        "constraints on clusters that are more than cannot-links\n",
+        "constraints on clusters that are more than cannot-links and limits on sizes\n",
     )
 
 

@@ -158,7 +158,8 @@ def test_what_is_stated_of_the_points_of_a_subset_is_what_the_checker_sees():
             continue
         part = Restriction(instance, contraction).stated(rows)
         whole, own = CheckedConstraints.of(instance), CheckedConstraints.of(part)
-        subsets = Subsets([rows], instance.n_points, *vars(whole).values())
+        pairs = (whole.must_link, whole.cannot_link)
+        subsets = Subsets([rows], instance.n_points, *pairs, whole.rules)
         assert np.array_equal(subsets._must_link(0), own.must_link)
         assert np.array_equal(subsets._cannot_link(0), own.cannot_link)
         rules = tuple(rule(0) for rule in subsets._rules)
