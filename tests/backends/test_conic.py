@@ -22,7 +22,7 @@ def programme(seed: int = 0, m: int = 8) -> dict:
     cut[0, 0], cut[0, 1], cut[0, 2], cut[1, 2] = 1, -1, -1, 1
     return {
         "gram": sums @ sums.T,
-        "sizes": sizes,
+        "weights": sizes,
         "k": 3,
         "cannot_link": np.array([[0, 3], [2, 5]]),
         "cuts": csr_array(cut.reshape(1, -1)),
@@ -34,7 +34,7 @@ def programme(seed: int = 0, m: int = 8) -> dict:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_solution_is_feasible_and_the_dual_values_complement_it(solver, seed):
     given = programme(seed)
-    sizes = given["sizes"]
+    sizes = given["weights"]
     found = solve_peng_wei(**given, solver=solver)
     Z, N = found.Z, found.N
     assert found.accurate
@@ -64,7 +64,7 @@ def test_the_dual_function_has_the_same_value(solver, seed):
     the dual values added to gram: in the coordinates of Y, computed here from the beginning."""
     given = programme(seed)
     found = solve_peng_wei(**given, solver=solver)
-    m, roots = len(given["sizes"]), np.sqrt(given["sizes"])
+    m, roots = len(given["weights"]), np.sqrt(given["weights"])
     cut = given["cuts"].toarray().reshape(m, m)
     M = given["gram"] + found.N + found.multipliers[0] * 0.5 * (cut + cut.T)
     M = M / roots[:, None] / roots
@@ -82,14 +82,14 @@ def test_the_solvers_agree():
 def test_one_cluster_has_one_solution():
     given = programme() | {"k": 1, "cannot_link": np.empty((0, 2), int), "cuts": None, "rhs": None}
     found = solve_peng_wei(**given)
-    n = given["sizes"].sum()
+    n = given["weights"].sum()
     np.testing.assert_allclose(found.Z, 1 / n, atol=1e-6)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_kernel_is_one(solver):
     V = np.zeros((8, 1))
-    roots = np.sqrt(programme()["sizes"])
+    roots = np.sqrt(programme()["weights"])
     V[1, 0], V[6, 0] = 1 / roots[1], -1 / roots[6]
     found = solve_peng_wei(**programme(), kernel=V / np.linalg.norm(V), solver=solver)
     Y = roots[:, None] * found.Z * roots
