@@ -40,7 +40,9 @@ def test_no_cluster_below_the_value_is_missed(problem, data):
     found = numbers(clusters_below(contracted, adjacency, prices, least, value, 10**5, 10**4))
     assert len(set(found)) == len(found)
     assert {number for number, exact in values.items() if exact < Fraction(value)} <= set(found)
-    assert all(values[number] < value + 1e-10 * scale for number in found)
+    # Prices may all be 0, where the values themselves are what is rounded.
+    most = scale + float(max(values.values()))
+    assert all(values[number] < value + 1e-10 * most for number in found)
 
 
 @pytest.mark.parametrize("seed", range(8))
