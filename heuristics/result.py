@@ -131,12 +131,7 @@ class HeuristicResult:
 
 def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return the mean of each cluster 0..c-1 of canonical labels, (c, d)."""
-    points, weights = instance.points, instance.weights
-    if weights is not None:
-        weights = weights / weights.max()  # so that products with coordinates are no larger
-    sums = np.zeros((int(labels.max()) + 1, points.shape[1]))
-    np.add.at(sums, labels, points if weights is None else weights[:, None] * points)
-    return sums / np.bincount(labels, weights)[:, None]
+    return Partition(labels).means(instance.points, instance.weights)
 
 
 def describe(

@@ -127,6 +127,7 @@ def of_search(
         lower_bound=lower,
         gap=gap,
         soft=SoftViolations.of(partition, instance),
+        centers=partition.means(instance.points, instance.weights),
     )
 
 

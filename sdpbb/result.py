@@ -7,6 +7,9 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sdpbb.problem import Infeasibility, Partition, SoftViolations
 from sdpbb.values import finite_or_none, json_text, pandas_series, percent_up, rounded_down
 
@@ -92,6 +95,11 @@ class Result:
         words; None if only the search as a whole is a proof
     soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
         without a clustering or soft constraints
+    centers : (k, d) the means of the clusters 0, ..., k - 1, weighted where points are; None
+        without a clustering
+    labels, sizes : (n,) the clusters of the points, and (k,) the numbers of points of clusters;
+        None without a clustering. Clusters are numbered 0, 1, ... by their first points, so that
+        the same clustering always has the same labels
 
     Raises
     ------
@@ -111,6 +119,7 @@ class Result:
     version: str = ""
     conflict: Conflict | None = None
     soft: SoftViolations | None = None
+    centers: NDArray[np.float64] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         has_clustering = self.partition is not None
@@ -129,6 +138,16 @@ class Result:
             raise ValueError("only an infeasible instance has no lower bound")
         if closed and not (self.gap is not None and self.gap <= max(self.gap_asked, PRECISION)):
             raise ValueError(f"optimal with gap {self.gap}, asked for {self.gap_asked}")
+
+    @property
+    def labels(self) -> Any:
+        """The clusters (n,) of the points, numbered by their first points; None without any."""
+        return None if self.partition is None else self.partition.labels
+
+    @property
+    def sizes(self) -> NDArray[np.intp] | None:
+        """The numbers of points (k,) of the clusters 0, 1, ...; None without a clustering."""
+        return None if self.partition is None else self.partition.sizes
 
     @property
     def cost_name(self) -> str:

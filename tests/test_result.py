@@ -4,8 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Partition
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
 from sdpbb.result import Result, SolutionStatus, Statistics, Termination, relative_gap
+from sdpbb.solver import solve
 
 PARTITION = Partition(np.array([0, 1, 1]))
 PROOF = Infeasibility(InfeasibilityKind.CLIQUE, (0, 1, 2))
@@ -143,3 +144,30 @@ WITHOUT = [(1.0, math.inf, math.inf), (math.inf, math.inf, math.inf)]
 )
 def test_relative_gap(lower, upper, gap):
     assert relative_gap(lower, upper) == gap
+
+
+def test_labels_sizes_and_centers_of_a_clustering():
+    instance = Instance([[0.0, 1.0], [4.0, 1.0], [8.0, 3.0]], 2, weights=[1.0, 1.0, 3.0])
+    partition = Partition(np.array([7, 3, 3]))
+    result = Result(
+        **OPTIMAL
+        | {"partition": partition, "centers": partition.means(instance.points, instance.weights)}
+    )
+    assert result.labels.tolist() == [0, 1, 1]  # numbered by their first points
+    assert result.sizes.tolist() == [1, 2]
+    assert result.centers == pytest.approx(np.array([[0.0, 1.0], [7.0, 2.5]]))
+    assert result == Result(**OPTIMAL | {"partition": partition})
+
+
+@pytest.mark.parametrize("fields", [UNKNOWN, INFEASIBLE])
+def test_without_a_clustering_there_are_no_labels(fields):
+    result = Result(**fields)
+    assert result.labels is result.sizes is result.centers is None
+
+
+def test_a_run_has_the_means_of_its_clusters():
+    instance = Instance([[0.0], [0.1], [5.0], [5.1]], 2, must_link=[(0, 3)])
+    result = solve(instance)
+    members = [instance.points[result.labels == c] for c in range(2)]
+    assert result.sizes.tolist() == [len(rows) for rows in members]
+    assert result.centers == pytest.approx(np.array([rows.mean(axis=0) for rows in members]))

@@ -45,6 +45,24 @@ class Partition:
     def n_clusters(self) -> int:
         return int(self.labels.max()) + 1 if len(self.labels) else 0
 
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Numbers of points of the clusters 0, 1, ..., (k,)."""
+        return np.bincount(self.labels)
+
+    def means(
+        self, points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return the means of the clusters 0, 1, ..., (k, d), of points (n, d).
+
+        weights : (n,) of the points; None for 1 each
+        """
+        if weights is not None:
+            weights = weights / weights.max()  # so that products with coordinates are no larger
+        sums = np.zeros((self.n_clusters, points.shape[1]))
+        np.add.at(sums, self.labels, points if weights is None else weights[:, None] * points)
+        return sums / np.bincount(self.labels, weights)[:, None]
+
     def sum_of_squares(
         self, points: ArrayLike, weights: NDArray[np.float64] | None = None
     ) -> float:
