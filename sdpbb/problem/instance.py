@@ -195,7 +195,14 @@ class Instance:
                 one_based=one_based,
                 row_names=file.shown_names,
             )
-        origin = Origin(int(one_based), file.shown_names, str(constraints or ""))
+        origin = Origin(
+            int(one_based),
+            file.shown_names,
+            str(constraints or ""),
+            data_path=str(data),
+            feature_names=file.feature_names,
+            index_name=index_column or "",
+        )
         arguments = stated.arguments(points, origin)
         with naming_file(data):
             checked_weights(file.weights, points)
@@ -298,7 +305,7 @@ class Instance:
             numbered(soft_must_link, table, "soft_must_link"),
             numbered(soft_cannot_link, table, "soft_cannot_link"),
             cluster_constraints,  # type: ignore[arg-type]
-            Origin(row_names=table.shown_names),
+            Origin(row_names=table.shown_names, feature_names=table.feature_names),
             weights=weights,  # type: ignore[arg-type]
             min_size=min_size,
             max_size=max_size,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.files import shown_path
+from sdpbb.problem.scaling import Scaling
 
 # At most so many, so that 64 bits hold a pair of row numbers as one.
 MAX_ROWS = 2**31
@@ -107,6 +108,13 @@ class Origin:
     constraints_path : the file of constraints; "" for none
     must_link, cannot_link : the places in it that state them, those that distances (GAMMA, DELTA)
         amount to included
+    data_path : the file of points; "" for none
+    feature_names : (d,) what the user calls the columns; () where they have no names
+    index_name : what the user calls the column that names the rows; "" for none
+    scaling : from the user's units to those of the points; None where these are the user's
+    kept_rows : (n,) positions of the rows, ascending from 0, in data of which some rows are left out,
+        as values are missing; None where none is
+    dropped_rows : the user's names of those that are left out, in their order
     """
 
     first_row: int = 0
@@ -114,10 +122,38 @@ class Origin:
     constraints_path: str = ""
     must_link: PairLines = field(default_factory=_nowhere)
     cannot_link: PairLines = field(default_factory=_nowhere)
+    data_path: str = ""
+    feature_names: tuple[str, ...] = ()
+    index_name: str = ""
+    scaling: Scaling | None = None
+    kept_rows: NDArray[np.intp] | None = None
+    dropped_rows: tuple[str, ...] = ()
 
     def row(self, i: int) -> str:
         """Return the user's name of row i."""
-        return str(i + self.first_row) if self.row_names is None else self.row_names[i]
+        if self.row_names is not None:
+            return self.row_names[i]
+        position = i if self.kept_rows is None else int(self.kept_rows[i])
+        return str(position + self.first_row)
+
+    def in_user_units(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return points (m, d) in the space that is clustered, centres say, in the user's units."""
+        return points if self.scaling is None else self.scaling.undone(points)
+
+    def n_data_rows(self, n_points: int) -> int:
+        """Return the number of rows of the data, those that are left out included."""
+        return n_points + len(self.dropped_rows)
+
+    def of_all_rows(self, labels: NDArray[np.intp], missing: int = -1) -> NDArray[np.intp]:
+        """Return labels (n,) of the points as labels of all rows of the data.
+
+        missing : the label of rows that are left out
+        """
+        if self.kept_rows is None:
+            return labels
+        result = np.full(self.n_data_rows(len(labels)), missing, np.intp)
+        result[self.kept_rows] = labels
+        return result
 
     def rows(self, numbers: Iterable[int]) -> list[str]:
         """Return the user's names of these rows."""
