@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from sdpbb.report import ProgressTable
     from sdpbb.result import Result, SolutionStatus, Termination
     from sdpbb.solver import resume, solve
+    from sdpbb.sweeps.report import SweepEntry, SweepReport
+    from sdpbb.sweeps.sweep import sweep
     from sdpbb.traces.file import read_trace
     from sdpbb.traces.trace import Trace
     from sdpbb.verification import verify_certificate
@@ -112,6 +114,8 @@ _HOME = {
     "SolutionStatus": "sdpbb.result",
     "SolverParameters": "sdpbb.parameters",
     "Statement": "sdpbb.explanation.statements",
+    "SweepEntry": "sdpbb.sweeps.report",
+    "SweepReport": "sdpbb.sweeps.report",
     "Termination": "sdpbb.result",
     "Trace": "sdpbb.traces.trace",
     "Violation": "sdpbb.gaps.labelling",
@@ -126,6 +130,7 @@ _HOME = {
     "run_batch": "sdpbb.batch",
     "solve": "sdpbb.solver",
     "stated_constraints": "sdpbb.prices.prices",
+    "sweep": "sdpbb.sweeps.sweep",
     "verify_certificate": "sdpbb.verification",
     "write_html_report": "sdpbb.html_report",
 }
@@ -167,6 +172,8 @@ __all__ = [
     "SolutionStatus",
     "SolverParameters",
     "Statement",
+    "SweepEntry",
+    "SweepReport",
     "Termination",
     "Trace",
     "Violation",
@@ -182,6 +189,7 @@ __all__ = [
     "run_batch",
     "solve",
     "stated_constraints",
+    "sweep",
     "verify_certificate",
     "write_html_report",
 ]

@@ -36,6 +36,7 @@ COMMANDS = (
     "batch",
     "check",
     "price",
+    "sweep",
     "verify",
     "generate",
     "parameters",

@@ -1,4 +1,4 @@
-"""Draw a run, a clustering, a relaxation or a batch."""
+"""Draw a run, a clustering, a relaxation, a batch or a sweep."""
 
 from __future__ import annotations
 
@@ -183,13 +183,38 @@ def profile(
         _save(plot_profile(read_solved_runs(tables, by)), out, title)
 
 
+def sweep(
+    results: Annotated[
+        str, options.argument("SWEEP", help="What 'sdpbb sweep --json' has written, or its folder.")
+    ],
+    /,
+    *,
+    out: Out,
+    title: Title = None,
+    debug: options.Debug = False,
+) -> None:
+    """Draw the costs, their proven intervals and the measures of a sweep over k."""
+    with _picture(out, debug):
+        from sdpbb.plots import plot_sweep
+        from sdpbb.plots.sweep import read_sweep
+
+        file = results
+        if os.path.isdir(results):
+            from sdpbb.sweeps.folder import VALUES
+
+            file = os.path.join(results, VALUES)
+        with _errors_name_file(file):
+            ax = plot_sweep(read_sweep(file))
+        _save(ax, out, title)
+
+
 app = App(
     "plot",
     help=__doc__,
     help_epilogue=epilog(EXITS),
     version_flags=[],
 )
-KINDS: tuple[Callable[..., None], ...] = (bounds, tree, clusters, matrix, profile)
+KINDS: tuple[Callable[..., None], ...] = (bounds, tree, clusters, matrix, profile, sweep)
 for position, kind in enumerate(KINDS):
     app.command(command(kind, EXITS))
     app[kind.__name__].sort_key = position

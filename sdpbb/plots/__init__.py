@@ -17,6 +17,7 @@ from sdpbb.plots.clusters import plot_clusters
 from sdpbb.plots.matrix import plot_matrix
 from sdpbb.plots.profile import SolvedRuns, plot_profile
 from sdpbb.plots.style import require_matplotlib, save
+from sdpbb.plots.sweep import plot_sweep
 from sdpbb.plots.tree import plot_tree
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "plot_clusters",
     "plot_matrix",
     "plot_profile",
+    "plot_sweep",
     "plot_tree",
     "require_matplotlib",
     "save",

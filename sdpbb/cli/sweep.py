@@ -1,0 +1,204 @@
+"""The command `sdpbb sweep`."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from sdpbb.cli import options
+from sdpbb.cli.engine import EngineFile, engine_options, solver_parameters
+from sdpbb.cli.exits import ExitCode, interrupted, meanings, one_line_errors
+from sdpbb.cli.help import command
+from sdpbb.cli.inputs import InstanceOptions
+from sdpbb.cli.outputs import STDOUT, Outputs
+from sdpbb.cli.running import import_engine, running
+from sdpbb.errors import ParameterError
+from sdpbb.files import shown_path
+
+if TYPE_CHECKING:
+    from sdpbb.sweeps.report import SweepEntry, SweepReport
+
+EXITS = meanings(
+    {
+        ExitCode.OPTIMAL: "every k is proven: optimal within the gap, or infeasible",
+        ExitCode.UNANSWERED: "the run of a k failed",
+        ExitCode.LIMIT: "stopped at a limit: some k is not proven, or was not begun",
+        ExitCode.BACKEND_FAILURE: "the worker processes cannot start",
+    },
+    without=[ExitCode.LIMIT_WITHOUT_CLUSTERING, ExitCode.INFEASIBLE],
+)
+# Numbers of clusters that a range may stand for.
+MOST = 10_000
+
+
+@engine_options("gap", "time_limit", "node_limit", "memory_limit", "seed", "bounding", "sdp_solver")
+class SweepEngine(EngineFile):
+    """Parameters of the runs; the limit of time is for the whole sweep."""
+
+
+@options.grouped
+class SweptInputs(InstanceOptions):
+    """Options on the files of the instance; its numbers of clusters are an option of their own."""
+
+    k: Annotated[int, Parameter(parse=False)] = 1
+
+
+@options.grouped
+class SweepOutputs(Outputs):
+    """Output files: tables, labels of every k, a picture."""
+
+    labels: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Write the labels of every k as CSV: a row for each point, a column for each k; "
+            "'-' as for --json.",
+        ),
+    ] = None
+    csv: Annotated[
+        str | None,
+        options.option(metavar="OUT", help="Write the table as CSV; '-' as for --json."),
+    ] = None
+    picture: Annotated[
+        str | None,
+        options.option(
+            metavar="OUT",
+            help="Draw costs, their proven intervals, silhouettes and the agreement of neighbours; "
+            "a name in .png or .svg. Needs matplotlib (the extra 'plot').",
+        ),
+    ] = None
+
+    def check_kinds(self) -> None:
+        if self.picture is None:
+            return
+        from sdpbb.plots.style import format_problem, require_matplotlib
+
+        if self.picture == STDOUT:
+            raise ParameterError(f"--picture {STDOUT}: expected the name of a file")
+        if problem := format_problem(self.picture):
+            raise ParameterError(f"--picture {problem}")
+        require_matplotlib()
+
+
+def sweep(
+    data: options.Data,
+    /,
+    *,
+    ks: Annotated[
+        str,
+        options.option("-k", metavar="KS", help="Numbers of clusters, such as 2-10 or 2,3,5-8."),
+    ],
+    inputs: SweptInputs = SweptInputs(),
+    engine: SweepEngine = SweepEngine(),
+    time_limit_each: Annotated[
+        float | None, options.option(metavar="S", help="Spend at most S seconds on a k.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        options.option(
+            metavar="N", default="number of cores", help="Numbers of clusters at the same time."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        options.option(
+            metavar="DIR",
+            help="A folder for the tables (sweep.csv, sweep.json, labels.csv) and for a checkpoint "
+            "of each k.",
+        ),
+    ] = None,
+    resume: Annotated[
+        bool,
+        options.flag(
+            help="Go on with the sweep in the folder: what is proven is kept, what was stopped by "
+            "a limit goes on."
+        ),
+    ] = False,
+    certificates: Annotated[
+        bool, options.flag(help="Write a proof of each k into the folder, for 'sdpbb verify'.")
+    ] = False,
+    outputs: SweepOutputs = SweepOutputs(),
+    quiet: options.Quiet = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Find and prove the best clustering of the points in DATA for each of several k.
+
+    Each run begins with the clustering of its neighbour. The table has the cost, what it is proven
+    to be at least, its decrease, the silhouette and the adjusted Rand index with the clustering
+    before.
+    """
+    with one_line_errors(debug):
+        wanted = numbers_of_clusters(ks)
+        parameters = solver_parameters(**engine.stated(), workers=workers)
+        outputs.check([data, inputs.constraints, engine.file])
+        instance = inputs.read(data)
+        each = math.inf if time_limit_each is None else time_limit_each
+        import_engine()
+        from sdpbb.sweeps.sweep import sweep as run
+
+        def on_entry(entry: SweepEntry, left: int) -> None:
+            current.tell(f"k = {entry.k}: {entry.message or entry.result}; {left} to go")
+
+        with running(outputs, quiet) as current:
+            report = run(
+                instance,
+                wanted,
+                parameters,
+                time_limit_each=each,
+                folder=out,
+                resume=resume,
+                certificates=certificates,
+                on_entry=on_entry,
+                interrupt=current.interrupt,
+            )
+            current.tell(f"\n{report}")
+            _write(report, outputs, quiet)
+            if out is not None:
+                current.tell(f"Written to {shown_path(os.path.join(out, ''))}")
+        return _exit_code(report)
+
+
+def numbers_of_clusters(text: str) -> list[int]:
+    """Return the numbers in a list such as 2,3,5-8.
+
+    Raises
+    ------
+    ParameterError
+        For another text.
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        limits = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", part)
+        first, last = (0, 0) if limits is None else (int(limits[1]), int(limits[2] or limits[1]))
+        if not 1 <= first <= last < first + MOST:
+            raise ParameterError(
+                f"-k {text!r}: expected numbers of clusters such as 2-10 or 2,3,5-8"
+            )
+        found += range(first, last + 1)
+    return found
+
+
+def _write(report: SweepReport, outputs: SweepOutputs, quiet: bool) -> None:
+    others = [] if outputs.csv is None else [(outputs.csv, report.to_csv)]
+    if outputs.labels is not None:
+        others.append((outputs.labels, report.labels_csv))
+    if outputs.picture is not None:
+        from sdpbb.plots import plot_sweep, save
+
+        save(plot_sweep(report.to_rows()), outputs.picture)
+    SweepOutputs(json=outputs.json).write(report, None, quiet, others)
+
+
+def _exit_code(report: SweepReport) -> ExitCode:
+    if report.interrupted:
+        return interrupted()
+    if any(entry.result is None for entry in report.entries):
+        return ExitCode.UNANSWERED
+    return ExitCode.OPTIMAL if report.is_complete else ExitCode.LIMIT
+
+
+app = command(sweep, EXITS)

@@ -1,0 +1,238 @@
+"""Sweeps as values and as tables: what is known of each number of clusters."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Origin
+from sdpbb.result import Result, SolutionStatus, relative_gap
+from sdpbb.values import finite_or_none, json_text, percent_up, rounded_down
+
+COLUMNS = (
+    *("k", "status", "objective", "lower_bound", "gap", "decrease", "decrease_lower"),
+    *("decrease_upper", "silhouette", "agreement", "sizes", "n_nodes", "wall_seconds", "message"),
+)
+DIGITS = 8
+NOTE = (
+    "Each cost is proven to be least for its k, up to its gap. No k is proven to be right by that: "
+    "the least cost falls with every cluster that is added, also where there are none."
+)
+
+
+@dataclass(frozen=True)
+class SweepEntry:
+    """What is known of one number of clusters.
+
+    Attributes
+    ----------
+    k : number of clusters
+    result : of its run; None where it failed
+    lower_bound : proven to be at most the optimum: that of the run, or of a larger k where that is
+        nearer; None for an infeasible k, or without a result
+    silhouette : mean over the points, between -1 and 1; None where it is not defined
+    agreement : adjusted Rand index with the clustering of the k before it in the sweep; None
+        without one
+    message : what went wrong, or is to be known; "" for nothing
+    """
+
+    k: int
+    result: Result | None
+    lower_bound: float | None
+    silhouette: float | None = None
+    agreement: float | None = None
+    message: str = ""
+
+    @property
+    def objective(self) -> float | None:
+        """Cost of the best clustering found, None without one."""
+        return None if self.result is None else self.result.objective
+
+    @property
+    def gap(self) -> float | None:
+        """(objective - lower_bound) / objective, at least 0; None without a clustering."""
+        if self.objective is None or self.lower_bound is None:
+            return None
+        return relative_gap(min(self.lower_bound, self.objective), self.objective)
+
+    @property
+    def labels(self) -> NDArray[np.intp] | None:
+        """Labels (n,) of the best clustering found, None without one."""
+        if self.result is None or self.result.partition is None:
+            return None
+        return self.result.partition.labels
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of points of the clusters, the largest first."""
+        if self.labels is None:
+            return ()
+        return tuple(sorted(np.bincount(self.labels).tolist(), reverse=True))
+
+    @property
+    def status(self) -> str:
+        """Solution status, or "failed"."""
+        return "failed" if self.result is None else self.result.status.value
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """Report on a sweep: an entry for each k that was run, in ascending order.
+
+    Attributes
+    ----------
+    entries : what is known of each k
+    left : the k that nothing was done for
+    interrupted : whether an interrupt ended the sweep
+    seconds : of the whole sweep
+    origin : what the rows are called
+    """
+
+    entries: tuple[SweepEntry, ...]
+    left: tuple[int, ...]
+    interrupted: bool
+    seconds: float
+    origin: Origin
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every k is proven: optimal within the gap asked for, or infeasible."""
+        return not self.left and all(is_settled(entry) for entry in self.entries)
+
+    def __getitem__(self, k: int) -> SweepEntry:
+        """Return the entry of k.
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        """
+        for entry in self.entries:
+            if entry.k == k:
+                return entry
+        raise KeyError(f"k = {k}: expected one of {', '.join(str(e.k) for e in self.entries)}")
+
+    def decrease(self, k: int) -> tuple[float, float, float] | None:
+        """Return by how much the cost at k is less than at the k before it, and its interval.
+
+        The least costs differ by what lies in the interval, which is proven. None for the first k,
+        and where one of both has no clustering.
+        """
+        at = [entry.k for entry in self.entries].index(k)
+        if at == 0:
+            return None
+        before, entry = self.entries[at - 1 : at + 1]
+        if before.objective is None or entry.objective is None:
+            return None
+        assert before.lower_bound is not None
+        assert entry.lower_bound is not None
+        least = min(before.lower_bound, before.objective) - entry.objective
+        most = before.objective - min(entry.lower_bound, entry.objective)
+        return before.objective - entry.objective, least, most
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a flat row for each k, by `COLUMNS`; sizes as "61 50 39"."""
+        rows = []
+        for entry in self.entries:
+            decrease = self.decrease(entry.k) or (None, None, None)
+            result = entry.result
+            values = (
+                *(entry.k, entry.status, entry.objective, entry.lower_bound, entry.gap),
+                *(*decrease, entry.silhouette, entry.agreement),
+                " ".join(map(str, entry.sizes)),
+                None if result is None else result.statistics.n_nodes,
+                None if result is None else result.statistics.wall_seconds,
+                entry.message,
+            )
+            rows.append(dict(zip(COLUMNS, map(finite_or_none, values), strict=True)))
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON: the rows, with the labels of each k."""
+        rows = self.to_rows()
+        for row, entry in zip(rows, self.entries, strict=True):
+            row["labels"] = None if entry.labels is None else entry.labels.tolist()
+        names = self.origin.row_names
+        return {
+            "sweep": rows,
+            "left": list(self.left),
+            "interrupted": self.interrupted,
+            "seconds": self.seconds,
+            "row_names": None if names is None else list(names),
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as one JSON object, one line per key."""
+        return json_text(self.to_dict())
+
+    def to_csv(self) -> str:
+        """Return the rows with a heading, separated by commas."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.to_rows())
+        return text.getvalue()
+
+    def labels_csv(self) -> str:
+        """Return the labels of all k: a row for each point, with its name, a column for each k."""
+        found = [entry for entry in self.entries if entry.labels is not None]
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["id", *(f"k={entry.k}" for entry in found)])
+        columns = [entry.labels for entry in found if entry.labels is not None]
+        for row, labels in enumerate(zip(*columns, strict=True)):
+            writer.writerow([self.origin.row(row), *map(int, labels)])
+        return text.getvalue()
+
+    def table(self) -> str:
+        """Return a line for each k, and what the figures say."""
+        lines = [_HEADING, *(_line(entry, self.decrease(entry.k)) for entry in self.entries)]
+        if self.left:
+            why = "interrupted" if self.interrupted else "for lack of time"
+            lines.append(f"Not done, {why}: k = {', '.join(map(str, self.left))}")
+        return "\n".join([*lines, "", NOTE])
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __repr__(self) -> str:
+        done = ", ".join(str(entry.k) for entry in self.entries)
+        settled = sum(map(is_settled, self.entries))
+        return f"<SweepReport: k = {done}; {settled} of {len(self.entries)} proven>"
+
+
+def is_settled(entry: SweepEntry) -> bool:
+    """Return whether a k is proven: optimal within the gap asked for, or infeasible."""
+    proven = (SolutionStatus.OPTIMAL, SolutionStatus.INFEASIBLE)
+    return entry.result is not None and (
+        entry.result.status in proven
+        or (entry.gap is not None and entry.gap <= entry.result.gap_asked)
+    )
+
+
+_HEADING = (
+    f"{'k':>4} {'cost':>14} {'proven at least':>16} {'gap':>9} {'decrease':>12} "
+    f"{'silhouette':>10} {'ARI':>6}  sizes"
+)
+
+
+def _line(entry: SweepEntry, decrease: Sequence[float] | None) -> str:
+    if entry.objective is None:
+        return f"{entry.k:>4} {entry.message or entry.status}"
+    assert entry.lower_bound is not None
+    lower = rounded_down(entry.lower_bound, DIGITS)
+    fallen = "" if decrease is None else f"{decrease[0]:.6g}"
+    silhouette = "" if entry.silhouette is None else f"{entry.silhouette:.3f}"
+    agreement = "" if entry.agreement is None else f"{entry.agreement:.3f}"
+    sizes = " ".join(map(str, entry.sizes[:8])) + (" ..." if len(entry.sizes) > 8 else "")
+    remark = f"  ({entry.message})" if entry.message else ""
+    return (
+        f"{entry.k:>4} {entry.objective:>14.{DIGITS}g} {lower:>16} {percent_up(entry.gap):>9} "
+        f"{fallen:>12} {silhouette:>10} {agreement:>6}  {sizes}{remark}"
+    )

@@ -1,0 +1,308 @@
+"""`sweep`: the instance solved for each number of clusters, each begun from a neighbour."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from heuristics.measures import adjusted_rand_index, silhouette
+from sdpbb.compilation import WarmUp
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.executors.pool import Completion, Ending, TaskPool
+from sdpbb.executors.processes import LocalProcesses
+from sdpbb.files import FilePath, shown_path
+from sdpbb.interruption import interruptible
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance, Partition
+from sdpbb.problem.instance import check_instance
+from sdpbb.result import Result
+from sdpbb.search.events import Observer, ignore
+from sdpbb.sweeps.folder import SweepFolder, check_checkpoint, open_folder
+from sdpbb.sweeps.neighbours import clustering_from
+from sdpbb.sweeps.report import SweepEntry, SweepReport
+from sdpbb.sweeps.tasks import SweepOutcome, SweepTask, solve_one
+
+# Seconds between two looks at interrupts while workers are waited for.
+PAUSE = 0.2
+# Seconds that a process has beyond its time limit, or after an interrupt, until it is ended.
+GRACE = 20.0
+
+
+def sweep(
+    instance: Instance,
+    ks: Iterable[int],
+    parameters: SolverParameters | None = None,
+    *,
+    time_limit_each: float = math.inf,
+    folder: FilePath | None = None,
+    resume: bool = False,
+    certificates: bool = False,
+    observer: Observer = ignore,
+    on_entry: Callable[[SweepEntry, int], None] | None = None,
+    interrupt: threading.Event | None = None,
+) -> SweepReport:
+    """Solve an instance for each number of clusters, and prove each optimum.
+
+    Each run begins with the clustering of the nearest k that has one, with clusters split or merged
+    until there are k. A cluster that is split keeps all constraints but least sizes, and costs no
+    more, unless it pays for a soft constraint: elsewhere the bound of k + 1 is one of k, too.
+
+    Parameters
+    ----------
+    instance : points and constraints; its own k makes no difference
+    ks : numbers of clusters, 1 <= k <= n
+    parameters : of each run. workers is the number of k that are solved at the same time, in
+        processes of their own; what is left of them is for each run. time_limit is for the whole
+        sweep
+    time_limit_each : seconds for each k, > 0
+    folder : for checkpoints (`k3.checkpoint`), certificates (`k3.cert`), and in the end
+        `sweep.csv`, `sweep.json` and `labels.csv`; made if it is not there. None for none
+    resume : whether the folder may hold a sweep, which is gone on with: what is proven is kept,
+        what limits have stopped goes on from its state
+    certificates : whether each run leaves a proof in the folder
+    observer : receives the events of runs, where they are one after the other
+    on_entry : is called with each entry as it comes, and with the number of k still to come
+    interrupt : set it to end the sweep; what is known until then is reported
+
+    Raises
+    ------
+    InstanceError
+        If a k is above the number of points, if sizes are listed, which are for one k alone, or if
+        the folder cannot be used.
+    ParameterError
+        As `solve` does; and if there are no ks, if time_limit_each is not above 0, if there is a
+        Dask cluster, or if certificates or resume are asked for without a folder.
+    ArchiveError
+        If a checkpoint in the folder is damaged, or of another version.
+    Interrupted
+        As `solve` does, with the report on what is known until then.
+    """
+    check_instance(instance)
+    parameters = parameters or SolverParameters()
+    wanted = checked_ks(ks, instance)
+    _check(instance, parameters, time_limit_each, folder, resume, certificates)
+    files = None if folder is None else open_folder(folder, resume)
+    tasks = [_task(instance, k, parameters, files, certificates) for k in wanted]
+    for task in tasks:
+        if resume and task.checkpoint is not None and os.path.exists(task.checkpoint):
+            check_checkpoint(task.checkpoint, task.instance, parameters, certificates)
+
+    def report(stop: threading.Event) -> SweepReport:
+        run = _SweepRun(tasks, parameters, time_limit_each, stop, observer, on_entry)
+        run.work()
+        found = run.report(instance)
+        if files is not None:
+            _write(files, found)
+        return found
+
+    return interruptible(interrupt, report)
+
+
+def checked_ks(ks: Iterable[int], instance: Instance) -> list[int]:
+    """Return the numbers of clusters in ascending order, each once.
+
+    Raises
+    ------
+    ParameterError
+        If there are none, or they are no integers.
+    InstanceError
+        If there are not as many points.
+    """
+    given = list(ks)
+    if not given:
+        raise ParameterError("ks = []: expected at least one number of clusters")
+    for k in given:
+        if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
+            raise ParameterError(f"ks = {k!r}: expected integers >= 1")
+    if max(given) > instance.n_points:
+        raise InstanceError(
+            f"k = {max(given)}; expected at most {instance.n_points}, the number of points"
+        )
+    return sorted({int(k) for k in given})
+
+
+def _check(
+    instance: Instance,
+    parameters: SolverParameters,
+    time_limit_each: float,
+    folder: FilePath | None,
+    resume: bool,
+    certificates: bool,
+) -> None:
+    if instance.sizes is not None:
+        raise InstanceError(
+            "sizes: they are for one number of clusters; expected min_size and max_size in a sweep"
+        )
+    if not time_limit_each > 0:
+        raise ParameterError(f"time_limit_each = {time_limit_each}: expected seconds > 0")
+    if parameters.dask is not None:
+        raise ParameterError(f"dask = {parameters.dask}: expected None; workers are local here")
+    for name, value in (("resume", resume), ("certificates", certificates)):
+        if value and folder is None:
+            raise ParameterError(f"{name} = True: expected a folder for the files of the sweep")
+
+
+def _task(
+    instance: Instance,
+    k: int,
+    parameters: SolverParameters,
+    files: SweepFolder | None,
+    certificates: bool,
+) -> SweepTask:
+    return SweepTask(
+        replace(instance, k=k),
+        parameters,
+        checkpoint=None if files is None else files.checkpoint(k),
+        certificate=files.certificate(k) if files is not None and certificates else None,
+    )
+
+
+def _write(files: SweepFolder, report: SweepReport) -> None:
+    try:
+        files.write_tables(report)
+    except OSError as error:
+        raise InstanceError(
+            f"{shown_path(files.path)}: its tables could not be written "
+            f"({error.strerror or error}); the runs are safe in their checkpoints"
+        ) from None
+
+
+class _SweepRun:
+    """Runs of a sweep, one after the other or several at a time."""
+
+    def __init__(
+        self,
+        tasks: list[SweepTask],
+        parameters: SolverParameters,
+        time_limit_each: float,
+        stop: threading.Event,
+        observer: Observer,
+        on_entry: Callable[[SweepEntry, int], None] | None,
+    ) -> None:
+        self._tasks = {task.instance.k: task for task in tasks}
+        self._limit, self._each = parameters.time_limit, time_limit_each
+        self._bounding = parameters.bounding
+        self._n_at_once = min(parameters.workers, len(tasks))
+        self._workers_each = parameters.workers // self._n_at_once
+        self._stop, self._observer, self._on_entry = stop, observer, on_entry
+        self._started = time.perf_counter()
+        self._found: dict[int, SweepOutcome] = {}
+
+    @property
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    @property
+    def _for_next(self) -> float:
+        """Seconds for the next run, <= 0 if there is to be none."""
+        return 0.0 if self._stop.is_set() else min(self._each, self._limit - self._seconds)
+
+    def work(self) -> None:
+        """Run every k that there is time for."""
+        waiting = sorted(self._tasks, reverse=True)
+        if self._n_at_once == 1:
+            while waiting and (seconds := self._for_next) > 0:
+                k = waiting.pop()
+                self._take(k, solve_one(self._begun(k, seconds), self._stop, self._observer))
+            return
+        with self._pool() as pool:
+            is_stopping = False
+            while pool.n_under_way or (waiting and not is_stopping and self._for_next > 0):
+                if self._stop.is_set() and not is_stopping:
+                    is_stopping = True
+                    pool.interrupt()
+                while not is_stopping and waiting and pool.n_free and (s := self._for_next) > 0:
+                    k = waiting.pop()
+                    pool.submit(k, solve_one, self._begun(k, s), seconds=s)
+                for completion in pool.wait(PAUSE):
+                    self._take(completion.key, _outcome(completion))
+
+    def _pool(self) -> TaskPool:
+        executor = LocalProcesses(
+            self._n_at_once, WarmUp(self._bounding), first_alone=True, grace=GRACE
+        )
+        return TaskPool(executor)
+
+    def _begun(self, k: int, seconds: float) -> SweepTask:
+        """Return the task of k with its limit, and a clustering of the nearest k to begin with."""
+        task = self._tasks[k]
+        parameters = replace(task.parameters, time_limit=seconds, workers=self._workers_each)
+        start = None
+        known = [other for other, outcome in self._found.items() if _partition(outcome.result)]
+        if known:
+            nearest = min(known, key=lambda other: (abs(other - k), other))
+            partition = _partition(self._found[nearest].result)
+            assert partition is not None
+            start = clustering_from(task.instance, partition)
+        return replace(task, parameters=parameters, start=start)
+
+    def _take(self, k: int, outcome: SweepOutcome) -> None:
+        self._found[k] = outcome
+        if self._on_entry is not None:
+            left = len(self._tasks) - len(self._found)
+            self._on_entry(_entry(k, outcome, _lower_bound(outcome.result)), left)
+
+    def report(self, instance: Instance) -> SweepReport:
+        """Return what is known of every k."""
+        ks = sorted(self._found)
+        bounds = {k: _lower_bound(self._found[k].result) for k in ks}
+        # Splitting a cluster may break least sizes, and soft must-links.
+        if instance.min_size is None and not instance.has_soft_constraints:
+            _hand_down(bounds)
+        entries = []
+        before: Partition | None = None
+        for k in ks:
+            outcome = self._found[k]
+            partition = _partition(outcome.result)
+            entry = _entry(k, outcome, bounds[k])
+            if partition is not None:
+                agreement = None
+                if before is not None:
+                    agreement = adjusted_rand_index(before.labels, partition.labels)
+                mean = silhouette(instance.points, partition.labels)
+                entry = replace(entry, silhouette=mean, agreement=agreement)
+            entries.append(entry)
+            before = partition
+        left = tuple(sorted(self._tasks.keys() - self._found.keys()))
+        return SweepReport(
+            tuple(entries), left, self._stop.is_set(), self._seconds, instance.origin
+        )
+
+
+def _hand_down(bounds: dict[int, float | None]) -> None:
+    """Raise the bound of each k to that of the next larger one, which is one of its own, too."""
+    least = -math.inf
+    for k in sorted(bounds, reverse=True):
+        bound = bounds[k]
+        if bound is not None:
+            least = max(least, bound)
+            bounds[k] = least
+
+
+def _outcome(completion: Completion) -> SweepOutcome:
+    if completion.ending is Ending.DONE:
+        value: SweepOutcome = completion.value
+        return value
+    if completion.ending is Ending.OVERDUE:
+        return SweepOutcome(None, "did not end after its time limit, and was killed")
+    return SweepOutcome(None, f"its worker process {completion.reasons[-1]}")
+
+
+def _entry(k: int, outcome: SweepOutcome, lower_bound: float | None) -> SweepEntry:
+    result, message = outcome.result, outcome.problem
+    if result is not None and result.infeasibility is not None:
+        message = f"infeasible: {result.infeasibility}"
+    return SweepEntry(k, result, lower_bound, message=message)
+
+
+def _partition(result: Result | None) -> Partition | None:
+    return None if result is None else result.partition
+
+
+def _lower_bound(result: Result | None) -> float | None:
+    return None if result is None else result.lower_bound

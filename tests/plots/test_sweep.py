@@ -1,0 +1,55 @@
+import json
+
+import pytest
+
+from sdpbb.errors import InstanceError, ParameterError
+
+pytest.importorskip("matplotlib")
+
+from sdpbb.plots import plot_sweep
+from sdpbb.plots.sweep import read_sweep
+
+ROWS = [
+    {"k": 1, "objective": None, "lower_bound": None, "silhouette": None, "agreement": None},
+    {"k": 2, "objective": 9.0, "lower_bound": 7.0, "silhouette": 0.5, "agreement": None},
+    {"k": 3, "objective": 4.0, "lower_bound": 4.0, "silhouette": 0.4, "agreement": 0.7},
+]
+
+
+def test_costs_and_their_intervals():
+    ax = plot_sweep(ROWS)
+    (line,) = ax.lines
+    assert line.get_xydata().tolist() == [[2.0, 9.0], [3.0, 4.0]]
+    (bars,) = ax.collections
+    assert [segment.tolist() for segment in bars.get_segments()] == [
+        [[2.0, 7.0], [2.0, 9.0]],
+        [[3.0, 4.0], [3.0, 4.0]],
+    ]
+    below = ax.figure.axes[1]
+    assert [line.get_label() for line in below.lines] == [
+        "Silhouette",
+        "Adjusted Rand index with the k before",
+    ]
+
+
+def test_on_given_axes_there_are_costs_alone():
+    given = plot_sweep([{**ROWS[1], "silhouette": None}])
+    assert len(given.figure.axes) == 1
+    again = plot_sweep(ROWS, given)
+    assert again is given
+    assert len(given.figure.axes) == 1
+
+
+def test_without_a_clustering():
+    with pytest.raises(ParameterError, match="no k has a clustering"):
+        plot_sweep(ROWS[:1])
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"sweep": [1]}', '{"sweep": [{"k": 2}]}'])
+def test_files_that_are_none(tmp_path, text):
+    file = tmp_path / "s.json"
+    file.write_text(text)
+    with pytest.raises(InstanceError, match=r"s\.json: (is no JSON|holds no sweep)"):
+        read_sweep(file)
+    file.write_text(json.dumps({"sweep": ROWS}))
+    assert read_sweep(file) == ROWS

@@ -1,0 +1,270 @@
+import json
+import math
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.errors import ArchiveError, InstanceError, ParameterError
+from sdpbb.problem import Instance, Partition
+from sdpbb.result import SolutionStatus
+from sdpbb.sweeps import sweep as sweep_module
+from sdpbb.sweeps.neighbours import clustering_from
+from sdpbb.sweeps.report import COLUMNS
+from sdpbb.sweeps.tasks import SweepOutcome
+from tests.enumeration import optimum, random_instance, weighted
+from tests.examples import examples
+
+EXACT = sdpbb.SolverParameters(gap=0.0)
+
+
+def groups(n_each: int = 6) -> Instance:
+    """Three groups in the plane, two points of the first held together."""
+    rng = np.random.default_rng(0)
+    centres = np.repeat([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], n_each, axis=0)
+    points = centres + rng.normal(size=(3 * n_each, 2))
+    return Instance(points, 3, must_link=[(0, 1)], cannot_link=[(0, n_each)])
+
+
+@pytest.mark.long
+@given(st.integers(0, 2**32 - 1))
+@examples(25)
+def test_every_k_is_proven_as_by_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, 8)
+    if rng.random() < 0.3:
+        instance = weighted(instance, rng)
+    if rng.random() < 0.3:
+        instance = replace(instance, min_size=int(rng.integers(1, 3)))
+    report = sdpbb.sweep(instance, range(1, instance.n_points + 1), EXACT)
+    assert report.is_complete
+    for entry in report.entries:
+        true = optimum(replace(instance, k=entry.k))
+        if true is None:
+            assert entry.status == "infeasible"
+            assert entry.objective is entry.lower_bound is entry.labels is None
+            continue
+        assert entry.objective == pytest.approx(true, rel=1e-9, abs=1e-12 * max(1.0, true))
+        assert entry.lower_bound <= true * (1.0 + 1e-9) + 1e-300
+        assert sum(entry.sizes) == instance.n_points
+        assert len(entry.sizes) == entry.k
+
+
+@given(st.integers(0, 2**32 - 1))
+@examples(60)
+def test_clusterings_from_neighbours_keep_the_constraints(seed):
+    rng = np.random.default_rng(seed)
+    instance = random_instance(rng, 9)
+    labels = rng.integers(0, rng.integers(1, instance.n_points + 1), instance.n_points)
+    other = Partition(labels)
+    found = clustering_from(instance, other)
+    if found is not None:
+        assert Partition(found).is_feasible(instance)
+    alike = replace(instance, k=other.n_clusters)
+    if other.is_feasible(alike) and other.n_clusters < instance.k and found is not None:
+        before, after = other.cost(instance), Partition(found).cost(instance)
+        assert after <= before * (1.0 + 1e-12)
+
+
+def test_a_cluster_that_is_split_saves_most():
+    instance = groups()
+    two = Partition(np.repeat([0, 0, 1], 6))
+    # The cannot-link is broken by the clustering into two, and kept by the one into three.
+    assert Partition(clustering_from(instance, two)) == Partition(np.repeat([0, 1, 2], 6))
+
+
+def test_clusters_that_are_merged_are_the_nearest():
+    instance = replace(groups(), k=3)
+    four = Partition(np.repeat([0, 1, 2, 3], [6, 6, 4, 2]))
+    assert Partition(clustering_from(instance, four)) == Partition(np.repeat([0, 1, 2], 6))
+
+
+def test_none_where_all_clusters_are_apart():
+    points = np.arange(3.0)[:, None]
+    instance = Instance(points, 2, cannot_link=[(0, 1), (1, 2), (0, 2)])
+    assert clustering_from(instance, Partition(np.arange(3))) is None
+
+
+def test_bounds_of_more_clusters_are_bounds_of_fewer(monkeypatch):
+    """Runs that a limit has ended have the bound of the next k, where it is nearer."""
+    instance = groups()
+    weak = {2: 0.0, 3: None, 4: None}
+
+    def solve_weakly(task, stop, observer):
+        result = sdpbb.solve(task.instance, EXACT)
+        bound = weak[task.instance.k]
+        if bound is None:
+            return SweepOutcome(result)
+        limited = replace(
+            result,
+            status=SolutionStatus.FEASIBLE,
+            termination=sdpbb.Termination.TIME_LIMIT,
+            lower_bound=bound,
+            gap=1.0,
+        )
+        return SweepOutcome(limited)
+
+    monkeypatch.setattr(sweep_module, "solve_one", solve_weakly)
+    report = sdpbb.sweep(instance, [2, 3, 4], EXACT)
+    assert report[2].lower_bound == report[3].lower_bound > report[4].lower_bound
+    assert report[2].result.lower_bound == 0.0
+    assert 0.0 < report[2].gap < 1.0
+    assert not report.is_complete
+    sized = sdpbb.sweep(replace(instance, min_size=2), [2, 3, 4], EXACT)
+    assert sized[2].lower_bound == 0.0  # a cluster that is split may be too small
+    soft = replace(instance, soft_must_link=[(0, 2, 1.0)])
+    assert sdpbb.sweep(soft, [2, 3], EXACT)[2].lower_bound == 0.0
+
+
+def test_decreases_lie_in_their_intervals():
+    report = sdpbb.sweep(groups(), [5, 2, 3, 4, 4])
+    assert [entry.k for entry in report.entries] == [2, 3, 4, 5]
+    assert report.decrease(2) is None
+    for k in (3, 4, 5):
+        found, least, most = report.decrease(k)
+        true = sdpbb.solve(replace(groups(), k=k - 1), EXACT).objective
+        true -= sdpbb.solve(replace(groups(), k=k), EXACT).objective
+        assert least <= true <= most
+        assert least <= found <= most
+
+
+def test_tables():
+    report = sdpbb.sweep(groups(), [1, 3, 18])
+    rows = report.to_rows()
+    assert [row["k"] for row in rows] == [1, 3, 18]
+    assert all(tuple(row) == COLUMNS for row in rows)
+    assert rows[0]["status"] == "infeasible"
+    assert "cannot-link" in rows[0]["message"]
+    assert rows[0]["silhouette"] is rows[1]["agreement"] is None
+    assert report[3].silhouette > 0.5
+    assert rows[1]["sizes"] == "6 6 6"
+    assert rows[2]["message"].startswith("infeasible")  # two points share a cluster
+    values = json.loads(report.to_json())
+    assert values["sweep"][1]["labels"] == report[3].labels.tolist()
+    assert report.to_csv().splitlines()[0] == ",".join(COLUMNS)
+    assert report.labels_csv().splitlines()[:2] == ["id,k=3", "0,0"]
+    assert "1 infeasible" in str(report)
+    assert repr(report) == "<SweepReport: k = 1, 3, 18; 3 of 3 proven>"
+    with pytest.raises(KeyError, match="expected one of 1, 3, 18"):
+        report[2]
+
+
+def test_limits_and_interrupts_leave_what_is_known():
+    stop = threading.Event()
+    seen = []
+
+    def on_entry(entry, left):
+        seen.append((entry.k, left))
+        stop.set()
+
+    report = sdpbb.sweep(groups(), [2, 3, 4], on_entry=on_entry, interrupt=stop)
+    assert seen == [(2, 2)]
+    assert report.left == (3, 4)
+    assert report.interrupted
+    assert not report.is_complete
+    assert "interrupted: k = 3, 4" in str(report)
+    brief = sdpbb.sweep(groups(), [2, 3], sdpbb.SolverParameters(time_limit=1e-9))
+    assert set(brief.left) >= {3}
+
+
+def test_a_k_that_fails_costs_itself_alone(monkeypatch):
+    def fail_at_three(task, stop, observer):
+        if task.instance.k == 3:
+            return SweepOutcome(None, "memory ran out")
+        return SweepOutcome(sdpbb.solve(task.instance))
+
+    monkeypatch.setattr(sweep_module, "solve_one", fail_at_three)
+    report = sdpbb.sweep(groups(), [2, 3, 4])
+    assert [entry.status for entry in report.entries] == ["optimal", "failed", "optimal"]
+    assert report[4].agreement is None
+    assert report.decrease(4) is None
+    assert "3 memory ran out" in str(report)
+    assert not report.is_complete
+
+
+@pytest.mark.long
+def test_a_folder_is_gone_on_with(tmp_path):
+    folder = tmp_path / "sweep"
+    first = sdpbb.sweep(groups(), [2, 3], folder=folder, certificates=True)
+    names = {"k2.cert", "k2.checkpoint", "k3.cert", "k3.checkpoint"}
+    assert {path.name for path in folder.iterdir()} == names | {
+        *("sweep.csv", "sweep.json", "labels.csv")
+    }
+    verdict = sdpbb.verify_certificate(folder / "k3.cert", replace(groups(), k=3))
+    assert verdict.status == "optimal"
+    with pytest.raises(InstanceError, match=r"holds a sweep .*resume"):
+        sdpbb.sweep(groups(), [2, 3], folder=folder)
+    more = sdpbb.sweep(groups(), [2, 3, 4], folder=folder, certificates=True, resume=True)
+    assert [entry.objective for entry in more.entries][:2] == [
+        entry.objective for entry in first.entries
+    ]
+    assert (folder / "k4.cert").exists()
+    with pytest.raises(ParameterError, match=r"k2.checkpoint is of a run with other data"):
+        sdpbb.sweep(replace(groups(), cannot_link=[]), [2], folder=folder, resume=True)
+    with pytest.raises(ParameterError, match=r"with other parameters"):
+        sdpbb.sweep(groups(), [2], sdpbb.SolverParameters(gap=0.1), folder=folder, resume=True)
+    (folder / "k2.checkpoint").write_bytes(b"nothing")
+    with pytest.raises(ArchiveError, match=r"k2.checkpoint"):
+        sdpbb.sweep(groups(), [2], folder=folder, resume=True)
+
+
+def test_a_limit_that_has_ended_a_run_is_no_longer_in_its_way(tmp_path):
+    folder = tmp_path / "sweep"
+    limited = sdpbb.SolverParameters(gap=0.0, node_limit=1, bounding="sdp")
+    rng = np.random.default_rng(3)
+    instance = Instance(rng.uniform(size=(24, 2)), 2)
+    first = sdpbb.sweep(instance, [5], limited, folder=folder)
+    again = sdpbb.sweep(
+        instance, [5], replace(limited, node_limit=None), folder=folder, resume=True
+    )
+    assert again[5].status == "optimal"
+    assert again[5].result.statistics.n_nodes >= first[5].result.statistics.n_nodes
+
+
+@pytest.mark.alone
+def test_several_at_a_time(tmp_path):
+    alone = sdpbb.sweep(groups(), range(2, 6), EXACT)
+    together = sdpbb.sweep(groups(), range(2, 6), replace(EXACT, workers=2), folder=tmp_path / "f")
+    assert [entry.objective for entry in together.entries] == pytest.approx(
+        [entry.objective for entry in alone.entries], rel=1e-9
+    )
+    assert together.is_complete
+
+
+@pytest.mark.parametrize(
+    ("ks", "named", "message"),
+    [
+        ([], {}, "ks = []: expected at least one"),
+        ([2.5], {}, "ks = 2.5: expected integers >= 1"),
+        ([True], {}, "ks = True: expected integers >= 1"),
+        ([0], {}, "ks = 0: expected integers >= 1"),
+        ([19], {}, "k = 19; expected at most 18, the number of points"),
+        ([2], {"time_limit_each": 0.0}, "time_limit_each = 0.0: expected seconds > 0"),
+        ([2], {"resume": True}, "resume = True: expected a folder"),
+        ([2], {"certificates": True}, "certificates = True: expected a folder"),
+        ([2], {"parameters": sdpbb.SolverParameters(dask="tcp://a:1")}, "dask = tcp://a:1: expec"),
+    ],
+)
+def test_requests_that_are_refused(ks, named, message):
+    with pytest.raises((ParameterError, InstanceError)) as raised:
+        sdpbb.sweep(groups(), ks, **named)
+    assert str(raised.value).startswith(message)
+
+
+def test_listed_sizes_are_for_one_k(tmp_path):
+    instance = replace(groups(), sizes=(6, 6, 6))
+    with pytest.raises(InstanceError, match="sizes: they are for one number of clusters"):
+        sdpbb.sweep(instance, [2, 3])
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(InstanceError, match="is no folder"):
+        sdpbb.sweep(groups(), [2], folder=file)
+
+
+def test_limits_of_time_are_positive_or_none():
+    report = sdpbb.sweep(groups(), [3], time_limit_each=math.inf)
+    assert report.is_complete
