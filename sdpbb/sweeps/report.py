@@ -1,4 +1,4 @@
-"""Sweeps as values and as tables: what is known of each number of clusters."""
+"""Reports on sweeps, as values and as tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class SweepEntry:
-    """What is known of one number of clusters.
+    """Outcome of one number of clusters: its clustering and what is proven of it.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class SweepEntry:
 
     @property
     def gap(self) -> float | None:
-        """(objective - lower_bound) / objective, at least 0; None without a clustering."""
+        """Relative gap of the best clustering found, at least 0; None without one."""
         if self.objective is None or self.lower_bound is None:
             return None
         return relative_gap(min(self.lower_bound, self.objective), self.objective)
