@@ -41,6 +41,7 @@ COMMANDS = (
     "generate",
     "parameters",
     "plot",
+    "doctor",
 )
 """Modules of the commands, in the order of the help text: each has an `app` of its own name."""
 

@@ -1,0 +1,110 @@
+"""The command `sdpbb doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from sdpbb.cli import options
+from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, meanings, one_line_errors
+from sdpbb.cli.help import command
+from sdpbb.cli.outputs import JsonOutput, Outputs
+
+if TYPE_CHECKING:
+    from sdpbb.doctor import Fact, SelfCheck
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "nothing is wrong",
+        ExitCode.UNANSWERED: "something is wrong, which is told",
+        **NOTHING_WRITTEN,
+    },
+    without=[
+        ExitCode.LIMIT,
+        ExitCode.LIMIT_WITHOUT_CLUSTERING,
+        ExitCode.INFEASIBLE,
+        ExitCode.BACKEND_FAILURE,
+    ],
+)
+
+
+class InstallationReport:
+    """Facts about the installation, and what came of the self-test."""
+
+    def __init__(self, facts: Sequence[Fact], checks: Sequence[SelfCheck]) -> None:
+        self.facts, self.checks = facts, checks
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems, a line each."""
+        facts = [f"{fact.name}: {fact.problem}" for fact in self.facts if fact.problem]
+        return facts + [f"{check.name}: {check.problem}" for check in self.checks if check.problem]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        return {
+            "facts": [vars(fact) for fact in self.facts],
+            "self_test": [vars(check) for check in self.checks],
+            "problems": self.problems,
+        }
+
+
+def doctor(
+    *,
+    test: Annotated[
+        bool,
+        options.flag("--test", negative="--no-test", help="Run the self-test.", default="test"),
+    ] = True,
+    outputs: JsonOutput = JsonOutput(),
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Tell what this installation has and lacks, and test that it proves what it should.
+
+    The self-test takes some seconds, once the kernels that it needs are compiled: it solves small
+    instances whose answers are known, by each bound, and verifies a certificate. What is printed
+    belongs into a report of a fault.
+    """
+    with one_line_errors(debug):
+        outputs.check([])
+        from sdpbb.doctor import installation_facts
+
+        facts = installation_facts()
+        log = Outputs(json=outputs.json)
+        _tell_facts(log, facts)
+        checks = _tested(log) if test else []
+        report = InstallationReport(facts, checks)
+        log.tell("\n" + "\n".join(report.problems or ["Nothing is wrong."]))
+        outputs.write(report, None, quiet=True)
+    return ExitCode.UNANSWERED if report.problems else ExitCode.FOUND
+
+
+def _tell_facts(log: Outputs, facts: Sequence[Fact]) -> None:
+    width = max(len(fact.name) for fact in facts)
+    group = ""
+    for fact in facts:
+        if fact.group != group:
+            log.tell(f"{fact.group}:")
+            group = fact.group
+        mark = "!" if fact.problem else " "
+        log.tell(f" {mark} {fact.name:<{width}}  {fact.value}")
+
+
+def _tested(log: Outputs) -> list[SelfCheck]:
+    """Run the self-test, a line for each check."""
+    from sdpbb.compilation import prepare_kernels
+    from sdpbb.doctor import self_test
+
+    def tell() -> None:
+        log.tell("  (compiling kernels, once per machine and version: up to a minute)")
+
+    log.tell("Self-test:")
+    for bounding in ("sdp", "colgen"):
+        prepare_kernels(tell, bounding)
+    checks = []
+    for check in self_test():
+        checks.append(check)
+        log.tell(f" {'!' if check.problem else ' '} {check.name}  ({check.seconds:.1f} s)")
+    return checks
+
+
+app = command(doctor, EXITS)

@@ -1,0 +1,147 @@
+"""Facts about this installation: versions, cores, memory, cached kernels, optional packages."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sdpbb.bounds.registry import BOUNDING_METHODS
+from sdpbb.executors.memory import free_mebibytes
+from sdpbb.kernel_records import can_record
+from sdpbb.kernels import HEURISTICS, RARE_HEURISTICS, is_compiled
+from sdpbb.version import installed_version
+
+DISTRIBUTION = "sdpbb"
+LITTLE_MEMORY = 1024.0
+"""MiB below which runs of some hundred points may have to do without the nearest bounds."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Fact about the installation.
+
+    Attributes
+    ----------
+    group, name, value : what is known
+    problem : what is wrong with it and what would be right, in one line; "" for nothing
+    """
+
+    group: str
+    name: str
+    value: str
+    problem: str = ""
+
+
+def installation_facts() -> list[Fact]:
+    """Return the facts about this installation, group by group."""
+    return [*_versions(), *_machine(), *_kernels(), *_optional()]
+
+
+def _versions() -> Iterator[Fact]:
+    group = "Versions"
+    folder = Path(__file__).resolve().parents[1]
+    yield Fact(group, DISTRIBUTION, f"{installed_version()} in {folder}")
+    yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
+    for name, _ in _requirements(extra=False):
+        yield Fact(group, name, _version(name) or "-", "" if _version(name) else _missing(name))
+
+
+def _machine() -> Iterator[Fact]:
+    import psutil
+
+    group = "Machine"
+    has_affinity = hasattr(os, "sched_getaffinity")
+    usable = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    yield Fact(group, "System", f"{platform.system()} {platform.release()}, {platform.machine()}")
+    yield Fact(group, "Cores", f"{usable} usable of {os.cpu_count()}")
+    free, total = free_mebibytes(), psutil.virtual_memory().total / 2**20
+    little = f"only {free:.0f} MiB are free; expected {LITTLE_MEMORY:.0f} or more"
+    problem = little if free < LITTLE_MEMORY else ""
+    yield Fact(group, "Memory", f"{free / 1024:.1f} GiB free of {total / 1024:.1f}", problem)
+    yield Fact(group, "BLAS", f"{_blas()}; one thread while sdpbb computes")
+
+
+def _blas() -> str:
+    from threadpoolctl import threadpool_info
+
+    found = {
+        f"{library.get('internal_api')} {library.get('version') or ''}".strip()
+        for library in threadpool_info()
+        if library.get("user_api") == "blas"
+    }
+    return ", ".join(sorted(found)) or "unknown to threadpoolctl"
+
+
+def _kernels() -> Iterator[Fact]:
+    group = "Compiled kernels"
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        slow = "NUMBA_DISABLE_JIT is set: kernels run as plain Python, 100 times slower; unset it"
+        yield Fact(group, "Compiler", "off", slow)
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    place = named or "beside the source, or in the user's cache"
+    refused = "" if can_record() else "the folder is not writable: every process compiles anew"
+    yield Fact(group, "Cache", place, refused)
+    parts = [HEURISTICS, RARE_HEURISTICS]
+    parts += [p for entry in BOUNDING_METHODS.values() for p in entry.kernels if p not in parts]
+    cached = [part for part in dict.fromkeys(parts) if is_compiled(part)]
+    missing = [part for part in dict.fromkeys(parts) if part not in cached]
+    yield Fact(group, "Cached", ", ".join(cached) or "none yet")
+    if missing:
+        yield Fact(group, "Not yet compiled", f"{', '.join(missing)} (done when first needed)")
+
+
+def _optional() -> Iterator[Fact]:
+    group = "Optional"
+    for name, extra in _requirements(extra=True):
+        found = _version(name)
+        value = found or f"not installed (extra '{extra}')"
+        yield Fact(group, name, value, _PROBLEMS[name]() if found and name in _PROBLEMS else "")
+
+
+def _requirements(extra: bool) -> list[tuple[str, str]]:
+    """Return the packages that this one needs, or with `extra` may use: (name, extra).
+
+    What only its developers need is left out.
+    """
+    found: dict[str, str] = {}
+    for text in importlib.metadata.requires(DISTRIBUTION) or ():
+        requirement, _, marker = text.partition(";")
+        of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
+        name = re.match(r"[\w.-]+", requirement)
+        if name is None or name[0] == DISTRIBUTION or bool(of_extra) != extra:
+            continue
+        kind = "" if of_extra is None else of_extra[1]
+        if kind not in ("dev", "test", "docs"):
+            found.setdefault(name[0], kind)
+    return sorted(found.items())
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _missing(name: str) -> str:
+    return f"{name} is not installed; pip install {name}"
+
+
+def _gurobi_problem() -> str:
+    """Return why Gurobi cannot be used although it is installed; "" if it can."""
+    try:
+        import gurobipy
+
+        with gurobipy.Env(params={"OutputFlag": 0}):
+            return ""
+    except Exception as error:  # whatever a licence lacks
+        return f"no licence: {' '.join(str(error).split())}; nothing needs Gurobi"
+
+
+_PROBLEMS: dict[str, Callable[[], str]] = {"gurobipy": _gurobi_problem}

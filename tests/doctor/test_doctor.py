@@ -1,0 +1,92 @@
+import json
+
+import numpy as np
+import pytest
+
+from sdpbb.cli import ExitCode
+from sdpbb.doctor import installation, installation_facts, self_test
+from sdpbb.doctor import self_test as self_test_module
+from sdpbb.doctor.self_test import SelfCheck
+from sdpbb.version import installed_version
+
+
+def named(facts):
+    return {fact.name: fact for fact in facts}
+
+
+def test_facts_of_this_installation():
+    facts = installation_facts()
+    found = named(facts)
+    assert found["sdpbb"].value.startswith(installed_version())
+    assert found["numpy"].value == np.__version__
+    assert "usable of" in found["Cores"].value
+    assert {fact.group for fact in facts} == {"Versions", "Machine", "Compiled kernels", "Optional"}
+    assert "gurobipy" in found
+    assert "pytest" not in found
+
+
+def test_what_is_missing_is_told(monkeypatch):
+    monkeypatch.setattr(installation, "_version", lambda name: None if name == "scs" else "1.0")
+    monkeypatch.setattr(installation, "free_mebibytes", lambda: 100.0)
+    monkeypatch.setattr(installation, "_PROBLEMS", {"gurobipy": lambda: "no licence: none"})
+    found = named(installation_facts())
+    assert found["scs"].problem == "scs is not installed; pip install scs"
+    assert found["numpy"].problem == ""
+    assert "only 100 MiB are free" in found["Memory"].problem
+    assert found["gurobipy"].problem.startswith("no licence")
+
+
+def test_a_compiler_that_is_off_is_told(monkeypatch):
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert "unset it" in named(installation_facts())["Compiler"].problem
+
+
+@pytest.mark.long
+def test_the_self_test_passes():
+    checks = list(self_test())
+    assert len(checks) == 4
+    assert [check.problem for check in checks] == [""] * 4
+
+
+def test_a_wrong_answer_is_a_problem(monkeypatch):
+    from sdpbb.doctor.self_test import solve
+
+    def worse(instance, parameters, **named):
+        found = solve(instance, parameters, **named)
+        object.__setattr__(found, "objective", 1.1 * (found.objective or 0.0) + 1.0)
+        return found
+
+    module = __import__("sdpbb.doctor.self_test", fromlist=["solve"])
+    monkeypatch.setattr(module, "solve", worse)
+    first = next(self_test_module())
+    assert first.problem.startswith("found ")
+
+
+def test_what_a_check_raises_is_a_problem(monkeypatch):
+    def fail(*_arguments, **_named):
+        raise OSError("no\nroom")
+
+    module = __import__("sdpbb.doctor.self_test", fromlist=["solve"])
+    monkeypatch.setattr(module, "solve", fail)
+    assert [check.problem for check in self_test_module()] == ["OSError: no room"] * 4
+
+
+def test_command(run, tmp_path):
+    code, out, err = run("doctor", "--no-test", "--json", tmp_path / "d.json")
+    values = json.loads((tmp_path / "d.json").read_text())
+    assert err == ""
+    assert code == (ExitCode.UNANSWERED if values["problems"] else ExitCode.FOUND)
+    assert "Machine:" in out
+    assert values["self_test"] == []
+    assert values["facts"][0]["name"] == "sdpbb"
+
+
+def test_command_with_a_failing_check(run, monkeypatch):
+    import sdpbb.doctor
+
+    failed = SelfCheck("arithmetic", 0.1, "found 1, expected 2")
+    monkeypatch.setattr(sdpbb.doctor, "self_test", lambda: iter([failed]))
+    code, out, _ = run("doctor")
+    assert code == ExitCode.UNANSWERED
+    assert " ! arithmetic  (0.1 s)" in out
+    assert out.rstrip().endswith("arithmetic: found 1, expected 2")
