@@ -9,6 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.errors import BackendUnavailable
+from sdpbb.extras import install_command
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +90,7 @@ def pandas_series(row: Mapping[str, Any]) -> pd.Series:
         import pandas as pd
     except ImportError:
         raise BackendUnavailable(
-            "pandas is not installed; install it with pip install 'sdpbb[pandas]', or take "
+            f"pandas is not installed; install it with {install_command('pandas')}, or take "
             "to_row(), a dictionary"
         ) from None
     return pd.Series(dict(row), dtype=object)

@@ -224,7 +224,7 @@ def without_matplotlib(monkeypatch):
 
 MISSING = (
     "error: pictures need matplotlib, which is not installed; install it with pip install "
-    "'sdpbb[plot]'\n"
+    "'matplotlib>=3.8'\n"
 )
 
 

@@ -16,6 +16,7 @@ from sdpbb.backends.programme import (
     unit,
 )
 from sdpbb.errors import BackendFailure, BackendUnavailable
+from sdpbb.extras import install_command
 
 
 class GurobiModel:
@@ -32,7 +33,7 @@ class GurobiModel:
             import gurobipy
         except ImportError:
             raise BackendUnavailable(
-                "Gurobi: gurobipy is not installed (pip install sdpbb[gurobi])"
+                f"Gurobi: gurobipy is not installed ({install_command('gurobi')})"
             ) from None
         self._gurobi = gurobipy
         self._programme = programme

@@ -13,11 +13,12 @@ from pathlib import Path
 
 from sdpbb.bounds.registry import BOUNDING_METHODS
 from sdpbb.executors.memory import free_mebibytes
+from sdpbb.extras import install_command, requirements
 from sdpbb.kernel_records import can_record
 from sdpbb.kernels import HEURISTICS, RARE_HEURISTICS, is_compiled
 from sdpbb.version import installed_version
 
-DISTRIBUTION = "sdpbb"
+EXTRAS = ("plot", "pandas", "polars", "parquet", "dask", "gurobi")
 LITTLE_MEMORY = 1024.0
 """MiB below which runs of some hundred points may have to do without the nearest bounds."""
 
@@ -46,9 +47,9 @@ def installation_facts() -> list[Fact]:
 def _versions() -> Iterator[Fact]:
     group = "Versions"
     folder = Path(__file__).resolve().parents[1]
-    yield Fact(group, DISTRIBUTION, f"{installed_version()} in {folder}")
+    yield Fact(group, "sdpbb", f"{installed_version()} in {folder}")
     yield Fact(group, "Python", f"{platform.python_version()} ({sys.executable})")
-    for name, _ in _requirements(extra=False):
+    for name in _packages():
         yield Fact(group, name, _version(name) or "-", "" if _version(name) else _missing(name))
 
 
@@ -98,28 +99,16 @@ def _kernels() -> Iterator[Fact]:
 
 def _optional() -> Iterator[Fact]:
     group = "Optional"
-    for name, extra in _requirements(extra=True):
-        found = _version(name)
-        value = found or f"not installed (extra '{extra}')"
-        yield Fact(group, name, value, _PROBLEMS[name]() if found and name in _PROBLEMS else "")
+    for extra in EXTRAS:
+        for name in _packages(extra):
+            found = _version(name)
+            problem = _PROBLEMS[name]() if found and name in _PROBLEMS else ""
+            yield Fact(group, name, found or f"not installed; {install_command(extra)}", problem)
 
 
-def _requirements(extra: bool) -> list[tuple[str, str]]:
-    """Return the packages that this one needs, or with `extra` may use: (name, extra).
-
-    What only its developers need is left out.
-    """
-    found: dict[str, str] = {}
-    for text in importlib.metadata.requires(DISTRIBUTION) or ():
-        requirement, _, marker = text.partition(";")
-        of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", marker)
-        name = re.match(r"[\w.-]+", requirement)
-        if name is None or name[0] == DISTRIBUTION or bool(of_extra) != extra:
-            continue
-        kind = "" if of_extra is None else of_extra[1]
-        if kind not in ("dev", "test", "docs"):
-            found.setdefault(name[0], kind)
-    return sorted(found.items())
+def _packages(extra: str = "") -> list[str]:
+    """Return the names of the packages of an extra; without one of those that are needed."""
+    return [re.split(r"[^\w.-]", text, maxsplit=1)[0] for text in requirements(extra)]
 
 
 def _version(name: str) -> str | None:

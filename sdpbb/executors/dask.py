@@ -19,6 +19,7 @@ from typing import Any
 from sdpbb.errors import BackendFailure, BackendUnavailable, ParameterError
 from sdpbb.executors.executor import TaskDropped, TaskExecutor, WorkerDied, end_with_value
 from sdpbb.executors.worker import pack
+from sdpbb.extras import install_command
 
 LOGGERS = (
     "distributed",
@@ -177,7 +178,7 @@ def _connect(address: str, seconds: float) -> Any:
         from distributed import Client
     except ImportError:
         raise BackendUnavailable(
-            "Dask is not installed; expected dask.distributed; pip install 'sdpbb[dask]'"
+            f"Dask is not installed; expected dask.distributed; {install_command('dask')}"
         ) from None
     _require_address(address)
     if is_ours:  # whoever has imported it before wants to see what it logs, or has seen to that

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from sdpbb.errors import BackendUnavailable, ParameterError
+from sdpbb.extras import install_command
 from sdpbb.files import FilePath, replacement, shown_path
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def require_matplotlib() -> None:
     except ImportError:
         raise BackendUnavailable(
             "pictures need matplotlib, which is not installed; install it with "
-            "pip install 'sdpbb[plot]'"
+            f"{install_command('plot')}"
         ) from None
 
 

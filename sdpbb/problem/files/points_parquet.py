@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sdpbb.errors import BackendUnavailable, InstanceError
+from sdpbb.extras import install_command
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import checked_points
 from sdpbb.problem.frames import table_of_frame
@@ -46,7 +47,7 @@ def _parquet_table(path: FilePath) -> Any:
     except ImportError:
         raise BackendUnavailable(
             f"{shown_path(path)}: Parquet is read by pyarrow, which is not installed; "
-            "pip install 'sdpbb[parquet]', or write the file as CSV"
+            f"{install_command('parquet')}, or write the file as CSV"
         ) from None
     with errors_as_one_line(path, "a Parquet file", (pyarrow.ArrowException, ValueError)):
         table = parquet.ParquetFile(path).read(use_threads=False)
