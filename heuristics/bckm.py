@@ -22,7 +22,7 @@ from sdpbb.backends.milp import load
 from sdpbb.backends.programme import MilpStatus
 from sdpbb.declaration import parameter
 from sdpbb.errors import ParameterError
-from sdpbb.packing import assignment_rows, size_bounds
+from sdpbb.packing import assignment_rows, size_bounds, size_rows
 from sdpbb.problem import Contraction, Infeasibility, Instance
 from sdpbb.time_left import OutOfTime
 
@@ -202,7 +202,8 @@ class _PenaltyMethod:
         self._method = method
         self._contraction = contraction
         self._clock = clock
-        self._programme = assignment_rows(contraction, least, most)
+        rows = size_rows(contraction.counts, least, most)
+        self._programme = assignment_rows(contraction, [rows])
         self._model = LinearModel(self._programme)
         self._weights = contraction.weights[:, None]
         self._at_rest = method.epsilon_centres * contraction.total / contraction.weights.sum()

@@ -41,8 +41,8 @@ class BestOf(Heuristic):
     time, to begin again from there. The sum of squares never increases, so the
     result is at least as good as that of the other method, if that keeps the constraints.
 
-    Limits on sizes are kept: then assignment steps are minimum-cost flows (of blocks or with
-    cannot-links, integer programmes), and the local search moves and swaps blocks; centres are put
+    Limits on sizes and weights are kept: then assignment steps are minimum-cost flows of points (of
+    blocks, or with cannot-links, integer programmes; of many blocks, a greedy repair), and the local search moves and swaps blocks; centres are put
     elsewhere, but not swapped.
 
     Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local
@@ -52,6 +52,7 @@ class BestOf(Heuristic):
 
     name = "best-of"
     keeps_sizes = True
+    keeps_weights = True
 
     n_runs: int = parameter(
         4,
@@ -122,7 +123,7 @@ class BestOf(Heuristic):
             mixed = recombine(contraction, best, found)
             if contraction.keeps_sizes(mixed):
                 best = mixed
-            elif contraction.cost(found) < contraction.cost(best):  # sizes are listed
+            elif contraction.cost(found) < contraction.cost(best):  # parts do not fit together
                 best = found
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
@@ -180,7 +181,7 @@ class _SharedByRestarts:
 
     def __call__(self, seed: int, clock: RunClock) -> _Outcome:
         rng = np.random.default_rng(seed)
-        if self.contraction.size_limits is not None:
+        if self.contraction.has_limits:
             return self._within_sizes(seed, rng, clock)
         search = MultiStart(self.parameters)
         descent = Descent(self.contraction, self.parameters, self.feasible, clock.time_left)

@@ -1,6 +1,6 @@
 """Heuristic of the exact solver: `MultiStart`, as hard as a schedule says, in any contraction.
 
-Where sizes of clusters are limited it is `SizedSearch`.
+Where sizes or weights of clusters are limited it is `SizedSearch`.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PreparedSearch:
     ) -> None:
         schedule = self._search.schedule
         parameters = schedule.before if affinity is None else schedule.during
-        if self._contraction.size_limits is not None:
+        if self._contraction.has_limits:
             sized = SizedSearch(self._contraction, parameters, self._known, self._time_left)
             sized.run(rng, affinity, stop, found)
             # It knows of no soft pairs; the other search of no sizes, which are looked at later.

@@ -79,8 +79,8 @@ class SearchResult:
 class Heuristic(Parameters, ABC):
     """Configured method; `run` is a function of the instance and the seed.
 
-    A method is a subclass with a `name`, a `soft`, a `keeps_sizes`, and a `search`; its parameters
-    are fields of the dataclass, declared by `sdpbb.declaration.parameter`, and the first line of
+    A method is a subclass with a `name`, a `soft`, a `keeps_sizes`, a `keeps_weights`, and a
+    `search`; its parameters are fields of the dataclass, declared by `sdpbb.declaration.parameter`, and the first line of
     its documentation is what `sdpbb heuristic --list` shows.
     """
 
@@ -88,6 +88,8 @@ class Heuristic(Parameters, ABC):
     soft: ClassVar[Soft] = Soft.REFUSED
     keeps_sizes: ClassVar[bool] = False
     """Whether it takes instances whose clusters' sizes are limited, and keeps the limits."""
+    keeps_weights: ClassVar[bool] = False
+    """Whether it takes those whose clusters' weights are limited, too, where points have some."""
 
     time_limit: float = parameter(
         math.inf,
@@ -173,11 +175,16 @@ class Heuristic(Parameters, ABC):
                     "an instance without others on clusters, or sdpbb.solve, whose column "
                     "generation keeps them"
                 )
+            if instance.weight_limits is not None and not self.keeps_weights:
+                raise InstanceError(
+                    f"{self.name}: takes no limits on the weights of clusters; expected an "
+                    "instance without min_weight and max_weight, or best-of, which keeps them"
+                )
         elif instance.has_constraints_beyond_pairs:
             raise InstanceError(
                 f"{self.name}: takes constraints on pairs only; expected an instance without "
                 "those on clusters, or sdpbb.solve, whose column generation keeps them, or "
-                "best-of, which keeps limits on sizes"
+                "best-of, which keeps limits on sizes and weights"
             )
 
     @abstractmethod

@@ -1,4 +1,6 @@
-"""Feasibility: k-colourability of the cannot-link graph over blocks, within limits on sizes.
+"""Feasibility: k-colourability of the cannot-link graph over blocks, within limits on clusters.
+
+These are limits on their sizes and weights.
 
 Source: PC-SOS-SDP, section 3.3, for colourability.
 """
@@ -33,8 +35,8 @@ def find_feasible(
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`sdpbb.colouring.decide`). Where there are limits on sizes, a colouring with these is looked
-    for greedily, then by an integer programme (`sdpbb.packing`). Other constraints on clusters are
+    (`sdpbb.colouring.decide`). Where there are limits on sizes or weights, a colouring with these is
+    looked for greedily, then by an integer programme (`sdpbb.packing`). Other constraints on clusters are
     left aside.
 
     Parameters
@@ -62,7 +64,7 @@ def find_feasible(
         clique, other = InfeasibilityKind.CLIQUE, InfeasibilityKind.NOT_COLOURABLE
         points = contraction.representatives[found.vertices]
         return Infeasibility(clique if found.is_clique else other, tuple(points.tolist()))
-    if contraction.size_limits is None:
+    if not contraction.has_limits:
         return None if found.labels is None else use_every_colour(found.labels, contraction.k)
     return _packed(contraction, found.labels, limits)
 
@@ -73,16 +75,15 @@ def _packed(
     """Return labels (m,) that keep cannot-links and sizes, or the Infeasibility, or None.
 
     colouring : that keeps the cannot-links, None where none was found in time. It is returned as it
-        is where sizes have no minimum and an integer programme would be large: a search can begin
+        is where clusters have no minimum and an integer programme would be large: a search can begin
         with a clustering of other sizes, and bounds know of the maximum
     """
     if colouring is not None:
         packed = packed_greedily(contraction, colouring)
         if packed is not None:
             return packed
-    sizes = contraction.size_limits
-    assert sizes is not None
-    is_only_maximum = sizes.listed is None and sizes.least <= 1
+    limits_of = [measure.limits for measure in contraction.measures]
+    is_only_maximum = all(each.listed is None and each.least <= 1 for each in limits_of)
     if is_only_maximum and contraction.n_blocks * contraction.k > FEW_VARIABLES:
         return colouring
     seconds = limits.time_left()

@@ -1,8 +1,11 @@
-"""Packing: blocks put into k clusters of allowed sizes, no cannot-linked ones into the same."""
+"""Packing: blocks put into k clusters of allowed sizes and weights, cannot-linked ones apart."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -10,14 +13,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.backends.milp import solve_binary_programme
-from sdpbb.backends.programme import BinaryProgramme, MilpStatus
-from sdpbb.problem.contraction import Contraction
+from sdpbb.backends.programme import ROW_TOLERANCE, BinaryProgramme, MilpStatus
+from sdpbb.problem.contraction import Contraction, Measure
 from sdpbb.problem.graph import NeighbourSets
 from sdpbb.problem.size_limits import SizeLimits
 
 # Blocks times clusters that an integer programme is solved for under a time limit: HiGHS looks at
 # no clock while it presolves.
 MOST_VARIABLES = 300_000
+# Sums of up to so many units are told apart within the tolerance of entries, 10^-6.
+FEW_UNITS = 1_000_000
+# Part of the largest cluster by which rows of more units are wider, and narrower: ten times that.
+MARGIN = 1e-5
 
 
 def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -34,15 +41,28 @@ def size_bounds(limits: SizeLimits) -> tuple[NDArray[np.intp], NDArray[np.intp]]
 def packed_greedily(
     contraction: Contraction, labels: NDArray[np.intp] | None
 ) -> NDArray[np.intp] | None:
-    """Return labels (m,) within the limits on sizes, or None where a greedy choice finds none.
+    """Return labels (m,) within the limits, or None where greedy choices find none.
+
+    By each measure that is limited, points or weight, in turn.
+
+    labels : a colouring (m,) of the blocks; None where there are no cannot-links
+    """
+    for measure in contraction.measures:
+        found = _packed_by(measure, contraction, labels)
+        if found is not None:
+            return found
+    return None
+
+
+def _packed_by(
+    measure: Measure, contraction: Contraction, labels: NDArray[np.intp] | None
+) -> NDArray[np.intp] | None:
+    """Return labels (m,) within the limits, or None where a greedy choice finds none.
 
     Blocks that are cannot-linked keep together as labels (m,), a colouring, have them; the others
     go where most room is left, the largest first.
-
-    labels : None where there are no cannot-links
     """
-    limits, counts, k = contraction.size_limits, contraction.counts, contraction.k
-    assert limits is not None
+    limits, counts, k = measure.limits, measure.of_blocks, contraction.k
     least, most = size_bounds(limits)
     sizes = np.zeros(k, np.intp)
     found = np.full(contraction.n_blocks, -1, np.intp)
@@ -89,7 +109,7 @@ def packed_exactly(
     time_limit: float | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> tuple[NDArray[np.intp] | None, bool]:
-    """Return labels (m,) within the limits on sizes that keep the cannot-links, and what is proven.
+    """Return labels (m,) within the limits that keep the cannot-links, and what is proven.
 
     By an integer programme.
 
@@ -102,27 +122,56 @@ def packed_exactly(
     Returns
     -------
     labels, or None; and whether it is proven that there are none, by the solver in floating point.
+    Where units of weight are so small that its tolerances are more than one of them, the programme
+    allows clusters a little beyond the limits, so that it still proves that; one that allows a
+    little less is solved next where its labels are not within the limits themselves.
 
     Raises
     ------
     BackendFailure
         If the integer programming solver fails.
     """
-    limits, m, k = contraction.size_limits, contraction.n_blocks, contraction.k
-    assert limits is not None
+    m, k = contraction.n_blocks, contraction.k
+    assert contraction.has_limits
     if time_limit is not None and m * k > MOST_VARIABLES:
         return None, False
-    least, most = size_bounds(limits)
-    rows = assignment_rows(contraction, least, most)
-    costs = rows.objective if objective is None else objective.reshape(-1)
-    if objective is None and len(np.unique(most)) == 1:
-        rows = _with_fixed(rows, _some_clique(contraction), k)
-    programme = BinaryProgramme(costs, rows.matrix, rows.lower, rows.upper, time_limit=time_limit)
-    solution = solve_binary_programme(programme, stop=stop)
-    if solution.x is None:
-        return None, solution.status is MilpStatus.INFEASIBLE
-    labels = solution.x.reshape(m, k).argmax(axis=1).astype(np.intp)
-    return labels, False
+    costs = None if objective is None else objective.reshape(-1)
+    ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
+    many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
+    for slack in (MARGIN, -MARGIN) if many else (0.0,):
+        seconds = None if time_limit is None else max(0.01, ended - time.perf_counter())
+        programme = _programme(contraction, costs, slack, seconds)
+        solution = solve_binary_programme(programme, stop=stop)
+        if solution.x is None:
+            return None, slack >= 0.0 and solution.status is MilpStatus.INFEASIBLE
+        labels = solution.x.reshape(m, k).argmax(axis=1).astype(np.intp)
+        if contraction.keeps_sizes(labels):
+            return labels, False
+    return None, False
+
+
+def _programme(
+    contraction: Contraction, costs: NDArray[np.float64] | None, slack: float, seconds: float | None
+) -> BinaryProgramme:
+    """Return the programme of packings.
+
+    slack : part of a limit on many units that clusters may be beyond it
+    """
+    sizes = [_size_rows(measure, slack) for measure in contraction.measures]
+    rows = assignment_rows(contraction, sizes)
+    alike = all(
+        measure.limits.listed is None or measure.limits.is_equal for measure in contraction.measures
+    )
+    if costs is None and alike:
+        rows = _with_fixed(rows, _some_clique(contraction), contraction.k)
+    return BinaryProgramme(
+        rows.objective if costs is None else costs,
+        rows.matrix,
+        rows.lower,
+        rows.upper,
+        time_limit=seconds,
+        row_tolerance=MARGIN / 10.0 if slack else ROW_TOLERANCE,
+    )
 
 
 def _some_clique(contraction: Contraction) -> list[int]:
@@ -152,32 +201,66 @@ def _with_fixed(rows: BinaryProgramme, blocks: list[int], k: int) -> BinaryProgr
     return BinaryProgramme(rows.objective, matrix, lower, upper)
 
 
-def assignment_rows(
-    contraction: Contraction, least: NDArray[np.intp], most: NDArray[np.intp]
-) -> BinaryProgramme:
+@dataclass(frozen=True, eq=False)
+class SizeRows:
+    """Rows of a programme on what clusters have of a measure of blocks.
+
+    values : (m,) of the blocks
+    least, most : (k,) of the clusters
+    """
+
+    values: NDArray[np.float64]
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def size_rows(
+    of_blocks: NDArray[np.integer], least: NDArray[np.integer], most: NDArray[np.integer]
+) -> SizeRows:
+    """Return rows of whole numbers (m,) of blocks, least_c to most_c of them in cluster c."""
+    return SizeRows(*(each.astype(np.float64) for each in (of_blocks, least, most)))
+
+
+def _size_rows(measure: Measure, slack: float) -> SizeRows:
+    """Return the rows of a measure.
+
+    slack : part of a limit on many units that clusters may be beyond it
+    """
+    rows = size_rows(measure.of_blocks, *size_bounds(measure.limits))
+    if measure.limits.n <= FEW_UNITS:
+        return rows
+    scale = 1.0 / measure.limits.most
+    return SizeRows(
+        rows.values * scale,
+        rows.least * scale * (1.0 - slack),
+        rows.most * scale * (1.0 + slack),
+    )
+
+
+def assignment_rows(contraction: Contraction, sizes: Sequence[SizeRows]) -> BinaryProgramme:
     """Return the binary programme of assignments of blocks to clusters, without costs.
 
     s_bc is at position b k + c.
 
-        sum_c s_bc = 1,  least_c <= sum_b (points of b) s_bc <= most_c,
+        sum_c s_bc = 1,  least_c <= sum_b v_b s_bc <= most_c for the rows of sizes,
         sum_{b in Q} s_bc <= 1 for cliques Q of cannot-links,  s_bc in {0, 1}
-
-    least, most : (k,) numbers of points of the clusters
     """
     m, k = contraction.n_blocks, contraction.k
     cliques = clique_cover(m, contraction.cannot_link)
-    clusters = np.arange(k)
-    by_size = np.arange(m) * k + clusters[:, None]
+    by_size = (np.arange(m) * k + np.arange(k)[:, None]).reshape(-1)
     by_clique = [(np.array(clique) * k + c) for clique in cliques for c in range(k)]
-    columns = np.concatenate([np.arange(m * k), by_size.reshape(-1), *by_clique])
-    lengths = np.concatenate([np.full(m, k), np.full(k, m), [len(row) for row in by_clique]])
+    columns = np.concatenate([np.arange(m * k), *[by_size] * len(sizes), *by_clique])
+    n_pairs = len(by_clique)
+    lengths = np.concatenate(
+        [np.full(m, k), np.full(k * len(sizes), m), [len(row) for row in by_clique]]
+    )
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     values = np.ones(len(columns))
-    values[m * k : 2 * m * k] = np.tile(contraction.counts, k)
+    for position, rows in enumerate(sizes, 1):
+        values[position * m * k : (position + 1) * m * k] = np.tile(rows.values, k)
     matrix = csr_array((values, columns, starts), shape=(len(lengths), m * k))
-    n_pairs = len(by_clique)
-    lower = np.concatenate([np.ones(m), least, np.full(n_pairs, -np.inf)]).astype(np.float64)
-    upper = np.concatenate([np.ones(m), most, np.ones(n_pairs)]).astype(np.float64)
+    lower = np.concatenate([np.ones(m), *(rows.least for rows in sizes), np.full(n_pairs, -np.inf)])
+    upper = np.concatenate([np.ones(m), *(rows.most for rows in sizes), np.ones(n_pairs)])
     return BinaryProgramme(np.zeros(m * k), matrix, lower, upper)
 
 

@@ -1,4 +1,4 @@
-"""Assignment step where sizes are limited: the cheapest clusters for given centres."""
+"""Assignment step where sizes or weights are limited: the cheapest clusters for given centres."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heuristics.kmeans_steps import nearest_labels
 from heuristics.sizes.flow_kernels import sized_labels
+from heuristics.sizes.repair_kernels import repaired_labels
 from sdpbb.packing import packed_exactly, size_bounds
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft, check_time
@@ -20,20 +21,32 @@ MOST_ORDERS = 6
 
 
 class SizedAssignment:
-    """Assignment step for one contraction whose sizes are limited."""
+    """Assignment step for one contraction whose sizes, or weights, are limited.
+
+    Attributes
+    ----------
+    is_flow : whether it is a flow: all blocks are alike by the only measure that is limited
+    is_greedy : whether it is a repair: there are no cannot-links, and many blocks that differ
+    """
 
     def __init__(self, contraction: Contraction, seconds: float) -> None:
         """seconds : for all integer programmes together."""
-        assert contraction.size_limits is not None
         self._contraction = contraction
-        self._limits = contraction.size_limits
+        self._measures = contraction.measures
+        self._limits = self._measures[0].limits
         self._seconds = seconds
         self.n_steps = 0
-        is_single = contraction.n_blocks == contraction.n_points
-        self.is_flow = is_single and not len(contraction.cannot_link)
-        self.is_possible = self.is_flow or (
-            contraction.n_blocks * contraction.k <= MOST_VARIABLES and seconds > 0
-        )
+        is_free = not len(contraction.cannot_link)
+        alike = [bool((measure.of_blocks == 1).all()) for measure in self._measures]
+        self.is_flow = is_free and alike == [True]
+        is_small = contraction.n_blocks * contraction.k <= MOST_VARIABLES and seconds > 0
+        self.is_greedy = is_free and not self.is_flow and not is_small
+        self.is_possible = self.is_flow or self.is_greedy or is_small
+
+    @property
+    def is_quick(self) -> bool:
+        """True if no integer programme is solved."""
+        return self.is_flow or self.is_greedy
 
     def orders(
         self, centres: NDArray[np.float64], rng: np.random.Generator
@@ -50,7 +63,7 @@ class SizedAssignment:
             orders = {tuple(listed[at] for at in order): order for order in permutations(range(k))}
             return [np.array(orders[sizes]) for sizes in sorted(orders)]
         nearest = nearest_labels(self._contraction.means, centres)
-        sizes = np.bincount(nearest, self._contraction.counts, k)
+        sizes = np.bincount(nearest, self._measures[0].of_blocks, k)
         by_rank = np.empty(k, np.intp)
         by_rank[np.argsort(sizes, kind="stable")] = np.arange(k)
         return [by_rank, rng.permutation(k)]
@@ -78,6 +91,8 @@ class SizedAssignment:
             least, most = (bound[order] for bound in size_bounds(self._limits))
             labels = np.empty(contraction.n_blocks, np.int64)
             return labels if sized_labels(costs, least, most, labels) else None
+        if self.is_greedy:
+            return self._repaired(costs, order)
         if not self.is_possible or self._seconds <= 0.0:
             return None
         # The programme has clusters in the order of the list.
@@ -90,6 +105,17 @@ class SizedAssignment:
         if np.isfinite(before):
             self._seconds -= before - time_left()
         return None if found is None else position[found]
+
+    def _repaired(
+        self, costs: NDArray[np.float64], order: NDArray[np.intp]
+    ) -> NDArray[np.intp] | None:
+        """Return labels (m,) that are cheap, and within the limits; None where none are found."""
+        bounds = [size_bounds(measure.limits) for measure in self._measures]
+        # Of the measures, only the first may be listed; bounds of others are all alike.
+        least, most = (np.array([bound[at][order] for bound in bounds]) for at in (0, 1))
+        measures = np.column_stack([measure.of_blocks for measure in self._measures])
+        labels = np.empty(len(costs), np.int64)
+        return labels if repaired_labels(costs, measures, least, most, labels) else None
 
 
 def _costs(contraction: Contraction, centres: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Moves and swaps of blocks that keep cannot-links and limits on sizes.
+"""Moves and swaps of blocks that keep cannot-links and limits on sizes and weights.
 
 With s and N the weighted sums and the weights of the clusters, an exchange that takes weight w and
 sum d, net, out of a and into b saves
@@ -35,17 +35,18 @@ def exchange(
 
     Parameters
     ----------
-    means, weights, counts : (m, r), (m,), (m,) of the blocks
+    means, weights, counts : (m, r), (m,), (m, q) of the blocks: what they have of q measures, such
+        as points
     starts, neighbours : the blocks cannot-linked to i are neighbours[starts[i]:starts[i + 1]]
-    limits : (2,) the least and the most points of a cluster
-    is_listed : whether the sizes of the clusters are to stay as they are, in any order
+    limits : (q, 2) the least and the most that a cluster has of each
+    is_listed : whether clusters are to have what they have of the first, in any order
     swaps : whether pairs of blocks are looked at
     tolerance : exchanges that save no more are not made
     most_sweeps : over all blocks
     """
     m, r = means.shape
     k = int(labels.max()) + 1
-    sums, mass, sizes = np.zeros((k, r)), np.zeros(k), np.zeros(k, np.int64)
+    sums, mass, sizes = np.zeros((k, r)), np.zeros(k), np.zeros((k, counts.shape[1]), np.int64)
     squares = np.empty(m)
     for i in range(m):
         c = labels[i]
@@ -94,7 +95,7 @@ def exchange(
                     if b == a or conflicts[i, b] > 1 or conflicts[j, a] > 1:
                         continue
                     taken = counts[i] - counts[j]
-                    if taken != 0 and not _fits(sizes[a], sizes[b], taken, limits, is_listed):
+                    if not _fits(sizes[a], sizes[b], taken, limits, is_listed):
                         continue
                     if conflicts[i, b] + conflicts[j, a] > 0:
                         linked = 1 if _are_linked(starts, neighbours, i, j) else 0
@@ -174,12 +175,19 @@ def _gain(square_a: float, mass_a: float, square_b: float, mass_b: float, before
 
 
 @njit(cache=True, nogil=True)
-def _fits(a: int, b: int, taken: int, limits: Integers, is_listed: bool) -> bool:
-    """Return whether clusters of a and b points may have so many fewer, and more."""
-    if is_listed:
-        return bool(taken == 0 or a - taken == b)
-    low, high = min(a - taken, b + taken), max(a - taken, b + taken)
-    return bool(low >= limits[0] and high <= limits[1])
+def _fits(a: Integers, b: Integers, taken: Integers, limits: Integers, is_listed: bool) -> bool:
+    """Return whether clusters that have a and b may have so much less, and more, by q measures."""
+    for q in range(len(taken)):
+        if taken[q] == 0:
+            continue
+        if is_listed and q == 0:
+            if a[q] - taken[q] != b[q]:
+                return False
+            continue
+        low, high = min(a[q] - taken[q], b[q] + taken[q]), max(a[q] - taken[q], b[q] + taken[q])
+        if low < limits[q, 0] or high > limits[q, 1]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)

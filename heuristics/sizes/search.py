@@ -1,4 +1,4 @@
-"""Search where sizes are limited: k-means with sized assignments, and exchanges, in turn."""
+"""Search where sizes or weights are limited: sized k-means, and exchanges, in turn."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OnFound = Callable[[NDArray[np.intp], str], None]
 
 
 class SizedSearch:
-    """Search for clusterings of one contraction whose sizes are limited.
+    """Search for clusterings of one contraction whose sizes, or weights, are limited.
 
     Each start is a clustering of the blocks for given centres, cheapest within the limits, improved
     by k-means with such assignments and by exchanges in turn until neither does.
@@ -55,10 +55,11 @@ class SizedSearch:
         self._parameters = parameters
         self._time_left = time_left
         self._assign = SizedAssignment(contraction, parameters.assignment_time_limit)
-        limits = contraction.size_limits
-        assert limits is not None
-        self._limits = np.array([limits.least, limits.most], np.int64)
-        self._is_listed = limits.listed is not None
+        measures = contraction.measures
+        limits = [measure.limits for measure in measures]
+        self._measures = np.column_stack([measure.of_blocks for measure in measures])
+        self._limits = np.array([[each.least, each.most] for each in limits], np.int64)
+        self._is_listed = limits[0].listed is not None
         self._starts, self._neighbours = _neighbours(contraction)
         m, r = contraction.means.shape
         self._swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
@@ -109,7 +110,7 @@ class SizedSearch:
             before = self.cost
             self._from_centres(centres, rng, time_left, source, found)
             n_idle = 0 if self.cost < before else n_idle + 1
-            if n_idle == IDLE_STARTS and not self._assign.is_flow:
+            if n_idle == IDLE_STARTS and not self._assign.is_quick:
                 return
 
     def _relocated_centres(self, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
@@ -170,13 +171,13 @@ class SizedSearch:
         for _ in range(self._parameters.max_iterations):
             check_time(time_left)
             before = cost
-            if order is not None and self._assign.is_flow:
+            if order is not None and self._assign.is_quick:
                 labels, cost = self._kmeans(labels, cost, order, time_left)
             exchanged = labels.astype(np.int64)
             saved = exchange(
                 contraction.means,
                 contraction.weights,
-                contraction.counts,
+                self._measures,
                 self._starts,
                 self._neighbours,
                 self._limits,

@@ -30,6 +30,8 @@ class BinaryProgramme:
     lower, upper : (q,) sides of the rows; -inf and inf for a side that is absent
     warm_start : (p,) a solution to begin from, or None
     time_limit : seconds, or None for as long as it takes
+    row_tolerance : by how much a solution may miss the sides of a row of coefficients 1, and that
+        times the sum of its coefficients
 
     Raises
     ------
@@ -44,6 +46,7 @@ class BinaryProgramme:
     upper: NDArray[np.float64]
     warm_start: NDArray[np.float64] | None = None
     time_limit: float | None = None
+    row_tolerance: float = ROW_TOLERANCE
 
     def __post_init__(self) -> None:
         rows, columns = self.matrix.shape
@@ -72,7 +75,7 @@ class BinaryProgramme:
         """Return whether a binary vector satisfies every row."""
         activity = self.matrix @ x
         scale = 1 + abs(self.matrix) @ np.ones(self.n_variables)
-        slack = ROW_TOLERANCE * scale
+        slack = self.row_tolerance * scale
         return bool(
             np.all(activity >= self.lower - slack) and np.all(activity <= self.upper + slack)
         )

@@ -19,7 +19,7 @@ from .rules import (
     over_blocks,
     without_idle,
 )
-from .size_rules import size_limits, with_size_limits
+from .size_rules import size_limits, weight_limits, with_size_limits
 
 
 class _Forest:
@@ -111,6 +111,11 @@ class Blocks:
             return "no clusters of the sizes asked for hold all points"
         if limits is not None and self.m == self.k and not limits.keeps(self.counts):
             return "blocks that are clusters have other sizes than asked for"
+        weights = weight_limits(self.block_rules)
+        if weights is not None and weights.limits.is_empty:
+            return "no clusters of the weights asked for hold all points"
+        if weights is not None and self.m == self.k and not weights.limits.keeps(weights.units):
+            return "blocks that are clusters have other weights than asked for"
         return None
 
     @property

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
             points = read_points(options.points)
             stated = NOTHING
             if options.constraints is not None:
-                stated = read_constraints(options.constraints, points)
+                stated = read_constraints(options.constraints, points, weights)
             certificate = Certificate.load(file)
             k = certificate.k if options.k is None else options.k
             pairs = stated.must_link, stated.cannot_link

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .rules import Either, Limit, Rule, Rules, without_idle
-from .sizes import StatedSizes
+from .sizes import StatedSizes, StatedWeights
 from .soft import PricedPairs
 
 
@@ -63,7 +63,8 @@ def of_rules(rules: Rules) -> str:
     It is that of b"rules" and the distinct digests of each that says anything, in ascending order.
     A limit that all points together are within says nothing.
 
-    That of a statement about sizes is of b"sizes", the least size and the listed ones. That of a
+    That of a statement about sizes is of b"sizes", the least size and the listed ones; that of one
+    about weights of b"weights", the least and the most units, and those of the points. That of a
     limit is of b"limit" and `most`, weights and pairs as little-endian int64; that of alternatives
     of b"either" and their distinct digests, in ascending order.
     """
@@ -76,6 +77,9 @@ def _of_rule(rule: Rule) -> str:
     if isinstance(rule, StatedSizes):
         sizes = np.array([rule.least, *rule.listed]).astype("<i8").tobytes()
         return hashlib.sha256(b"sizes" + sizes).hexdigest()
+    if isinstance(rule, StatedWeights):
+        numbers = [np.array([rule.least, rule.most]), rule.units]
+        return hashlib.sha256(b"weights" + np.concatenate(numbers).astype("<i8").tobytes()).hexdigest()
     if not isinstance(rule, Limit):
         raise ValueError("rules: only what is stated has a digest")
     numbers = [np.array([rule.most]), rule.weights, normalised(rule.pairs).reshape(-1)]

@@ -1,13 +1,16 @@
-"""Exact packing: whether blocks can be put into clusters of allowed sizes.
+"""Exact packing: whether blocks can be put into clusters of allowed sizes and weights.
 
-Blocks of more than one point, and those with cannot-links, are put into clusters one after the
-other, large ones first. Whatever sizes that leaves, single points without cannot-links fill them:
-they can if they are as many as the clusters lack to their least sizes, or more, and no more than
-there is room for. Of clusters that are alike, by their points, their limits and the blocks still to
-come that they cannot take, only one is tried; and what was left in vain is not tried again.
+Both are measures of blocks: their points, or their whole units of weight. Blocks are put into
+clusters one after the other, large ones first, but for those of one point, and one unit, that have
+no cannot-links. Whatever the others leave, these fill the clusters: they can if they are as many as
+the clusters lack to their least measures, or more, and no more than there is room for. Of clusters
+that are alike, by their measures, their limits and the blocks still to come that they cannot take,
+only one is tried; and what was left in vain is not tried again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +21,20 @@ from .sizes import CheckedSizes
 # How often a block may be put into a cluster, in all: some minutes at most.
 STEPS = 500_000
 
-# Of each cluster: its points, and its blocks as the bits of a number.
-_State = tuple[tuple[int, int], ...]
+# Of each block by some measure, and the limits on clusters by it.
+Measure = tuple[NDArray[np.integer], CheckedSizes]
+# Of each cluster: what it has by each measure, and its blocks as the bits of a number.
+_State = tuple[tuple[tuple[int, ...], int], ...]
 
 
 def is_packable(
-    counts: NDArray[np.integer],
-    adjacency: NDArray[np.bool_],
-    limits: CheckedSizes,
-    steps: int = STEPS,
+    measures: Sequence[Measure], adjacency: NDArray[np.bool_], steps: int = STEPS
 ) -> bool:
     """Return whether blocks can be put into clusters within limits, cannot-linked ones apart.
 
     Parameters
     ----------
-    counts : (m,) points of each block
+    measures : one or more, whole numbers (m,) >= 1 of the blocks and the limits on their sums
     adjacency : (m, m) symmetric, the cannot-links
     steps : how often a block may be put into a cluster, in all
 
@@ -41,42 +43,51 @@ def is_packable(
     Rejected
         If that was not enough to tell.
     """
-    if limits.is_empty or adjacency.diagonal().any():
+    if any(limits.is_empty for _, limits in measures) or adjacency.diagonal().any():
         return False
-    return _Packing(counts, adjacency, limits, steps).succeeds()
+    return _Packing(measures, adjacency, steps).succeeds()
 
 
 class _Packing:
     """Depth-first search for a packing."""
 
     def __init__(
-        self,
-        counts: NDArray[np.integer],
-        adjacency: NDArray[np.bool_],
-        limits: CheckedSizes,
-        steps: int,
+        self, measures: Sequence[Measure], adjacency: NDArray[np.bool_], steps: int
     ) -> None:
-        is_single = (counts == 1) & ~adjacency.any(axis=1)
         degrees = adjacency.sum(axis=1)
-        others = np.flatnonzero(~is_single)
-        order = others[np.lexsort((-degrees[others], -counts[others]))]
-        self._counts = counts[order].tolist()
+        is_filler = np.logical_and.reduce([of_block == 1 for of_block, _ in measures])
+        is_filler &= degrees == 0
+        largest = np.max([of_block / of_block.sum() for of_block, _ in measures], axis=0)
+        others = np.flatnonzero(~is_filler)
+        order = others[np.lexsort((-degrees[others], -largest[others]))]
+        # Of each block in this order, by each measure.
+        self._blocks: list[tuple[int, ...]] = list(
+            zip(*(of_block[order].tolist() for of_block, _ in measures), strict=True)
+        )
         inside = adjacency[np.ix_(order, order)]
         self._neighbours = [_bits(row) for row in inside]
-        self._n_single = int(is_single.sum())
-        self._bounds = limits.bounds()
+        self._n_fillers = int(is_filler.sum())
+        # Of each cluster, by each measure.
+        self._bounds = list(zip(*(limits.bounds() for _, limits in measures), strict=True))
+        left = np.zeros((len(order) + 1, len(measures)), object)
+        for position in reversed(range(len(order))):
+            left[position] = left[position + 1] + np.array(self._blocks[position], object)
+        self._left: list[list[int]] = (left + self._n_fillers).tolist()
         self._steps = steps
 
     def succeeds(self) -> bool:
-        empty: _State = tuple((0, 0) for _ in self._bounds)
+        nothing = (0,) * len(self._left[0])
+        empty: _State = tuple((nothing, 0) for _ in self._bounds)
         seen: set[tuple[object, ...]] = set()
         stack = [(0, empty)]
         while stack:
             position, state = stack.pop()
             if not self._leaves_room(position, state):
                 continue
-            if position == len(self._counts):
-                return True
+            if position == len(self._blocks):
+                if self._fills(state):
+                    return True
+                continue
             key = (position, *sorted(self._likeness(position, state)))
             if key not in seen:
                 seen.add(key)
@@ -84,37 +95,58 @@ class _Packing:
         return False
 
     def _leaves_room(self, position: int, state: _State) -> bool:
-        """Return whether what is left is as much as clusters lack, and no more than their room."""
-        left = sum(self._counts[position:]) + self._n_single
-        pairs = list(zip(self._bounds, state, strict=True))
-        lacking = sum(max(0, least - size) for (least, _), (size, _) in pairs)
-        room = sum(most - size for (_, most), (size, _) in pairs)
-        return bool(lacking <= left <= room)
+        """Return whether what is left is as much as clusters lack, and no more than their room.
 
-    def _likeness(self, position: int, state: _State) -> list[tuple[int, int, int, int]]:
+        By each measure alone.
+        """
+        for measure, left in enumerate(self._left[position]):
+            lacking = room = 0
+            for bounds, (has, _) in zip(self._bounds, state, strict=True):
+                least, most = bounds[measure]
+                lacking += max(0, least - has[measure])
+                room += most - has[measure]
+            if not lacking <= left <= room:
+                return False
+        return True
+
+    def _fills(self, state: _State) -> bool:
+        """Return whether the blocks of one point, and one unit, fill the clusters."""
+        lacking = room = 0
+        for bounds, (has, _) in zip(self._bounds, state, strict=True):
+            fewest = max(least - own for (least, _), own in zip(bounds, has, strict=True))
+            most = min(most - own for (_, most), own in zip(bounds, has, strict=True))
+            if max(0, fewest) > most:
+                return False
+            lacking += max(0, fewest)
+            room += most
+        return lacking <= self._n_fillers <= room
+
+    def _likeness(self, position: int, state: _State) -> list[tuple[object, ...]]:
         """Return of each cluster what matters of it from now on."""
-        found = []
-        for (least, most), (size, blocks) in zip(self._bounds, state, strict=True):
+        found: list[tuple[object, ...]] = []
+        for bounds, (has, blocks) in zip(self._bounds, state, strict=True):
             kept_out = 0
-            for later in range(position, len(self._counts)):
+            for later in range(position, len(self._blocks)):
                 if self._neighbours[later] & blocks:
                     kept_out |= 1 << later
-            found.append((least, most, size, kept_out))
+            found.append((bounds, has, kept_out))
         return found
 
     def _put(self, position: int, state: _State) -> list[_State]:
         """Return the states after a block is put into each cluster that can take it."""
         found, tried = [], set()
-        for cluster, like in enumerate(self._likeness(position, state)):
-            _, most, size, kept_out = like
-            if like in tried or kept_out >> position & 1 or size + self._counts[position] > most:
+        block, likenesses = self._blocks[position], self._likeness(position, state)
+        for cluster, (bounds, (has, blocks)) in enumerate(zip(self._bounds, state, strict=True)):
+            more = tuple(map(sum, zip(has, block, strict=True)))
+            fits = all(own <= most for own, (_, most) in zip(more, bounds, strict=True))
+            if not fits or likenesses[cluster] in tried or self._neighbours[position] & blocks:
                 continue
-            tried.add(like)
+            tried.add(likenesses[cluster])
             self._steps -= 1
             if self._steps < 0:
                 raise Rejected("a packing that could not be decided within the steps of a search")
             new = list(state)
-            new[cluster] = (size + self._counts[position], state[cluster][1] | 1 << position)
+            new[cluster] = (more, blocks | 1 << position)
             found.append(tuple(new))
         return found
 

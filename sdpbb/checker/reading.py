@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .rules import LARGEST_SUM, Limit, Rules
-from .sizes import StatedSizes
+from .size_rules import weight_rule
+from .sizes import StatedSizes, StatedWeights
 from .soft import CheckedSoftPairs, PricedPairs
 
 # What three fields of a line of constraints say.
 _LINKS = {"1": "ML", "-1": "CL"}
 _EXPECTED = (
     "ML i j, CL i j, i j 1, i j -1, SML i j w, SCL i j w, GAMMA x, DELTA x, "
-    "MAXSIZE l, OVERLAP l i ..., DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n or SIZES n n ..."
+    "MAXSIZE l, OVERLAP l i ..., DIFFERENCE l i ..., SOFTCL l i j ..., MINSIZE n, SIZES n n ..., "
+    "MINWEIGHT w or MAXWEIGHT w"
 )
 _MAX_DIGITS = 18
 
@@ -67,12 +69,12 @@ def read_weights(path: str) -> NDArray[np.float64]:
     Raises
     ------
     Unreadable
-        If these are no positive numbers.
+        If these are no positive numbers, from 1e-100 to 1e100.
     """
     weights = _npy(path) if path.lower().endswith(".npy") else _table(path)
     weights = weights.reshape(-1) if weights.ndim == 2 and weights.shape[1] == 1 else weights
-    if weights.ndim != 1 or not (np.isfinite(weights) & (weights > 0.0)).all():
-        raise Unreadable(f"{path}: expected a positive number for each point")
+    if weights.ndim != 1 or not ((weights >= 1e-100) & (weights <= 1e100)).all():
+        raise Unreadable(f"{path}: expected a positive number, 1e-100 to 1e100, for each point")
     return weights
 
 
@@ -94,14 +96,18 @@ class Stated:
 NOTHING = Stated(np.empty((0, 2), np.int64), np.empty((0, 2), np.int64), ())
 
 
-def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
+def read_constraints(
+    path: str, points: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> Stated:
     """Read the constraints of a file of lines on points (n, d), numbered from 0.
+
+    weights : (n,) of the points, None for 1 each
 
     Lines are `ML i j` and `CL i j`, or `i j 1` and `i j -1`; `SML i j w` and `SCL i j w`,
     soft pairs, whose weight w is 1 if it is left out, and inf for a hard one; and on clusters
     (docs/how-to/cluster-constraints.md): `GAMMA x`, `DELTA x`, `MAXSIZE l`, `OVERLAP l i ...`,
-    `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n ...`. Text after # is a
-    comment.
+    `DIFFERENCE l i ...`, `SOFTCL l i j ...`, `MINSIZE n`, `SIZES n n ...`, `MINWEIGHT w`,
+    `MAXWEIGHT w`. Text after # is a comment.
 
     Raises
     ------
@@ -110,7 +116,7 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
     """
     n = len(points)
     links: dict[str, list[NDArray[np.int64]]] = {"ML": [_pairs([])], "CL": [_pairs([])]}
-    rules: list[Limit | StatedSizes] = []
+    rules: list[Limit | StatedSizes | StatedWeights] = []
     soft: dict[str, list[tuple[int, int, float]]] = {"SML": [], "SCL": []}
     for number, line in _lines(path):
         keyword, *rest = line.split()
@@ -130,6 +136,8 @@ def read_constraints(path: str, points: NDArray[np.float64]) -> Stated:
                 links["ML" if near else "CL"].append(_pairs_at(points, distance, near))
             elif keyword in ("MINSIZE", "SIZES"):
                 rules.append(_sizes(keyword, rest))
+            elif keyword in ("MINWEIGHT", "MAXWEIGHT"):
+                rules.append(weight_rule(keyword == "MINWEIGHT", _weight(rest), weights, n))
             else:
                 rules.append(_limit(keyword, rest, n))
         except ValueError:
@@ -162,6 +170,15 @@ def _sizes(keyword: str, fields: list[str]) -> StatedSizes:
         return StatedSizes(listed=tuple(sorted(sizes)))
     (least,) = sizes
     return StatedSizes(least)
+
+
+def _weight(fields: list[str]) -> float:
+    """Return the weight that a line states; `ValueError` if it states something else."""
+    (field,) = fields
+    weight = float(field)
+    if not 0.0 < weight < np.inf:
+        raise ValueError
+    return weight
 
 
 def _limit(keyword: str, fields: list[str], n: int) -> Limit:

@@ -2,8 +2,8 @@
 
 A rule is a `Limit` on what a cluster holds, or `Either`: at least one of several lists of rules is
 kept. Weights and counts are never negative, so that whatever part of a cluster is looked at keeps
-the rules that the cluster does. All numbers are whole, and sums of them exact. Least and listed
-sizes (`sizes`) are among the rules as well, but hold for whole clusters alone.
+the rules that the cluster does. All numbers are whole, and sums of them exact. Limits on sizes and
+weights (`sizes`) are among the rules as well, but hold for whole clusters alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .sizes import CheckedSizes, StatedSizes
+from .sizes import LARGEST_SUM, CheckedSizes, CheckedWeights, StatedSizes, StatedWeights
 
 Marks = NDArray[np.bool_]
 Reals = NDArray[np.float64]
@@ -23,9 +23,6 @@ Reals = NDArray[np.float64]
 LARGEST_FOR_PAIRS = 64
 """Up to so many blocks, pairs of them that break an `Either` together are looked for: in a node,
 this is a matter of what is stated there, and it is the same wherever the node is looked at."""
-
-LARGEST_SUM = 2**52
-"""Largest value of a limit, and of all points and pairs together: floats hold it exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +91,7 @@ class Either:
             raise ValueError("alternatives: none; expected at least one")
 
 
-Rule = Limit | Either | StatedSizes | CheckedSizes
+Rule = Limit | Either | StatedSizes | StatedWeights | CheckedSizes | CheckedWeights
 Rules = tuple[Rule, ...]
 """All of them are to be kept."""
 
@@ -145,7 +142,8 @@ class BlockEither:
     alternatives: tuple[BlockRules, ...]
 
 
-BlockRules = tuple[BlockLimit | BlockEither | CheckedSizes, ...]
+BlockRule = BlockLimit | BlockEither | CheckedSizes | CheckedWeights
+BlockRules = tuple[BlockRule, ...]
 
 
 def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
@@ -153,7 +151,7 @@ def over_blocks(rules: Rules, block_of: NDArray[np.intp]) -> BlockRules:
     return tuple(_over(rule, block_of) for rule in rules)
 
 
-def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockLimit | BlockEither | CheckedSizes:
+def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockRule:
     match rule:
         case Limit():
             return rule.over(block_of)
@@ -161,6 +159,8 @@ def _over(rule: Rule, block_of: NDArray[np.intp]) -> BlockLimit | BlockEither | 
             return BlockEither(tuple(over_blocks(part, block_of) for part in rule.alternatives))
         case CheckedSizes():
             return rule
+        case CheckedWeights():
+            return rule.over(block_of)
     raise ValueError("rules: statements about sizes are for what follows from them")
 
 
@@ -188,7 +188,7 @@ def broken(rules: BlockRules, exceeds: Callable[[BlockLimit], Marks], shape: Any
         if isinstance(rule, BlockLimit):
             marks |= exceeds(rule)
             continue
-        if isinstance(rule, CheckedSizes):  # of whole clusters, and these are parts
+        if isinstance(rule, CheckedSizes | CheckedWeights):  # of whole clusters, these are parts
             continue
         all_of_them = np.ones(shape, np.bool_)
         for part in rule.alternatives:
@@ -217,7 +217,12 @@ def broken_clusters(rules: Rules, labels: NDArray[np.int64], k: int) -> Marks:
             is_list = not rule.listed or np.sort(sizes).tolist() == list(rule.listed)
             marks |= (sizes < rule.least) | (not is_list)
             continue
-        if isinstance(rule, CheckedSizes):
+        if isinstance(rule, StatedWeights):
+            sums = np.zeros(k, np.int64)
+            np.add.at(sums, labels, rule.units)
+            marks |= (sums < rule.least) | (sums > rule.most)
+            continue
+        if isinstance(rule, CheckedSizes | CheckedWeights):
             continue
         all_of_them = np.ones(k, np.bool_)
         for part in rule.alternatives:

@@ -1,19 +1,61 @@
-"""Rules as they follow from what is stated about the sizes of clusters."""
+"""Rules as they follow from what is stated about the sizes and weights of clusters."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .rules import Limit, Rules
-from .sizes import CheckedSizes, StatedSizes
+from .rules import BlockRules, Limit, Rules
+from .sizes import CheckedSizes, CheckedWeights, StatedSizes, StatedWeights
+from .weight_units import WeightUnits
+
+
+def weight_rule(
+    is_least: bool, weight: float, weights: NDArray[np.float64] | None, n: int
+) -> StatedWeights | StatedSizes | Limit:
+    """Return the rule that a cluster of some of n points weighs so much at least, or at most.
+
+    Points of weight 1 each are counted.
+
+    weights : (n,) of the points; None for 1 each
+    """
+    units = WeightUnits.of(weights, n)
+    if is_least:
+        least = units.least(weight)
+        return StatedSizes(least) if weights is None else StatedWeights(units.units, least)
+    most = units.most(weight)
+    if weights is None:
+        return Limit(units.units, np.empty((0, 2), np.int64), most)
+    return StatedWeights(units.units, most=most)
 
 
 def with_size_limits(rules: Rules, n: int, k: int) -> Rules:
     """Return rules on k clusters of n points, with the limits on sizes that follow from them.
 
     Statements about sizes become `CheckedSizes` and a `Limit` on the number of points, narrower
-    than those stated. Limits that all points count for are among the statements.
+    than those stated. Limits that all points count for are among the statements. Those about
+    weights become `CheckedWeights` and a `Limit` on units of weight.
     """
+    return _with_weight_limits(_with_limits_on_points(rules, n, k), k)
+
+
+def _with_weight_limits(rules: Rules, k: int) -> Rules:
+    statements = [rule for rule in rules if isinstance(rule, StatedWeights)]
+    if not statements:
+        return rules
+    units = statements[0].units  # those of the same points
+    total = int(units.sum())
+    least = max(stated.least for stated in statements)
+    most = min(total, *(stated.most for stated in statements))
+    limits = CheckedSizes.of(total, k, least, most, [])
+    others = tuple(rule for rule in rules if not isinstance(rule, StatedWeights))
+    if limits is None:
+        return others
+    counted = Limit(units, np.empty((0, 2), np.int64), max(limits.most, 0))
+    return (*others, counted, CheckedWeights(units, limits))
+
+
+def _with_limits_on_points(rules: Rules, n: int, k: int) -> Rules:
     statements = [rule for rule in rules if isinstance(rule, StatedSizes)]
     most = [
         rule.most for rule in rules if isinstance(rule, Limit) and bool((rule.weights >= 1).all())
@@ -35,10 +77,27 @@ def with_size_limits(rules: Rules, n: int, k: int) -> Rules:
 
 
 def of_parts(rules: Rules) -> Rules:
-    """Return the rules that also hold for parts of clusters: all but least and listed sizes."""
-    return tuple(rule for rule in rules if not isinstance(rule, StatedSizes | CheckedSizes))
+    """Return the rules that also hold for parts of clusters, of those with all that follows.
+
+    Least and listed sizes are left out, and of limits on weights the most is what is stated.
+    """
+    weights = [rule for rule in rules if isinstance(rule, CheckedWeights)]
+    counted = [id(rule.units) for rule in weights]
+    dropped = StatedSizes | StatedWeights | CheckedSizes | CheckedWeights
+    kept = tuple(
+        rule
+        for rule in rules
+        if not isinstance(rule, dropped)
+        and not (isinstance(rule, Limit) and id(rule.weights) in counted)
+    )
+    return (*kept, *(StatedWeights(rule.units, most=max(rule.limits.most, 0)) for rule in weights))
 
 
-def size_limits(rules: Rules) -> CheckedSizes | None:
+def size_limits(rules: Rules | BlockRules) -> CheckedSizes | None:
     """Return the limits on sizes among rules, if there are any."""
     return next((rule for rule in rules if isinstance(rule, CheckedSizes)), None)
+
+
+def weight_limits(rules: Rules | BlockRules) -> CheckedWeights | None:
+    """Return the limits on weights among rules, if there are any."""
+    return next((rule for rule in rules if isinstance(rule, CheckedWeights)), None)

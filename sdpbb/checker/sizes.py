@@ -1,4 +1,4 @@
-"""Limits on the sizes of clusters: as they are stated, and as they follow."""
+"""Limits on the sizes and weights of clusters: as they are stated, and as they follow."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+LARGEST_SUM = 2**52
+"""Largest value of a limit, and of all that counts for it: floats hold it exactly."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +32,37 @@ class StatedSizes:
             raise ValueError("sizes: expected an ascending list")
 
 
+@dataclass(frozen=True, eq=False)
+class StatedWeights:
+    """Statement about the weights of clusters, in whole units (`weight_units`).
+
+    Each has `least` to `most` of them.
+
+    units : (n,) int64 >= 1, of points; their sum is less than 2^52
+    least, most : least >= 1 and most >= 0; at most 2^52
+    """
+
+    units: NDArray[np.int64]
+    least: int = 1
+    most: int = LARGEST_SUM
+
+    def __post_init__(self) -> None:
+        units, limits = self.units, (self.least, self.most)
+        if units.ndim != 1 or units.dtype != np.int64 or not (units >= 1).all():
+            raise ValueError("weights: expected whole units (n,) >= 1")
+        is_moderate = sum(units.tolist()) <= LARGEST_SUM
+        if not is_moderate or not all(type(x) is int and 0 <= x <= LARGEST_SUM for x in limits):
+            raise ValueError("weights: expected moderate whole numbers")
+
+
 @dataclass(frozen=True)
 class CheckedSizes:
-    """Limits on the numbers of points of k clusters of n points in all.
+    """Limits on the numbers of points of k clusters of n points in all, or of units of weight.
 
     least <= |C| <= most for every cluster C; where sizes are listed, the clusters have these in
     some order.
 
+    n : the points of all clusters, or their units
     least : 1 or more
     listed : in ascending order, or None
     """
@@ -86,3 +113,26 @@ class CheckedSizes:
         if self.listed is not None:
             return bool(found == list(self.listed))
         return bool(found[0] >= self.least and found[-1] <= self.most)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedWeights:
+    """Limits on the weights of clusters, in whole units.
+
+    units : (n,) of points, or (m,) of blocks
+    limits : of clusters, in these units
+    """
+
+    units: NDArray[np.int64]
+    limits: CheckedSizes
+
+    def over(self, block_of: NDArray[np.intp]) -> CheckedWeights:
+        """Return the limits on clusters of blocks; block_of (n,) 0..m-1 are those of the points."""
+        return CheckedWeights(sums_over(self.units, block_of), self.limits)
+
+
+def sums_over(units: NDArray[np.int64], block_of: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the sums (m,) of whole numbers (n,) over blocks; block_of (n,) 0..m-1."""
+    total = np.zeros(int(block_of.max()) + 1, np.int64)
+    np.add.at(total, block_of, units)
+    return total

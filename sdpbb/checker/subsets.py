@@ -28,6 +28,7 @@ from .blocks import Blocks
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rule, Rules
 from .size_rules import of_parts, with_size_limits
+from .sizes import StatedWeights
 
 Pairs = NDArray[np.int64]
 
@@ -106,6 +107,11 @@ class Subsets:
             limit, inside = rule, self._inside(rule.pairs)
             return lambda number: Limit(
                 limit.weights[self.rows[number]], inside(number), limit.most
+            )
+        if isinstance(rule, StatedWeights):
+            stated = rule
+            return lambda number: StatedWeights(
+                stated.units[self.rows[number]], stated.least, stated.most
             )
         if not isinstance(rule, Either):
             raise ValueError("rules: least sizes do not hold for parts of clusters")

@@ -19,6 +19,7 @@ from .nodes import Bound, Fix, Split, Subset
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rules, broken_clusters
 from .size_rules import with_size_limits
+from .sizes import StatedWeights
 from .soft import CheckedSoftPairs
 from .subsets import Subsets
 from .tree import tree_value
@@ -102,6 +103,8 @@ def _check_rules(rules: Rules, n: int) -> None:
                 _check_rules(part, n)
         elif isinstance(rule, Limit) and len(rule.weights) != n:
             raise ValueError(f"rules: a limit on {len(rule.weights)} points; expected {n}")
+        elif isinstance(rule, StatedWeights) and len(rule.units) != n:
+            raise ValueError(f"rules: weights of {len(rule.units)} points; expected {n}")
 
 
 def _check_instance(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sdpbb.checker.digests import normalised
 from sdpbb.checker.rules import LARGEST_SUM, Either, Limit, Rule, Rules
+from sdpbb.checker.size_rules import weight_rule
 from sdpbb.checker.sizes import StatedSizes
 from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.problem.cluster_constraints import (
@@ -65,13 +66,16 @@ def cluster_rules(instance: Instance) -> Rules:
 
 
 def _sizes(instance: Instance) -> Iterator[Rule]:
-    """Yield the limits on sizes that are stated."""
+    """Yield the limits on sizes and weights that are stated."""
     if instance.max_size is not None:
         yield from _rules([MaximumSize(instance.max_size)], instance.points, alternatives=False)
     if instance.min_size is not None:
         yield StatedSizes(instance.min_size)
     if instance.sizes is not None:
         yield StatedSizes(listed=instance.sizes)
+    for is_least, weight in ((True, instance.min_weight), (False, instance.max_weight)):
+        if weight is not None:
+            yield weight_rule(is_least, weight, instance.weights, instance.n_points)
 
 
 def foreign_constraints(constraints: Iterable[ClusterConstraint]) -> list[str]:

@@ -61,6 +61,11 @@ class CompiledConstraints:
         budget = PointBudget(np.ones(n), np.empty((0, 2), np.intp), most)
         return replace(self, budgets=(budget, *others) if budget.can_be_exceeded else others)
 
+    def with_most_weight(self, units: NDArray[np.int64], most: int) -> CompiledConstraints:
+        """Return these constraints with a budget of so many whole units of weight, (n,) of all."""
+        budget = PointBudget(units.astype(np.float64), np.empty((0, 2), np.intp), max(most, 0))
+        return replace(self, budgets=(budget, *self.budgets)) if budget.can_be_exceeded else self
+
 
 def stated_maxima(constraints: Iterable[ClusterConstraint]) -> list[int]:
     """Return the limits of all `MaximumSize` that every cluster has to keep."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.rules import LARGEST_FOR_PAIRS
+from sdpbb.checker.sizes import sums_over
 from sdpbb.problem.budgets import Budgets
 from sdpbb.problem.cluster_constraints import ClusterConstraint, is_allowed
 from sdpbb.problem.coordinates import block_means, block_scatter, centred, members_of, pairs_across
@@ -20,9 +21,27 @@ from sdpbb.problem.instance import Instance
 from sdpbb.problem.propagation import forced_merges
 from sdpbb.problem.size_limits import SizeLimits
 from sdpbb.problem.soft_blocks import SoftBlocks
+from sdpbb.problem.weight_limits import WeightLimits
 from sdpbb.problem.weights import block_weights
 
 PairIterable = Iterable[tuple[int, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """Measure of blocks, and limits on what clusters have of it.
+
+    of_blocks : (m,) whole numbers >= 1: points, or units of weight
+    limits : on their sums
+    """
+
+    of_blocks: NDArray[np.int64]
+    limits: SizeLimits
+
+    def keeps(self, labels: NDArray[np.intp]) -> bool:
+        """Return whether the clusters of labels (m,) are within the limits."""
+        sums = np.bincount(labels, self.of_blocks).astype(np.int64)  # whole numbers, exactly
+        return self.limits.keeps(sums[sums > 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +71,7 @@ class Contraction:
         Each single block keeps them
     soft : the soft pairs between blocks
     size_limits : on the numbers of points of clusters, None for none
+    weight_limits : on the weights of clusters, None for none
     """
 
     k: int
@@ -63,6 +83,7 @@ class Contraction:
     instance: Instance | None = None
     soft: SoftBlocks = field(default_factory=SoftBlocks)
     size_limits: SizeLimits | None = None
+    weight_limits: WeightLimits | None = None
 
     @property
     def n_blocks(self) -> int:
@@ -76,6 +97,22 @@ class Contraction:
     def counts(self) -> NDArray[np.intp]:
         """Number of points of each block, (m,)."""
         return np.bincount(self.block_of)
+
+    @cached_property
+    def measures(self) -> tuple[Measure, ...]:
+        """Measures of blocks whose sums in clusters are limited: points, and units of weight."""
+        found = []
+        if self.size_limits is not None:
+            found.append(Measure(self.counts, self.size_limits))
+        if self.weight_limits is not None:
+            units = sums_over(self.weight_limits.weights.units, self.block_of)
+            found.append(Measure(units, self.weight_limits.limits))
+        return tuple(found)
+
+    @property
+    def has_limits(self) -> bool:
+        """True if sizes or weights of clusters are limited."""
+        return self.size_limits is not None or self.weight_limits is not None
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
@@ -132,11 +169,11 @@ class Contraction:
         return all(self._keeps_constraints(self.instance, blocks) for blocks in clusters)
 
     def keeps_sizes(self, labels: NDArray[np.intp]) -> bool:
-        """Return whether the clusters of labels (m,) of the blocks have sizes that are allowed."""
-        if self.size_limits is None:
-            return True
-        sizes = np.bincount(labels, self.counts).astype(np.intp)  # whole numbers, exactly
-        return self.size_limits.keeps(sizes[sizes > 0])
+        """Return whether the clusters of labels (m,) of the blocks have sizes that are allowed.
+
+        And weights.
+        """
+        return all(measure.keeps(labels) for measure in self.measures)
 
     def _keeps_constraints(self, instance: Instance, blocks: NDArray[np.intp]) -> bool:
         if not self.budgets.allow(blocks):
@@ -189,8 +226,8 @@ def contract(
     -------
     Contraction, or the Infeasibility met on the way: a cannot-link inside a block, an odd cycle
     for k = 2, k + 1 mutually cannot-linked blocks, fewer than k blocks, a block that violates a
-    constraint on clusters, more in all blocks than the budgets of k clusters, or limits on sizes
-    that are within no k sizes, or not those of the blocks where each is a cluster. That a
+    constraint on clusters, more in all blocks than the budgets of k clusters, or limits on sizes or
+    weights that no k clusters are within, or not the blocks where each is a cluster. That a
     Contraction is returned does not prove feasibility: see `sdpbb.feasibility`.
 
     Two blocks whose union violates a constraint on clusters are cannot-linked, as are points that
@@ -200,11 +237,13 @@ def contract(
     """
     n, k = instance.n_points, instance.k
     # Most instances have none, and pay nothing for those that do.
-    limits = instance.size_limits
-    # That all points are more than k clusters may hold is told as for other budgets.
-    if limits is not None and limits.is_empty and instance.n_points <= k * limits.most:
-        return Infeasibility(InfeasibilityKind.SIZES)
-    constrained = bool(instance.cluster_constraints) or limits is not None
+    sizes, weights = instance.size_limits, instance.weight_limits
+    for limits in (sizes, None if weights is None else weights.limits):
+        # That all points are more than k clusters may hold is told as for other budgets.
+        if limits is not None and limits.is_empty and limits.n <= k * limits.most:
+            return Infeasibility(InfeasibilityKind.SIZES)
+    is_limited = sizes is not None or weights is not None
+    constrained = bool(instance.cluster_constraints) or is_limited
     beyond_pairs = constrained and instance.has_constraints_beyond_pairs
     known = instance.must_link if blocks is None else _spanning_pairs(blocks)
     merged = np.concatenate([known, _as_pairs(must_link)])
@@ -239,7 +278,9 @@ def contract(
     contraction = _aggregate(instance, block_of, pairs, components)
     if not beyond_pairs:
         return contraction
-    contraction = replace(contraction, instance=instance, size_limits=limits)
+    contraction = replace(
+        contraction, instance=instance, size_limits=sizes, weight_limits=weights
+    )
     if len(first) == k and not contraction.keeps_sizes(np.arange(k)):
         return Infeasibility(InfeasibilityKind.SIZES, tuple(first.tolist()))
     return contraction

@@ -19,8 +19,8 @@ def join_equal_points(instance: Instance) -> Instance:
     """Return the instance with must-links between equal points; its least sum of squares is kept.
 
     Joined are points without cannot-links and soft constraints whose must-links, if there are any,
-    are with points equal to them. None are where there are constraints on clusters beyond pairs, or
-    on sizes, or where fewer than k blocks without cannot-links would be left.
+    are with points equal to them. None are where there are constraints on clusters beyond pairs, on
+    sizes or weights, or where fewer than k blocks without cannot-links would be left.
 
     Where such points, of weights v and w, are in clusters A and B of an optimal clustering, both
     means are at them: if not, those farther from their mean, d_A >= d_B say, would save by moving,
@@ -38,6 +38,8 @@ def equal_points(instance: Instance) -> NDArray[np.intp]:
     """Return the must-links (p, 2) of `join_equal_points`."""
     n, none = instance.n_points, np.empty((0, 2), np.intp)
     apart = [instance.cannot_link, instance.soft_cannot_link.pairs, instance.soft_must_link.pairs]
+    if instance.min_weight is not None or instance.max_weight is not None:
+        return none
     if instance.cluster_constraints or instance.size_limits is not None:
         if instance.has_constraints_beyond_pairs:
             return none

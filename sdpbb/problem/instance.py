@@ -34,6 +34,7 @@ from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
 from sdpbb.problem.size_limits import SizeLimits, checked_size, checked_sizes
 from sdpbb.problem.textfile import naming_file
+from sdpbb.problem.weight_limits import WeightLimits, checked_weight, sizes_of_weights
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.values import counted
 
@@ -51,7 +52,8 @@ class Instance:
                 l(i) = l(j) for must-link pairs, l(i) != l(j) for cannot-link pairs,
                 { i : l(i) = c } allowed by every constraint on clusters, for each c,
                 min_size <= | { i : l(i) = c } | <= max_size for each c, or these k numbers are
-                `sizes` in some order.
+                `sizes` in some order,
+                min_weight <= sum of w_i over { i : l(i) = c } <= max_weight for each c.
 
     Parameters
     ----------
@@ -71,11 +73,15 @@ class Instance:
         none
     origin : what messages call the rows and the constraints
     weights : (n,) positive numbers w, of any scale: one of 3 is the same as three equal points that
-        are must-linked. None for 1 each. Constraints on clusters count points all the same
+        are must-linked. None for 1 each. Constraints on clusters, and limits on sizes, count points
+        all the same
     min_size, max_size : integers >= 1, limits on the number of points of every cluster; None for
         none. A `MaximumSize` among the constraints on clusters says the same as max_size
     sizes : k integers >= 1 that add up to n, the numbers of points of the clusters in any order;
         None where they are not given. Kept in ascending order
+    min_weight, max_weight : positive numbers, limits on the weight of every cluster in the units of
+        `weights`, or on its number of points where these are None; None for none. They are kept to
+        within one part in 10^9 (`sdpbb.checker.weight_units`)
 
     Raises
     ------
@@ -99,6 +105,8 @@ class Instance:
     min_size: int | None = None
     max_size: int | None = None
     sizes: tuple[int, ...] | None = None
+    min_weight: float | None = None
+    max_weight: float | None = None
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
@@ -128,6 +136,8 @@ class Instance:
         for argument in ("min_size", "max_size"):
             _set(self, argument, checked_size(getattr(self, argument), argument))
         _set(self, "sizes", checked_sizes(self.sizes, n, self.k))
+        for argument in ("min_weight", "max_weight"):
+            _set(self, argument, checked_weight(getattr(self, argument), argument))
         names = self.origin.row_names
         if names is not None and len(names) != n:
             raise InstanceError(f"origin: {len(names)} names of rows; expected {n}, one per point")
@@ -264,6 +274,8 @@ class Instance:
         min_size: int | None = None,
         max_size: int | None = None,
         sizes: Iterable[int] | None = None,
+        min_weight: float | None = None,
+        max_weight: float | None = None,
         index_column: str | None = None,
         drop: Sequence[str] = (),
         weight_column: str | None = None,
@@ -279,7 +291,7 @@ class Instance:
             the index of a pandas frame; and of row numbers from 0 where that merely counts
         soft_must_link, soft_cannot_link : triples (name, name, weight), weight >= 0
         cluster_constraints : as for an `Instance`, by row numbers
-        min_size, max_size, sizes : as for an `Instance`
+        min_size, max_size, sizes, min_weight, max_weight : as for an `Instance`
         index_column : the column that names the rows; it is no feature
         drop : more columns that are no features
         weights, weight_column : (n,) weights of the points, or the column that holds them
@@ -310,6 +322,8 @@ class Instance:
             min_size=min_size,
             max_size=max_size,
             sizes=sizes,  # type: ignore[arg-type]
+            min_weight=min_weight,
+            max_weight=max_weight,
         )
 
     @property
@@ -343,32 +357,65 @@ class Instance:
 
     @cached_property
     def compiled_constraints(self) -> CompiledConstraints:
-        """Constraints on clusters in the forms that the engine works with."""
-        compiled = CompiledConstraints.of(self.cluster_constraints, self.points)
-        limits = self.size_limits
-        return compiled if limits is None else compiled.with_most_points(self.n_points, limits.most)
+        """Constraints on clusters in the forms that the engine works with.
+
+        Limits on sizes and weights are budgets among them.
+        """
+        compiled, sizes, weights = self._stated_constraints, self.size_limits, self.weight_limits
+        if sizes is not None:
+            compiled = compiled.with_most_points(self.n_points, sizes.most)
+        if weights is not None:
+            compiled = compiled.with_most_weight(weights.weights.units, weights.limits.most)
+        return compiled
+
+    @cached_property
+    def _stated_constraints(self) -> CompiledConstraints:
+        """Compiled `cluster_constraints`, without limits that are arguments of their own."""
+        return CompiledConstraints.of(self.cluster_constraints, self.points)
 
     @cached_property
     def size_limits(self) -> SizeLimits | None:
-        """Limits on the sizes of clusters that follow from all that is stated, None for none."""
-        most = [self.max_size, *stated_maxima(self.cluster_constraints)]
-        stated = [size for size in most if size is not None]
-        return SizeLimits.of(
-            self.n_points, self.k, self.min_size, min(stated, default=None), self.sizes
-        )
+        """Limits on the sizes of clusters that follow from all that is stated, None for none.
+
+        Limits on weights are among them where points weigh 1 each.
+        """
+        least, most = [self.min_size], [self.max_size, *stated_maxima(self.cluster_constraints)]
+        if self.weights is None:
+            lightest, heaviest = sizes_of_weights(self.n_points, self.min_weight, self.max_weight)
+            least, most = [*least, lightest], [*most, heaviest]
+        fewest = max((size for size in least if size is not None), default=None)
+        stated = min((size for size in most if size is not None), default=None)
+        if stated == 0:
+            return SizeLimits(self.n_points, self.k, fewest or 1, 0)
+        return SizeLimits.of(self.n_points, self.k, fewest, stated, self.sizes)
+
+    @cached_property
+    def weight_limits(self) -> WeightLimits | None:
+        """Limits on the weights of clusters where points have weights, None for none."""
+        if self.weights is None:
+            return None
+        return WeightLimits.of(self.weights, self.k, self.min_weight, self.max_weight)
+
+    @property
+    def stated_limits(self) -> list[str]:
+        """Limits on sizes and weights of clusters that say something, as texts."""
+        return [str(limits) for limits in (self.size_limits, self.weight_limits) if limits]
 
     @property
     def has_constraints_beyond_pairs(self) -> bool:
         """True if constraints on clusters, or on sizes, say more than cannot-links could."""
-        if self.size_limits is not None:
+        if self.size_limits is not None or self.weight_limits is not None:
             return True
         compiled = self.compiled_constraints
         return bool(compiled.budgets or compiled.others)
 
     @property
     def has_constraints_beyond_sizes(self) -> bool:
-        """True if constraints on clusters say more than cannot-links and limits on sizes could."""
-        compiled = self.compiled_constraints
+        """True if constraints on clusters say more than cannot-links and limits could.
+
+        Limits are on sizes and on weights.
+        """
+        compiled = self._stated_constraints
         return bool(compiled.others) or not all(b.counts_points for b in compiled.budgets)
 
     def without_soft_pairs(self) -> Instance:
@@ -385,11 +432,12 @@ class Instance:
         InstanceError
             If the constraints say more than cannot-links could.
         """
-        if not self.cluster_constraints and self.size_limits is None:
+        if not self.cluster_constraints and not self.stated_limits:
             return self
         if self.has_constraints_beyond_pairs:
-            has_own = self.min_size or self.max_size or self.sizes
-            argument = "min_size, max_size, sizes" if has_own else "cluster_constraints"
+            limits = ("min_size", "max_size", "sizes", "min_weight", "max_weight")
+            own = [name for name in limits if getattr(self, name) is not None]
+            argument = ", ".join(own) if own else "cluster_constraints"
             raise InstanceError(f"{argument}: expected none beyond cannot-links")
         return replace(self, cannot_link=self._all_cannot_links(), cluster_constraints=())
 
@@ -431,8 +479,7 @@ class Instance:
         if self.cluster_constraints:
             on_clusters = counted(len(self.cluster_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")
-        if self.size_limits is not None:
-            constraints.append(str(self.size_limits))
+        constraints += self.stated_limits
         weights = "" if self.weights is None else " with weights"
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}{weights}, d={self.n_features}, "

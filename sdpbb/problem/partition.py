@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdpbb.checker.sizes import sums_over
 from sdpbb.errors import InstanceError
 from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.coordinates import members_of, sum_of_squares
@@ -140,9 +141,13 @@ class Partition:
         return not len(self.cluster_violations(instance)) and self.keeps_sizes(instance)
 
     def keeps_sizes(self, instance: Instance) -> bool:
-        """Return whether the numbers of points of the clusters are as the instance limits them."""
-        limits = instance.size_limits
-        return limits is None or limits.keeps(np.bincount(self.labels))
+        """Return whether the clusters have sizes, and weights, as the instance limits them."""
+        sizes, weights = instance.size_limits, instance.weight_limits
+        if sizes is not None and not sizes.keeps(np.bincount(self.labels)):
+            return False
+        return weights is None or weights.limits.keeps(
+            sums_over(weights.weights.units, self.labels)
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and np.array_equal(self.labels, other.labels)

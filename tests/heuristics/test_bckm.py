@@ -17,7 +17,7 @@ from heuristics.method import RunClock
 from heuristics.result import HeuristicStatus, Stop
 from sdpbb.backends.linear import LinearModel, LinearStatus
 from sdpbb.errors import InstanceError, ParameterError
-from sdpbb.packing import assignment_rows, clique_cover
+from sdpbb.packing import assignment_rows, clique_cover, size_rows
 from sdpbb.problem import InfeasibilityKind, Instance, contract
 from tests.enumeration import feasible_clusterings, optimum, random_instance, sums_of_squares
 from tests.examples import examples
@@ -156,7 +156,7 @@ def test_penalties_need_no_columns_of_their_own(seed):
 
     weights = contraction.weights[:, None]
     costs = penalised_costs(squared_distances(contraction.means, centres), V, plus, minus)
-    rows = assignment_rows(contraction, least, most)
+    rows = assignment_rows(contraction, [size_rows(contraction.counts, least, most)])
     found = LinearModel(rows).minimise((weights * costs).reshape(-1))
     constant = (weights * plus * V).sum() + contraction.scatter.sum()
     distances = squared_distances(instance.centred, centres)
@@ -237,7 +237,7 @@ def test_rows_hold_for_clusterings_within_the_sizes_alone(seed):
     m, k = 5, 3
     contraction = contraction_of(random_graph(rng, m, 0.4), k, rng)
     least, most = rng.integers(1, 3, k), rng.integers(2, 8, k)
-    rows = assignment_rows(contraction, least, most)
+    rows = assignment_rows(contraction, [size_rows(contraction.counts, least, most)])
     i, j = contraction.cannot_link.T
     for labels in map(np.array, product(range(k), repeat=m)):
         sizes = np.bincount(labels, weights=contraction.weights, minlength=k)

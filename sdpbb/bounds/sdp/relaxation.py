@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.bounds.rounding_errors import rounding_of
+from sdpbb.checker.sizes import CheckedSizes, CheckedWeights
+from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.problem import Contraction
 from sdpbb.problem.size_limits import SizeLimits
 
@@ -46,6 +48,8 @@ class Relaxation:
         little less than they are (see `sdpbb.problem.soft_blocks`); None where there are none
     weights : (m,) block weights e
     size_limits : on the weights of clusters, where these are numbers of points; None for none
+    weight_bounds : what limits say of the weights of clusters where these are none; None for
+        nothing
     forbidden : (m, m) bool, the cannot-linked pairs
     """
 
@@ -60,6 +64,7 @@ class Relaxation:
     forbidden: NDArray[np.bool_]
     soft: NDArray[np.float64] | None = None
     size_limits: SizeLimits | None = None
+    weight_bounds: WeightBounds | None = None
 
     @classmethod
     def of(cls, contraction: Contraction) -> Relaxation:
@@ -81,6 +86,7 @@ class Relaxation:
             forbidden=contraction.adjacency,
             soft=_soft_weights(contraction, unit**2),
             size_limits=_limits_on_weights(contraction),
+            weight_bounds=_weight_bounds(contraction),
         )
 
     @property
@@ -103,9 +109,11 @@ class Relaxation:
         if self.size_limits is not None:
             return self.size_limits.most
         if self.has_whole_weights:
-            return self.n - self.k + 1
-        heaviest = np.sort(self.weights)[self.k - 1 :]
-        return math.fsum(heaviest.tolist()) * (1.0 + 4.0 * float(np.finfo(np.float64).eps))
+            most = self.n - self.k + 1
+        else:
+            heaviest = np.sort(self.weights)[self.k - 1 :]
+            most = math.fsum(heaviest.tolist()) * (1.0 + 4.0 * float(np.finfo(np.float64).eps))
+        return most if self.weight_bounds is None else min(most, self.weight_bounds.most)
 
     @cached_property
     def inverse_roots(self) -> NDArray[np.float64]:
@@ -165,6 +173,21 @@ def _limits_on_weights(contraction: Contraction) -> SizeLimits | None:
     """Return the limits on sizes, where weights are numbers of points."""
     instance = contraction.instance
     return None if instance is None or instance.weights is not None else contraction.size_limits
+
+
+def _weight_bounds(contraction: Contraction) -> WeightBounds | None:
+    """Return what limits say of the weights of clusters, where these are no numbers of points."""
+    instance, sizes, units = contraction.instance, None, None
+    if instance is None or instance.weights is None:
+        return None
+    for measure in contraction.measures:
+        own = measure.limits
+        limits = CheckedSizes(own.n, own.k, own.least, own.most)
+        if measure.of_blocks is contraction.counts:
+            sizes = BlockSizes(measure.of_blocks, limits)
+        else:
+            units = CheckedWeights(measure.of_blocks, limits)
+    return WeightBounds.of(contraction.weights, sizes, units)
 
 
 def _soft_weights(contraction: Contraction, scale: float) -> NDArray[np.float64] | None:

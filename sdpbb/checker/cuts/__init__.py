@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import CheckedSizes
 from ..soft import SoftPrices
+from ..weight_bounds import WeightBounds
 from .cliques import Cliques
 from .complements import Complements
-from .family import CheckedCuts, Marks, Reals, TermSums
+from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums
 from .pentagons import Pentagons
+from .point_rows import LeastPointRows, MostPointRows
 from .sizes import LeastPoints, ListedSizes, MostPoints
 from .soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
 from .stars import Stars
@@ -38,6 +39,8 @@ FAMILIES: tuple[type[CheckedCuts], ...] = (
     MostPoints,
     LeastPoints,
     ListedSizes,
+    MostPointRows,
+    LeastPointRows,
 )
 """The families, in the order of their multipliers. New ones are added at the end."""
 
@@ -89,12 +92,12 @@ class Cuts:
         return sum(map(len, self.families))
 
     def check(
-        self, k: int, weights: Reals, adjacency: Marks, limits: CheckedSizes | None = None
+        self, k: int, weights: Reals, adjacency: Marks, limits: ClusterLimits | None = None
     ) -> None:
         """Raise `Rejected` unless every cut is a valid inequality.
 
         It has to be valid for k clusters of blocks of these weights (m,) with these cannot-links
-        (m, m), and limits on the sizes of clusters if there are any.
+        (m, m), and limits on the sizes or weights of clusters if there are any.
         """
         arrays = [array for family in self.families for array in family.arrays]
         require_moderate(len(weights), [array.shape for array in arrays])
@@ -113,7 +116,7 @@ class Cuts:
         return np.concatenate(parts)
 
     def right_hand_side(
-        self, t: Reals, weights: Reals, k: int, limits: CheckedSizes | None = None
+        self, t: Reals, weights: Reals, k: int, limits: ClusterLimits | None = None
     ) -> float:
         """Return at most the sum of multipliers times right-hand sides."""
         sides = (
@@ -124,13 +127,16 @@ class Cuts:
         )
         return sum_down(itertools.chain.from_iterable(sides))
 
-    def sums(self, t: Reals, weights: Reals, adjacency: Marks) -> tuple[Reals, Reals, Reals]:
+    def sums(
+        self, t: Reals, weights: Reals, adjacency: Marks, limits: ClusterLimits | None = None
+    ) -> tuple[Reals, Reals, Reals]:
         """Return sum_c t_c B_c (m, m), the same of absolute values, and the numbers of terms.
 
         Every term is rounded once at most, so an entry of s terms of the first is off by at most
         gamma_(s + 1) times that of the second.
         """
-        sums = TermSums(len(weights))
+        sizes = limits.sizes if isinstance(limits, WeightBounds) else None
+        sums = TermSums(len(weights), sizes)
         for family, part in self._parts(t):
             family.add_to(sums, part, weights, adjacency)
         return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 from ..arithmetic import down, sum_down, sum_up
 from ..fields import ArrayKey
 from ..rejection import Rejected
-from ..sizes import CheckedSizes
-from .family import CheckedCuts, Marks, Reals, TermSums, require_blocks
+from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums, require_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +49,9 @@ class Cliques(CheckedCuts):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add_products(self.blocks, np.ones(self.blocks.shape[1]), t)
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
-        return [down(sum_down(t.tolist()) / limits.most)]
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
+        most = min(float(limits.most), _heaviest_cluster(weights, k))
+        return [down(sum_down(t.tolist()) / most)]
 
     def right_hand_sides(self, t: Reals, weights: Reals, k: int) -> list[float]:
         return [down(sum_down(t.tolist()) / _heaviest_cluster(weights, k))]

@@ -14,10 +14,13 @@ from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..sizes import CheckedSizes
 from ..soft import SoftPrices
+from ..weight_bounds import BlockSizes, WeightBounds
 
 Reals = NDArray[np.float64]
 AnyIntegers = NDArray[np.integer]
 Marks = NDArray[np.bool_]
+ClusterLimits = CheckedSizes | WeightBounds
+"""Limits on the weights of clusters: numbers of points, or bounds on what they weigh."""
 
 # Terms that are added at a time, to bound the memory that long stars take.
 _TERMS_AT_ONCE = 2**22
@@ -98,11 +101,11 @@ class CheckedCuts(ABC):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         """Add the matrices of the cuts times t, (number of cuts,)."""
 
-    def require_limits(self, limits: CheckedSizes | None) -> None:
+    def require_limits(self, limits: ClusterLimits | None) -> None:
         """Raise `Rejected` if there are cuts that need limits on sizes which are not there."""
         return
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         """Return what `right_hand_sides` does where sizes of clusters are limited."""
         return self.right_hand_sides(t, weights, k)
 
@@ -130,10 +133,13 @@ class TermSums:
     """Sums of terms at the entries of the upper triangle of an (m, m) matrix.
 
     They are those of the terms and of their absolute values, and the number of terms.
+
+    sizes : limits on the points of clusters where these are not what the blocks weigh; None for
+        none
     """
 
-    def __init__(self, m: int) -> None:
-        self.m = m
+    def __init__(self, m: int, sizes: BlockSizes | None = None) -> None:
+        self.m, self.sizes = m, sizes
         self.matrices = (np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m)))
 
     def add_products(self, blocks: AnyIntegers, signs: Reals, t: Reals) -> None:

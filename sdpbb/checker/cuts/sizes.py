@@ -1,6 +1,6 @@
-"""Cuts where the sizes of clusters are limited.
+"""Cuts where the sizes of clusters are limited, or their weights.
 
-A cluster of block i has 1 / Z_ii points. Where every cluster has a to b of them,
+A cluster of block i has 1 / Z_ii points, or weighs as much. Where every cluster has a to b of them,
 
     Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
 
@@ -30,6 +30,7 @@ from ..sizes import CheckedSizes
 from .family import (
     BlockLists,
     CheckedCuts,
+    ClusterLimits,
     Marks,
     Reals,
     TermSums,
@@ -52,8 +53,8 @@ class _OneSize(CheckedCuts):
             raise Rejected(f"cuts on sizes of shape {self.blocks.shape}, not a list")
         require_blocks(self.blocks, len(weights))
 
-    def require_limits(self, limits: CheckedSizes | None) -> None:
-        if len(self) and limits is None:
+    def require_limits(self, limits: ClusterLimits | None) -> None:
+        if len(self) and (limits is None or not limits.least > 0.0):
             raise Rejected("a cut on sizes, and these are not limited")
 
 
@@ -66,7 +67,7 @@ class MostPoints(_OneSize):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, t)
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         return [down(sum_down(t.tolist()) / limits.most)]
 
 
@@ -79,7 +80,7 @@ class LeastPoints(_OneSize):
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, -t)
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         return [down(sum_down((-t).tolist()) / limits.least)]
 
 
@@ -120,15 +121,16 @@ class ListedSizes(CheckedCuts):
             if (np.bincount(blocks[first:last], minlength=m) > weights).any():
                 raise Rejected("a cut on sizes has more points of a block than there are")
 
-    def require_limits(self, limits: CheckedSizes | None) -> None:
+    def require_limits(self, limits: ClusterLimits | None) -> None:
         if len(self) and (limits is None or limits.listed is None):
             raise Rejected("a cut on listed sizes, and there are none")
 
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, np.repeat(t, np.diff(self.start)))
 
-    def sides_within(self, t: Reals, weights: Reals, k: int, limits: CheckedSizes) -> list[float]:
+    def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
         counts = np.diff(self.start).tolist()
+        assert isinstance(limits, CheckedSizes)
         return [
             down(value * least_entries(limits, count))
             for value, count in zip(t.tolist(), counts, strict=True)

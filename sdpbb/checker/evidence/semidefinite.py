@@ -44,12 +44,14 @@ from numpy.typing import NDArray
 
 from ..arithmetic import TINY, down, gamma, norm_up, sum_down, sum_up, up
 from ..cuts import Cuts, count_cuts, cut_keys
+from ..cuts.family import ClusterLimits
 from ..fields import ArrayKey, NumberKey
 from ..geometry import Contracted
 from ..rejection import Rejected
 from ..rules import BlockRules
-from ..sizes import CheckedSizes
+from ..size_rules import size_limits, weight_limits
 from ..spectrum import sum_of_smallest
+from ..weight_bounds import BlockSizes, WeightBounds
 from .kind import Evidence, Shapes
 
 Matrix = NDArray[np.float64]
@@ -132,7 +134,7 @@ def dual_bound(
 ) -> DualBound:
     """Return the bound for x^, and the dual values N that every clustering pays for on top.
 
-    Of the rules, limits on sizes make cuts valid where the weights are numbers of points.
+    Of the rules, limits on sizes and weights make cuts valid.
     """
     m, e, across = contracted.m, contracted.weights, contracted.across
     if adjacency.shape != (m, m):
@@ -145,16 +147,14 @@ def dual_bound(
     N = _unpacked(evidence.N, adjacency)
     N[across] = 0.0
     N = _scaled(N, evidence.unit, exponent)
-    limits = next((rule for rule in rules if isinstance(rule, CheckedSizes)), None)
-    if limits is not None and not contracted.counts_points:
-        limits = None
+    limits = _limits(contracted, rules)
     evidence.cuts.check(k, e, adjacency, limits)
     t = _scaled(_checked_multipliers(evidence), evidence.unit, exponent)
     prices = None
     if contracted.soft is not None:
         prices = contracted.soft.prices(adjacency | across, exponent)
     t = evidence.cuts.capped(t, e, prices)
-    cuts, absolute, count = evidence.cuts.sums(t, e, adjacency)
+    cuts, absolute, count = evidence.cuts.sums(t, e, adjacency, limits)
     vectors = e[:, None] * c
     G = vectors @ vectors.T
     S = -(np.triu(G) + np.triu(G, 1).T) - N - cuts
@@ -195,6 +195,17 @@ def dual_bound(
     if not math.isfinite(bound):
         raise Rejected("dual values too large for a bound")
     return DualBound(bound, float(np.ldexp(1.0, 2 * exponent)), N)
+
+
+def _limits(contracted: Contracted, rules: BlockRules) -> ClusterLimits | None:
+    """Return the limits that cuts may know of."""
+    sizes, units = size_limits(rules), weight_limits(rules)
+    if contracted.counts_points:
+        return sizes
+    of_blocks = None
+    if sizes is not None and contracted.counts is not None:
+        of_blocks = BlockSizes(contracted.counts, sizes)
+    return WeightBounds.of(contracted.weights, of_blocks, units)
 
 
 def _free_terms(

@@ -1,6 +1,7 @@
-"""Cuts where the sizes of clusters are limited.
+"""Cuts where the sizes of clusters are limited, or their weights.
 
-The cluster of block i has 1 / Z_ii points. Where every cluster has a to b points,
+The cluster of block i has 1 / Z_ii points, or weighs as much where points have weights. Where every
+cluster has a to b points,
 
     Z_ii >= 1 / b,    - Z_ii >= - 1 / a.
 
@@ -13,6 +14,14 @@ sum of the t least of these numbers,
 Upper bounds follow, as all entries add up to k. For single points this is the convex hull of all
 orders of these numbers (Rado 1952), so that no other inequality over the diagonal says more. With
 one size it is Z_ii = 1 / s.
+
+Where points have weights, and their numbers are limited, these are row sums: with n_j points in
+block j,
+
+    b Z_ii - sum of n_j Z_ij >= 0,    sum of n_j Z_ij - a Z_ii >= 0,
+
+as both sides are (b - |C|) Z_ii and (|C| - a) Z_ii, |C| being the points of the cluster of i. What
+limits say of the weight of a cluster is in `sdpbb.checker.weight_bounds`.
 """
 
 from __future__ import annotations
@@ -27,7 +36,9 @@ from sdpbb.archive.stored import stored
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
 from sdpbb.bounds.sdp.cuts.family import CutFamily
 from sdpbb.checker.cuts.family import CheckedCuts
+from sdpbb.checker.cuts.point_rows import LeastPointRows, MostPointRows
 from sdpbb.checker.cuts.sizes import LeastPoints, ListedSizes, MostPoints
+from sdpbb.checker.weight_bounds import WeightBounds
 from sdpbb.declaration import parameter
 from sdpbb.problem.size_limits import SizeLimits
 
@@ -40,25 +51,55 @@ _EPS = float(np.finfo(np.float64).eps)
 @stored
 @dataclass(frozen=True)
 class SizeCuts(CutFamily):
-    """Cuts on the diagonal of Z where the sizes of clusters are limited."""
+    """Cuts on the diagonal and the rows of Z where sizes or weights of clusters are limited."""
 
     tolerance: float = parameter(
         1e-7, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
     )
+    rows: int = parameter(
+        100,
+        "Cuts on the points of clusters that are added at a time, of each kind, where points have "
+        "weights.",
+        ge=1,
+    )
+    row_tolerance: float = parameter(
+        1e-3, "One of these counts as violated beyond so many points of a cluster.", ge=0
+    )
 
     def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
         """Return all violated cuts of one term, and the most violated one of each listed size."""
-        limits = relaxation.size_limits
-        if limits is None:
-            return CutSet.empty()
+        limits, bounds = relaxation.size_limits, relaxation.weight_bounds
         entries = np.diag(Z)
-        low, high = 1.0 / limits.most, 1.0 / limits.least
+        if limits is not None:
+            low, high = 1.0 / limits.most, 1.0 / limits.least
+        elif bounds is not None:
+            low, high = 1.0 / bounds.most, 1.0 / bounds.least if bounds.least > 0.0 else np.inf
+        else:
+            return CutSet.empty()
         small = np.flatnonzero(entries < low * (1.0 - self.tolerance))
         large = np.flatnonzero(entries > high * (1.0 + self.tolerance))
         cuts = _one_term(MostPoints, small, 1.0, low) + _one_term(LeastPoints, large, -1.0, -high)
+        if limits is None:
+            return cuts + self._of_rows(Z, bounds)
         if limits.listed is None or limits.is_equal:
             return cuts
         return cuts + self._of_listed(entries, relaxation, limits)
+
+    def _of_rows(self, Z: NDArray[np.float64], bounds: WeightBounds | None) -> CutSet:
+        """Return the most violated cuts on the points of clusters, of each row two at most."""
+        if bounds is None or bounds.sizes is None:
+            return CutSet.empty()
+        counts, limits = bounds.sizes.counts.astype(np.float64), bounds.sizes.limits
+        entries, sums = np.diag(Z), Z @ counts
+        cuts = CutSet.empty()
+        for family, limit, lacking in (
+            (MostPointRows, limits.most, sums - limits.most * entries),
+            (LeastPointRows, limits.least, limits.least * entries - sums),
+        ):
+            worst = np.argsort(-lacking, kind="stable")[: self.rows]
+            blocks = worst[lacking[worst] > self.row_tolerance * entries[worst]]
+            cuts = cuts + _row_cuts(family, blocks, counts, limit)
+        return cuts
 
     def _of_listed(
         self, entries: NDArray[np.float64], relaxation: Relaxation, limits: SizeLimits
@@ -93,6 +134,29 @@ def _one_term(
     pairs = blocks[:, None]
     members = DefiningBlocks.uniform(family, pairs)
     return CutSet.uniform(pairs, pairs, np.array([sign]), np.full(len(blocks), side), members)
+
+
+def _row_cuts(
+    family: type[CheckedCuts], blocks: NDArray[np.intp], counts: NDArray[np.float64], limit: int
+) -> CutSet:
+    """Return the cuts on the rows of some blocks.
+
+    counts : (m,) points of all blocks
+    """
+    m, number = len(counts), len(blocks)
+    sign = 1.0 if family is MostPointRows else -1.0
+    coefficient = np.tile(-sign * counts, (number, 1))
+    coefficient[np.arange(number), blocks] += sign * limit
+    others = np.tile(np.arange(m), number)
+    own = np.repeat(blocks, m)
+    return CutSet(
+        start=np.arange(number + 1, dtype=np.int64) * m,
+        row=np.minimum(own, others).astype(np.int32),
+        column=np.maximum(own, others).astype(np.int32),
+        coefficient=coefficient.reshape(-1),
+        rhs=np.zeros(number),
+        members=DefiningBlocks.uniform(family, blocks[:, None]),
+    )
 
 
 def _listed_cut(blocks: NDArray[np.intp], counts: NDArray[np.intp], least: float) -> CutSet:

@@ -1,0 +1,87 @@
+"""Bounds on the weights of clusters where these are no numbers of points.
+
+Limits are on some measure of clusters, q(C) = sum of q_i over the blocks i of C for whole numbers
+q_i: their points, or their units of weight. What is known of the weights e_i of the same blocks,
+for any number r >= 0, is
+
+    |C| = sum of e_i = r q(C) + sum of (e_i - r q_i),
+
+so that with a <= q(C) <= b
+
+    r a - sum of max(0, r q_i - e_i) <= |C| <= r b + sum of max(0, e_i - r q_i),
+
+the sums being those over all blocks. r is about the weight of all blocks over their measure. Where
+weights are about proportional to the measure, as those in units are, the sums are next to nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic import down, sum_up, up
+from .sizes import CheckedSizes, CheckedWeights
+
+# Part of all weights by which sums of floats may be off here; they are off by a quarter of it.
+_ROUNDING = 2.0**-48
+
+
+@dataclass(frozen=True, eq=False)
+class BlockSizes:
+    """Points of blocks, and limits on those of clusters.
+
+    counts : (m,)
+    """
+
+    counts: NDArray[np.integer]
+    limits: CheckedSizes
+
+
+@dataclass(frozen=True, eq=False)
+class WeightBounds:
+    """Bounds on the weights |C| of clusters, least <= |C| <= most, and what is known of points.
+
+    least : >= 0
+    most : that of all blocks, or less
+    sizes : limits on the points of clusters; None for none
+    """
+
+    least: float
+    most: float
+    sizes: BlockSizes | None = None
+    listed: ClassVar[None] = None
+
+    @classmethod
+    def of(
+        cls,
+        weights: NDArray[np.float64],
+        sizes: BlockSizes | None,
+        units: CheckedWeights | None,
+    ) -> WeightBounds | None:
+        """Return what limits say of clusters of blocks of weights (m,); None for nothing.
+
+        units : of the blocks, and limits on those of clusters
+        """
+        measures = [] if sizes is None else [(sizes.counts, sizes.limits)]
+        measures += [] if units is None else [(units.units, units.limits)]
+        if not measures:
+            return None
+        bounds = [_bounds(weights, *measure) for measure in measures]
+        return cls(max(least for least, _ in bounds), min(most for _, most in bounds), sizes)
+
+
+def _bounds(
+    weights: NDArray[np.float64], measure: NDArray[np.integer], limits: CheckedSizes
+) -> tuple[float, float]:
+    total = sum_up(weights.tolist())
+    rate = total / float(measure.sum())
+    excess = weights - rate * measure
+    above = sum_up(np.maximum(excess, 0.0).tolist())
+    below = sum_up(np.maximum(-excess, 0.0).tolist())
+    error = _ROUNDING * total
+    least = down(down(rate * limits.least) - up(below + error))
+    most = up(up(rate * limits.most) + up(above + error))
+    return max(0.0, least), min(total, most)
