@@ -62,6 +62,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
     n_clusters : number of clusters
     min_size, max_size : limits on the number of points of every cluster; None for none
     sizes : the numbers of points of the clusters, in any order; None where they are not given
+    min_weight, max_weight : limits on the weight of every cluster, the sum of the sample_weight of
+        its points; None for none
     gap : stop when (inertia_ - lower_bound_) / inertia_ is at most this
     time_limit : seconds; None for none. A fit that it ends has the best clustering found until
         then, and warns (`ConvergenceWarning`)
@@ -101,6 +103,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         min_size: int | None = None,
         max_size: int | None = None,
         sizes: Iterable[int] | None = None,
+        min_weight: float | None = None,
+        max_weight: float | None = None,
         gap: float = 1e-4,
         time_limit: float | None = None,
         bounding: Bounding = "hybrid",
@@ -113,6 +117,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         self.min_size = min_size
         self.max_size = max_size
         self.sizes = sizes
+        self.min_weight = min_weight
+        self.max_weight = max_weight
         self.gap = gap
         self.time_limit = time_limit
         self.bounding = bounding
@@ -181,6 +187,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             "min_size": self.min_size,
             "max_size": self.max_size,
             "sizes": self.sizes,
+            "min_weight": self.min_weight,
+            "max_weight": self.max_weight,
             "weights": sample_weight,
         }
         with _as_value_errors():

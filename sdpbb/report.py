@@ -38,7 +38,9 @@ HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
 )
 
-SIZES_OF_SUBSETS = "  sizes: bounds of subsets keep the largest only, not least or listed ones"
+SIZES_OF_SUBSETS = (
+    "  sizes, weights: bounds of subsets keep the largest only, not least or listed ones"
+)
 
 _STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",

@@ -1,5 +1,6 @@
 """The truth about small instances: every clustering, one by one."""
 
+import math
 from dataclasses import replace
 from functools import cache
 
@@ -27,7 +28,8 @@ def feasible_clusterings(instance: Instance) -> np.ndarray:
         keep &= labels[:, i] != labels[:, j]
     if instance.cluster_constraints:
         keep &= [keeps_cluster_constraints(instance, row) for row in labels]
-    if instance.min_size or instance.max_size or instance.sizes:
+    limits = (instance.min_size, instance.max_size, instance.sizes)
+    if any((*limits, instance.min_weight, instance.max_weight)):
         keep &= [keeps_sizes(instance, row) for row in labels]
     return labels[keep]
 
@@ -39,12 +41,17 @@ def keeps_cluster_constraints(instance: Instance, labels: np.ndarray) -> bool:
 
 
 def keeps_sizes(instance: Instance, labels: np.ndarray) -> bool:
-    """Whether the clusters of labels (n,) have as many points as they may have."""
-    sizes = sorted((labels == c).sum() for c in range(labels.max() + 1))
+    """Whether the clusters of labels (n,) have as many points, and weigh as much, as they may."""
+    clusters = [labels == c for c in range(labels.max() + 1)]
+    sizes = sorted(members.sum() for members in clusters)
     least, most = instance.min_size or 0, instance.max_size or len(labels)
     if instance.sizes is not None and sizes != sorted(instance.sizes):
         return False
-    return all(least <= size <= most for size in sizes)
+    weights = np.ones(len(labels)) if instance.weights is None else instance.weights
+    weighed = [math.fsum(weights[members]) for members in clusters]
+    lightest, heaviest = instance.min_weight or 0.0, instance.max_weight or math.inf
+    within = all(lightest * (1 - 1e-9) <= w <= heaviest * (1 + 1e-9) for w in weighed)
+    return within and all(least <= size <= most for size in sizes)
 
 
 def sums_of_squares(

@@ -79,7 +79,9 @@ def _of_rule(rule: Rule) -> str:
         return hashlib.sha256(b"sizes" + sizes).hexdigest()
     if isinstance(rule, StatedWeights):
         numbers = [np.array([rule.least, rule.most]), rule.units]
-        return hashlib.sha256(b"weights" + np.concatenate(numbers).astype("<i8").tobytes()).hexdigest()
+        return hashlib.sha256(
+            b"weights" + np.concatenate(numbers).astype("<i8").tobytes()
+        ).hexdigest()
     if not isinstance(rule, Limit):
         raise ValueError("rules: only what is stated has a digest")
     numbers = [np.array([rule.most]), rule.weights, normalised(rule.pairs).reshape(-1)]

@@ -6,9 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.certificates.recorder import SubsetProof
+from sdpbb.checker.weight_units import TOLERANCE
 from sdpbb.problem import Contraction, Instance
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.equal_points import equal_points, join_equal_points
+from sdpbb.problem.weight_limits import WeightLimits
+
+# Part of the greatest weight beyond which a subset is told of it: as far as rounding may matter.
+NEARLY = 1.0 - 1e-6
 
 
 class Restriction:
@@ -16,7 +21,7 @@ class Restriction:
 
     Whatever clustering of the blocks keeps the constraints of the instance, its restriction to a
     subset keeps those of the subset's instance, but that it may have fewer than k clusters. Least
-    sizes and listed ones are dropped.
+    sizes and weights and listed sizes are dropped.
     """
 
     def __init__(self, instance: Instance, contraction: Contraction) -> None:
@@ -25,6 +30,7 @@ class Restriction:
         limits = instance.size_limits
         # A cluster may have few points in a subset, or none, but not more than in all.
         self._most = None if limits is None else limits.most
+        self._heaviest = _heaviest(instance.weight_limits)
         m = contraction.n_blocks
         # The points of block b are points[begins[b] : begins[b + 1]].
         self._points = np.argsort(contraction.block_of, kind="stable")
@@ -60,6 +66,7 @@ class Restriction:
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
             max_size=self._most,
+            max_weight=self._max_weight(rows),
         )
 
     def stated(self, rows: NDArray[np.intp]) -> Instance:
@@ -76,11 +83,19 @@ class Restriction:
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
             max_size=self._most,
+            max_weight=self._max_weight(rows),
         )
 
     def _weights(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
         weights = self._instance.weights
         return None if weights is None else weights[rows]
+
+    def _max_weight(self, rows: NDArray[np.intp]) -> float | None:
+        """Return the greatest weight of a cluster of these points; None where all are lighter."""
+        weights, heaviest = self._instance.weights, self._heaviest
+        if weights is None or heaviest is None:
+            return None
+        return heaviest if weights[rows].sum() > heaviest * NEARLY else None
 
     def certified(self, rows: NDArray[np.intp]) -> tuple[Instance, SubsetProof]:
         """Return the instance as stated, its equal points joined, and the beginning of a proof."""
@@ -103,6 +118,16 @@ class Restriction:
         row[rows] = np.arange(len(rows))
         each = (constraint.restricted(row) for constraint in constraints)
         return tuple(constraint for constraint in each if constraint is not None)
+
+
+def _heaviest(limits: WeightLimits | None) -> float | None:
+    """Return a little more than a cluster may weigh; None for anything.
+
+    Units of a subset are smaller than those of the whole, and weights rounded anew.
+    """
+    if limits is None or limits.limits.most >= limits.weights.total:
+        return None
+    return limits.limits.most * limits.weights.unit * (1.0 + 2.0 * float(TOLERANCE))
 
 
 class _Adjacency:

@@ -239,5 +239,5 @@ def _on_clusters(catalogue: Catalogue, numbers: Sequence[int]) -> tuple[Infeasib
                 f"more points, or pairs that must be together, than k = {k} clusters may hold"
             )
         case InfeasibilityKind.SIZES:
-            return kind, f"k = {k} clusters of these sizes cannot hold the points"
+            return kind, f"k = {k} clusters of these sizes, or weights, cannot hold the points"
     return kind, f"no clustering into k = {k} clusters keeps all of these"

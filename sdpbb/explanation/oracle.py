@@ -155,7 +155,7 @@ class Oracle:
         def fits(blocks: Sequence[int]) -> bool:
             return contraction.allows(np.asarray(blocks, np.intp))
 
-        return graph, fits, None if contraction.size_limits is None else contraction
+        return graph, fits, contraction if contraction.has_limits else None
 
 
 def minimal_subset(

@@ -22,8 +22,14 @@ from sdpbb.problem.files.cluster_lines import line_of
 
 # Row numbers that the text of one constraint shows.
 SHOWN_ROWS = 8
-# Limits on sizes, by the words that a file has for them.
-SIZE_LINES = {"min_size": "MINSIZE", "max_size": "MAXSIZE", "sizes": "SIZES"}
+# Limits on sizes and weights, by the words that a file has for them.
+SIZE_LINES = {
+    "min_size": "MINSIZE",
+    "max_size": "MAXSIZE",
+    "sizes": "SIZES",
+    "min_weight": "MINWEIGHT",
+    "max_weight": "MAXWEIGHT",
+}
 
 
 class StatementKind(Enum):
@@ -41,10 +47,10 @@ class StatementKind(Enum):
 
 @dataclass(frozen=True)
 class SizeStatement:
-    """Limit on the sizes of clusters: an argument of the instance, and its value."""
+    """Limit on the sizes or weights of clusters: an argument of the instance, and its value."""
 
     argument: str
-    value: int | tuple[int, ...]
+    value: float | tuple[int, ...]
 
     @property
     def text(self) -> str:
@@ -63,7 +69,8 @@ class Statement:
     rows : the row numbers of the pair, i < j, from 0; () for a constraint on clusters
     names : what the user calls these rows
     argument, position : where it is in the instance: "must_link", "cannot_link" or
-        "cluster_constraints", and the position in that list; or "min_size", "max_size" or "sizes"
+        "cluster_constraints", and the position in that list; or "min_size", "max_size", "sizes",
+        "min_weight" or "max_weight"
     place : where the user stated it: a file and a line, or the argument and the position
     text : what it says, in the words of a file of constraints
     """
@@ -96,7 +103,7 @@ class Catalogue:
     """Numbered constraints of an instance.
 
     First come must-links, then cannot-links, the pairs of `MaximumDiameter` constraints, then the
-    other constraints on clusters, and limits on their sizes.
+    other constraints on clusters, and limits on their sizes and weights.
     """
 
     instance: Instance
@@ -119,12 +126,7 @@ class Catalogue:
 
     @cached_property
     def _on_sizes(self) -> list[SizeStatement]:
-        instance = self.instance
-        stated: dict[str, int | tuple[int, ...] | None] = {
-            "min_size": instance.min_size,
-            "max_size": instance.max_size,
-            "sizes": instance.sizes,
-        }
+        stated = {name: getattr(self.instance, name) for name in SIZE_LINES}
         return [SizeStatement(name, size) for name, size in stated.items() if size is not None]
 
     def __len__(self) -> int:

@@ -38,6 +38,8 @@ def optimality_gap(
     min_size: int | None = None,
     max_size: int | None = None,
     sizes: Iterable[int] | None = None,
+    min_weight: float | None = None,
+    max_weight: float | None = None,
     weights: ArrayLike | None = None,
     time_limit: float | None = None,
     parameters: SolverParameters | None = None,
@@ -63,7 +65,8 @@ def optimality_gap(
     soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared units
         of the points, which labels pay if they violate the pair
     cluster_constraints : what every cluster has to keep (`sdpbb.problem.cluster_constraints`)
-    min_size, max_size, sizes : limits on the numbers of points of clusters, as for an `Instance`
+    min_size, max_size, sizes, min_weight, max_weight : limits on the numbers of points, and on the
+        weights, of clusters, as for an `Instance`
     weights : (n,) of the points, as for an `Instance`
     time_limit : seconds, in the place of that of the parameters
     parameters : as for `solve`
@@ -93,6 +96,8 @@ def optimality_gap(
         "min_size": min_size,
         "max_size": max_size,
         "sizes": sizes,
+        "min_weight": min_weight,
+        "max_weight": max_weight,
         "weights": weights,
     }
     if isinstance(points, Instance):

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.checker.sizes import sums_over
+from sdpbb.checker.weight_units import WeightUnits
 from sdpbb.errors import InstanceError
 from sdpbb.problem import Instance, Partition
 from sdpbb.problem.cluster_constraints import is_allowed
@@ -56,9 +58,9 @@ class Violation:
     Attributes
     ----------
     kind : "must-link", "cannot-link", the class of a constraint on clusters, or "min_size",
-        "max_size" or "sizes"
+        "max_size", "sizes", "min_weight" or "max_weight"
     position : in the instance's list of its kind (`must_link`, `cannot_link`,
-        `cluster_constraints`), from 0; 0 for limits on sizes
+        `cluster_constraints`), from 0; 0 for limits on sizes and weights
     points : the row numbers, from 0, of the pair; for a constraint on clusters, of the first
         cluster that does not keep it
     rows : what the user calls them
@@ -102,7 +104,7 @@ def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...
 
 
 def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the limits on sizes that are not kept, each with the first cluster that does not."""
+    """Yield the limits on sizes and weights that are not kept, each with the first such cluster."""
     found = np.bincount(partition.labels)
     listed = instance.sizes
     for kind, value, wrong in (
@@ -112,11 +114,24 @@ def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
     ):
         if listed is not None and kind == "sizes" and not wrong.any():
             wrong = np.full(len(found), sorted(found.tolist()) != list(listed))
-        if not wrong.any():
-            continue
-        points = tuple(np.flatnonzero(partition.labels == np.argmax(wrong)).tolist())
-        rows = tuple(instance.origin.rows(points))
-        yield Violation(kind, 0, points, rows, constraint=f"{kind} = {value}")
+        if wrong.any():
+            yield _of_cluster(instance, partition, int(np.argmax(wrong)), f"{kind} = {value}")
+    units = WeightUnits.of(instance.weights, instance.n_points)
+    weighed = sums_over(units.units, partition.labels)
+    lightest, heaviest = instance.min_weight, instance.max_weight
+    if lightest is not None and (wrong := weighed < units.least(lightest)).any():
+        text = f"min_weight = {lightest!r}"
+        yield _of_cluster(instance, partition, int(np.argmax(wrong)), text)
+    if heaviest is not None and (wrong := weighed > units.most(heaviest)).any():
+        text = f"max_weight = {heaviest!r}"
+        yield _of_cluster(instance, partition, int(np.argmax(wrong)), text)
+
+
+def _of_cluster(instance: Instance, partition: Partition, cluster: int, limit: str) -> Violation:
+    """Return the violation of a limit, "argument = value", by a cluster."""
+    points = tuple(np.flatnonzero(partition.labels == cluster).tolist())
+    rows = tuple(instance.origin.rows(points))
+    return Violation(limit.split(" ")[0], 0, points, rows, constraint=limit)
 
 
 def _violated_pairs(

@@ -94,8 +94,8 @@ def question(run: ReportedRun) -> Markup:
         ("Must-links", _pairs("two points that share a cluster", len(instance.must_link))),
         ("Cannot-links", _pairs("two points that do not", len(instance.cannot_link))),
     ]
-    if instance.size_limits is not None:
-        facts.append(("Sizes of clusters", str(instance.size_limits)))
+    if instance.stated_limits:
+        facts.append(("Sizes of clusters", ", ".join(instance.stated_limits)))
     if instance.has_soft_constraints:
         soft = instance.soft_must_link, instance.soft_cannot_link
         counts = [f"{len(pairs):,}" for pairs in soft]

@@ -278,9 +278,7 @@ def contract(
     contraction = _aggregate(instance, block_of, pairs, components)
     if not beyond_pairs:
         return contraction
-    contraction = replace(
-        contraction, instance=instance, size_limits=sizes, weight_limits=weights
-    )
+    contraction = replace(contraction, instance=instance, size_limits=sizes, weight_limits=weights)
     if len(first) == k and not contraction.keeps_sizes(np.arange(k)):
         return Infeasibility(InfeasibilityKind.SIZES, tuple(first.tolist()))
     return contraction

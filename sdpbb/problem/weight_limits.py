@@ -83,4 +83,3 @@ def checked_weight(value: Any, argument: str) -> float | None:
     if not is_number or not (math.isfinite(value) and value > 0.0):
         raise InstanceError(f"{argument} = {value!r}; expected a finite number > 0")
     return float(value)
-

@@ -71,7 +71,7 @@ class Started:
             n_cluster_constraints=len(instance.cluster_constraints),
             origin=instance.origin,
             n_equal=n_equal,
-            sizes="" if instance.size_limits is None else str(instance.size_limits),
+            sizes=", ".join(instance.stated_limits),
             has_weights=instance.weights is not None,
             n_soft=len(instance.soft_must_link) + len(instance.soft_cannot_link),
         )

@@ -78,14 +78,14 @@ def test_packings_are_those_of_enumeration(seed):
         return not apart.any() and not limits.is_empty and limits.keeps(sizes)
 
     expected = any(map(fits, product(range(k), repeat=m)))
-    assert is_packable(counts, adjacency, limits) is expected
+    assert is_packable([(counts, limits)], adjacency) is expected
 
 
 def test_packings_are_given_up_in_time():
     counts = np.full(30, 7)
     limits = CheckedSizes(210, 6, 34, 36)
     with pytest.raises(Rejected, match="could not be decided"):
-        is_packable(counts, np.zeros((30, 30), bool), limits, steps=20)
+        is_packable([(counts, limits)], np.zeros((30, 30), bool), steps=20)
 
 
 @pytest.mark.parametrize("n", [1, 3, 7])

@@ -57,7 +57,13 @@ class HybridMethods:
 
 
 def has_columns(contraction: Contraction) -> bool:
-    """Return whether columns and places know all of the cost: prices of soft pairs they do not."""
+    """Return whether columns and places are for the node.
+
+    They do not know prices of soft pairs, nor of least weights of clusters.
+    """
+    weights = contraction.weight_limits
+    if weights is not None and weights.has_minimum:
+        return False
     return not contraction.soft and contraction.soft.constant == 0.0
 
 

@@ -54,7 +54,7 @@ class _OneSize(CheckedCuts):
         require_blocks(self.blocks, len(weights))
 
     def require_limits(self, limits: ClusterLimits | None) -> None:
-        if len(self) and (limits is None or not limits.least > 0.0):
+        if len(self) and limits is None:
             raise Rejected("a cut on sizes, and these are not limited")
 
 
@@ -77,11 +77,15 @@ class LeastPoints(_OneSize):
 
     KEYS: ClassVar = (ArrayKey("least_points", ("<i4",)),)
 
+    def require_limits(self, limits: ClusterLimits | None) -> None:
+        if len(self) and (limits is None or not limits.least > 0):
+            raise Rejected("a cut on least sizes, and there are none")
+
     def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
         sums.add(self.blocks, self.blocks, -t)
 
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
-        return [down(sum_down((-t).tolist()) / limits.least)]
+        return [down(sum_down((-t).tolist()) / limits.least)] if len(t) else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +133,9 @@ class ListedSizes(CheckedCuts):
         sums.add(self.blocks, self.blocks, np.repeat(t, np.diff(self.start)))
 
     def sides_within(self, t: Reals, weights: Reals, k: int, limits: ClusterLimits) -> list[float]:
+        if not isinstance(limits, CheckedSizes):
+            return []  # there are none
         counts = np.diff(self.start).tolist()
-        assert isinstance(limits, CheckedSizes)
         return [
             down(value * least_entries(limits, count))
             for value, count in zip(t.tolist(), counts, strict=True)

@@ -41,6 +41,7 @@ class Constraints:
     cluster_constraints : the lines on single clusters, in the order of the file
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
         them, or None; a line MAXSIZE that is read is one of the cluster_constraints
+    min_weight, max_weight : limits on the weights of clusters, > 0, or None
     must_link_lines, cannot_link_lines : (p,) the line of each pair, from 1, or with keys its
         position in the list, from 0; empty if not from a file
     max_diameter_line, min_separation_line : the lines of the distances, from 1
@@ -63,6 +64,8 @@ class Constraints:
     min_size: int | None = None
     max_size: int | None = None
     sizes: tuple[int, ...] | None = None
+    min_weight: float | None = None
+    max_weight: float | None = None
 
     @property
     def all_pairs(self) -> list[NDArray[np.intp]]:
@@ -103,6 +106,8 @@ class Constraints:
             "min_size": self.min_size,
             "max_size": self.max_size,
             "sizes": self.sizes,
+            "min_weight": self.min_weight,
+            "max_weight": self.max_weight,
             "origin": replace(
                 origin,
                 must_link=_pair_lines(
@@ -210,6 +215,8 @@ def check_pairs_only(constraints: Constraints, file_format: str, *, soft: bool) 
         ("min_size", constraints.min_size is not None),
         ("max_size", constraints.max_size is not None),
         ("sizes", constraints.sizes is not None),
+        ("min_weight", constraints.min_weight is not None),
+        ("max_weight", constraints.max_weight is not None),
         ("soft_must_link", not soft and len(constraints.soft_must_link) > 0),
         ("soft_cannot_link", not soft and len(constraints.soft_cannot_link) > 0),
     ]

@@ -43,6 +43,8 @@ _FORMS = {
     "DELTA": ("x", "a finite distance x >= 0"),
     "MINSIZE": ("n", "an integer n >= 1"),
     "SIZES": ("n n ...", "the numbers of points of all clusters, integers n >= 1"),
+    "MINWEIGHT": ("w", "a finite weight w > 0"),
+    "MAXWEIGHT": ("w", "a finite weight w > 0"),
 }
 
 
@@ -82,6 +84,7 @@ class _Stated:
     distances: dict[str, tuple[float, int]] = field(default_factory=dict)
     on_clusters: list[ClusterConstraint] = field(default_factory=list)
     sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
@@ -115,6 +118,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
         delta_line,
         min_size=stated.sizes.get("MINSIZE", (None,))[0],
         sizes=stated.sizes.get("SIZES"),
+        min_weight=stated.weights.get("MINWEIGHT"),
+        max_weight=stated.weights.get("MAXWEIGHT"),
     )
 
 
@@ -151,10 +156,12 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
             raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
         elif keyword in ("GAMMA", "DELTA"):
             stated.distances[keyword] = _distance(line, rows), number
-        elif keyword in stated.sizes:
+        elif keyword in stated.sizes or keyword in stated.weights:
             raise InstanceError(f"{line.where}: a second {keyword}; expected at most one")
         elif keyword in ("MINSIZE", "SIZES"):
             stated.sizes[keyword] = _sizes(line, rows)
+        elif keyword in ("MINWEIGHT", "MAXWEIGHT"):
+            stated.weights[keyword] = _limit_on_weight(line, rows)
         elif keyword in cluster_lines:
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
         else:
@@ -182,6 +189,12 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
             written.append(f"{keyword} {size}")
     if constraints.sizes is not None:
         written.append(" ".join(map(str, ("SIZES", *constraints.sizes))))
+    for keyword, weight in (
+        ("MINWEIGHT", constraints.min_weight),
+        ("MAXWEIGHT", constraints.max_weight),
+    ):
+        if weight is not None:
+            written.append(f"{keyword} {weight!r}")
     return [*written, *map(_line_on_clusters, constraints.cluster_constraints)]
 
 
@@ -257,6 +270,14 @@ def _sizes(line: _Line, rows: Rows) -> tuple[int, ...]:
     if min(sizes) < 1:
         raise line.wrong(rows)
     return sizes
+
+
+def _limit_on_weight(line: _Line, rows: Rows) -> float:
+    if len(line.fields) == 2 and is_number(line.fields[1]):
+        weight = float(line.fields[1])
+        if math.isfinite(weight) and weight > 0:
+            return weight
+    raise line.wrong(rows)
 
 
 def _distance(line: _Line, rows: Rows) -> float:

@@ -1,0 +1,430 @@
+"""Limits on the weights of clusters: what they mean, and what follows."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from heuristics.bckm import BCKM
+from heuristics.best_of import BestOf
+from heuristics.result import HeuristicStatus
+from heuristics.sizes.repair_kernels import repaired_labels
+from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
+from sdpbb.bounds.sdp.evidence import checked_cuts
+from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.packing import is_packable
+from sdpbb.checker.rejection import Rejected
+from sdpbb.checker.sizes import CheckedSizes, StatedWeights
+from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
+from sdpbb.checker.weight_units import WeightUnits
+from sdpbb.errors import CertificateError, InstanceError, ParameterError
+from sdpbb.packing import packed_exactly, packed_greedily
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.formats import read_constraints, write_constraints
+from sdpbb.result import SolutionStatus
+from tests.enumeration import clustering_matrix, feasible_clusterings, optimum, sums_of_squares
+from tests.sizes.weighted_instances import weighted_instance
+
+POSITIVE = st.floats(1e-3, 1e3)
+
+
+@given(st.lists(POSITIVE, min_size=1, max_size=12), st.integers(-200, 200))
+def test_units_are_the_weights(weights, exponent):
+    weights = np.ldexp(np.array(weights), exponent)
+    units = WeightUnits.of(weights, len(weights))
+    assert units.total < 2**52
+    total = Fraction(math.fsum(weights))
+    for unit, weight in zip(units.units.tolist(), weights.tolist(), strict=True):
+        assert abs(unit * Fraction(units.unit) - Fraction(weight)) <= total / 2**50
+
+
+@given(st.lists(st.integers(1, 50), min_size=2, max_size=10), st.integers(-60, 60))
+def test_whole_weights_are_small_units(weights, exponent):
+    units = WeightUnits.of(np.ldexp(np.array(weights, float), exponent), len(weights))
+    factor = math.gcd(*weights)
+    assert units.units.tolist() == [weight // factor for weight in weights]
+    assert units.unit == math.ldexp(factor, exponent)
+
+
+def test_limits_are_kept_to_within_their_tolerance():
+    weights = np.array([0.1, 0.2, 0.3, 0.4])
+    for max_weight, keeps in ((0.6, True), (0.6 - 1e-12, True), (0.6 - 1e-8, False)):
+        instance = Instance(np.arange(4.0)[:, None], 2, weights=weights, max_weight=max_weight)
+        assert Partition(np.array([0, 0, 0, 1])).is_feasible(instance) is keeps
+    for min_weight, keeps in ((0.4, True), (0.4 + 1e-12, True), (0.4 + 1e-8, False)):
+        instance = Instance(np.arange(4.0)[:, None], 2, weights=weights, min_weight=min_weight)
+        assert Partition(np.array([0, 0, 0, 1])).is_feasible(instance) is keeps
+
+
+@pytest.mark.parametrize("argument", ["min_weight", "max_weight"])
+@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "3", True])
+def test_limits_are_positive_numbers(argument, value):
+    with pytest.raises(InstanceError, match=rf"^{argument} = .*; expected a finite number > 0$"):
+        Instance(np.arange(4.0)[:, None], 2, **{argument: value})
+
+
+def test_weights_of_points_without_any_are_their_numbers():
+    points = np.arange(6.0)[:, None]
+    instance = Instance(points, 2, min_weight=1.5, max_weight=4.2)
+    assert instance.size_limits == Instance(points, 2, min_size=2, max_size=4).size_limits
+    assert instance.weight_limits is None
+    assert contract(Instance(points, 2, max_weight=0.5)).kind.name == "TOO_MUCH_FOR_K"
+
+
+def test_limits_that_say_nothing_are_none():
+    instance = Instance(
+        np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), max_weight=10, min_weight=1
+    )
+    assert instance.weight_limits is None
+    assert not instance.has_constraints_beyond_pairs
+
+
+@pytest.mark.parametrize("first", range(0, 150, 30))
+def test_partitions_and_contractions_agree_with_enumeration(first):
+    for seed in range(first, first + 30):
+        instance = weighted_instance(seed)
+        free = replace(instance, min_size=None, max_size=None, min_weight=None, max_weight=None)
+        feasible = {tuple(row) for row in feasible_clusterings(instance).tolist()}
+        contraction = contract(instance)
+        for labels in feasible_clusterings(free):
+            keeps = tuple(labels.tolist()) in feasible
+            assert Partition(labels).is_feasible(instance) is keeps
+            if isinstance(contraction, Contraction):
+                of_blocks = labels[contraction.representatives]
+                if (of_blocks[contraction.block_of] == labels).all():
+                    assert contraction.keeps(of_blocks) is keeps
+            else:
+                assert not keeps
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_packings_are_found_or_proven_not_to_be(seed):
+    instance = weighted_instance(seed)
+    contraction = contract(instance)
+    is_feasible = len(feasible_clusterings(instance)) > 0
+    if isinstance(contraction, Infeasibility):
+        assert not is_feasible
+        return
+    if not contraction.has_limits:
+        return
+    labels, is_infeasible = packed_exactly(contraction)
+    if labels is not None:
+        assert contraction.keeps(labels)
+    assert not (is_infeasible and is_feasible)
+    assert labels is not None or not is_feasible
+    if not len(contraction.cannot_link):
+        greedy = packed_greedily(contraction, None)
+        assert greedy is None or contraction.keeps_sizes(greedy)
+    measures = [
+        (
+            each.of_blocks,
+            CheckedSizes(each.limits.n, instance.k, each.limits.least, each.limits.most),
+        )
+        for each in contraction.measures
+    ]
+    assert is_packable(measures, contraction.adjacency) is is_feasible
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_repairs_are_within_limits(seed):
+    rng = np.random.default_rng(seed)
+    m, k, q = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    measures = rng.integers(1, 5, (m, q))
+    most = np.tile((measures.sum(axis=0) // k + rng.integers(0, 4))[:, None], k)
+    least = np.tile(rng.integers(0, 3, q)[:, None], k)
+    labels = np.empty(m, np.int64)
+    if repaired_labels(rng.random((m, k)), measures, least, most, labels):
+        sums = np.array([np.bincount(labels, column, k) for column in measures.T])
+        assert ((sums >= least) & (sums <= most)).all()
+
+
+def bounds_of(contraction: Contraction) -> WeightBounds | None:
+    return Relaxation.of(contraction).weight_bounds
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_cuts_hold_for_all_clusterings(first):
+    rng, count = np.random.default_rng(first), 0
+    for seed in range(first, first + 40):
+        instance = weighted_instance(seed)
+        contraction = contract(instance)
+        if not isinstance(contraction, Contraction) or not contraction.has_limits:
+            continue
+        relaxation, m = Relaxation.of(contraction), contraction.n_blocks
+        Z = rng.random((m, m)) ** 3 / contraction.weights.mean()
+        Z = np.diag(np.diag(Z)) + Z + Z.T
+        cuts = SizeCuts().separate(Z, relaxation)
+        count += len(cuts)
+        for labels in feasible_clusterings(instance):
+            matrix = clustering_matrix(labels[contraction.representatives], contraction.weights)
+            scale = np.bincount(
+                cuts.owner, np.abs(cuts.coefficient * matrix[cuts.row, cuts.column]), len(cuts)
+            )
+            assert (cuts.values(matrix) >= cuts.rhs - 1e-12 * (np.abs(cuts.rhs) + scale)).all()
+        theirs, limits = checked_cuts(cuts.members, relaxation.k), relaxation.weight_bounds
+        e, forbidden = relaxation.weights, relaxation.forbidden
+        theirs.check(relaxation.k, e, forbidden, limits)
+        t = rng.random(len(cuts))
+        order = np.argsort(cuts.members.kind, kind="stable")
+        sums = theirs.sums(t[order], e, forbidden, limits)[0]
+        values = np.zeros((m, m))
+        halved = np.where(cuts.row == cuts.column, 1.0, 0.5)
+        np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient * halved)
+        assert np.triu(sums) == pytest.approx(values, rel=1e-12)
+        side = theirs.right_hand_side(t[order], e, relaxation.k, limits)
+        assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
+        if len(cuts):
+            with pytest.raises(Rejected, match=r"sizes|points of clusters"):
+                theirs.check(relaxation.k, e, forbidden)
+    assert count > 0
+
+
+def test_cuts_hold_after_blocks_are_merged():
+    rng = np.random.default_rng(0)
+    limits = {"weights": rng.uniform(1, 3, 7), "min_size": 2, "max_size": 4, "max_weight": 9.0}
+    points = np.arange(7.0)[:, None]
+    before = contract(Instance(points, 2, **limits))
+    Z = rng.random((7, 7))
+    cuts = SizeCuts().separate(Z + Z.T, Relaxation.of(before))
+    assert len(cuts) > 3
+    merged = Instance(points, 2, must_link=[(0, 3), (5, 6)], **limits)
+    after = contract(merged)
+    children = cuts.merged(after.block_of)
+    found = feasible_clusterings(merged)
+    assert len(found)
+    for labels in found:
+        matrix = clustering_matrix(labels[after.representatives], after.weights)
+        assert (children.values(matrix) >= children.rhs - 1e-12).all()
+    theirs = checked_cuts(children.members, 2)
+    theirs.check(2, after.weights, after.adjacency, Relaxation.of(after).weight_bounds)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 10.0), st.integers(1, 9)), min_size=2, max_size=7),
+    st.data(),
+)
+def test_weight_bounds_hold_for_all_clusters(blocks, data):
+    weights, counts = (np.array(column) for column in zip(*blocks, strict=True))
+    least = data.draw(st.integers(1, int(counts.sum())))
+    most = data.draw(st.integers(least, int(counts.sum())))
+    sizes = BlockSizes(counts, CheckedSizes(int(counts.sum()), 2, least, most))
+    bounds = WeightBounds.of(weights, sizes, None)
+    for chosen in map(np.array, product([False, True], repeat=len(counts))):
+        if least <= counts[chosen].sum() <= most:
+            assert bounds.least <= sum(map(Fraction, weights[chosen])) <= bounds.most
+
+
+def check(seed: int, bounding: str) -> None:
+    instance = weighted_instance(seed)
+    best = optimum(instance)
+    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding=bounding, gap=1e-5))
+    if best is None:
+        assert result.status is SolutionStatus.INFEASIBLE
+        return
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.partition.is_feasible(instance)
+    assert result.objective == pytest.approx(best, rel=2e-5, abs=1e-9 * instance.weights.sum())
+    assert result.lower_bound <= best * (1.0 + 1e-9) + 1e-12 * instance.weights.sum()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("first", range(0, 80, 20))
+def test_solve_finds_the_optimum(first, bounding):
+    for seed in range(first, first + 20):
+        check(seed, bounding)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 3000, 100))
+def test_solve_finds_the_optimum_of_many(first):
+    for seed in range(first, first + 100):
+        check(seed, ("sdp", "hybrid")[seed % 2])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 4, 7, 11])
+def test_columns_know_greatest_weights(seed):
+    instance = weighted_instance(seed)
+    instance = replace(instance, min_weight=None, min_size=None)
+    best = optimum(instance)
+    result = sdpbb.solve(instance, sdpbb.SolverParameters(bounding="colgen"))
+    assert (result.status is SolutionStatus.INFEASIBLE) is (best is None)
+    assert best is None or result.objective == pytest.approx(best, rel=1e-4, abs=1e-12)
+
+
+def test_columns_refuse_least_weights():
+    instance = Instance(np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), min_weight=3.0)
+    with pytest.raises(ParameterError, match=r"^bounding = 'colgen'.*min_weight"):
+        sdpbb.solve(instance, sdpbb.SolverParameters(bounding="colgen"))
+
+
+@pytest.mark.long
+def test_certificates_prove_optima(tmp_path):
+    path = str(tmp_path / "of.cert")
+    for seed in range(24):
+        instance = weighted_instance(seed)
+        result = sdpbb.solve(instance, sdpbb.SolverParameters(gap=1e-5), certificate=path)
+        verdict = sdpbb.verify_certificate(path, instance)
+        best = optimum(instance)
+        if best is None:
+            assert (result.status.value, verdict.status) == ("infeasible", "infeasible")
+            continue
+        assert verdict.status == "optimal"
+        assert verdict.lower_bound <= best * (1.0 + 1e-9)
+        assert verdict.cost == pytest.approx(best, rel=2e-5, abs=1e-9 * instance.weights.sum())
+
+
+def test_certificates_are_about_the_weights_they_were_made_for(tmp_path):
+    rng = np.random.default_rng(2)
+    points, path = rng.normal(size=(14, 2)), str(tmp_path / "w.cert")
+    given = {"weights": rng.uniform(1, 2, 14)}
+    stated = Instance(points, 3, min_weight=6.0, **given)
+    assert sdpbb.solve(stated, certificate=path).status is SolutionStatus.OPTIMAL
+    assert sdpbb.verify_certificate(path, stated).status == "optimal"
+    for others in ({}, {"min_weight": 6.5}, {"max_weight": 6.0}, {"min_size": 6}):
+        with pytest.raises(CertificateError, match="constraints on clusters"):
+            sdpbb.verify_certificate(path, Instance(points, 3, **given, **others))
+
+
+def test_labels_that_break_limits_are_rejected_by_the_checker():
+    from sdpbb.checker.rules import broken_clusters
+
+    labels = np.array([0, 0, 1, 1])
+    units = np.array([1, 2, 3, 4])
+    for least, most, broken in ((4, 7, [True, False]), (1, 6, [False, True]), (3, 7, [False] * 2)):
+        rule = StatedWeights(units, least, most)
+        assert broken_clusters((rule,), labels, 2).tolist() == broken
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_a_weight_of_three_is_three_points(seed):
+    rng = np.random.default_rng(seed)
+    points, times = rng.normal(size=(6, 2)), rng.integers(1, 4, 6)
+    limits = {"min_weight": float(times.sum() // 3), "max_weight": float(times.sum() // 2 + 1)}
+    weighted = Instance(points, 2, weights=times.astype(float), **limits)
+    rows = np.repeat(np.arange(6), times)
+    links = [(i, i + 1) for i in range(len(rows) - 1) if rows[i] == rows[i + 1]]
+    copied = Instance(points[rows], 2, must_link=links, **limits)
+    one, other = optimum(weighted), sdpbb.solve(copied)
+    assert (other.status is SolutionStatus.INFEASIBLE) is (one is None)
+    assert one is None or other.objective == pytest.approx(one, rel=1e-4)
+
+
+@pytest.mark.parametrize("factor", [3.0, 0.1, 2.0**-20, 7e5])
+def test_scaled_weights_have_scaled_limits(factor):
+    for seed in range(20):
+        instance = weighted_instance(seed)
+        scaled = replace(
+            instance,
+            weights=instance.weights * factor,
+            min_weight=instance.min_weight and instance.min_weight * factor,
+            max_weight=instance.max_weight and instance.max_weight * factor,
+        )
+        free = replace(instance, min_weight=None, max_weight=None)
+        for labels in feasible_clusterings(free)[:50]:
+            assert Partition(labels).is_feasible(instance) is Partition(labels).is_feasible(scaled)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_best_of_keeps_limits(seed):
+    instance = weighted_instance(seed)
+    costs = sums_of_squares(instance.points, feasible_clusterings(instance), instance.weights)
+    result = BestOf(n_runs=2, n_starts=3, n_relocations=10).run(instance, seed)
+    if not len(costs):
+        assert result.status is HeuristicStatus.INFEASIBLE
+        return
+    assert Partition(result.labels).is_feasible(instance)
+    # The best clustering is found nearly always, and a proof is not asked for.
+    assert result.sum_of_squares >= costs.min() * (1 - 1e-9) - 1e-12
+
+
+def test_best_of_repairs_where_there_are_many_blocks():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.5, 2.0, 1200)
+    mean = weights.sum() / 6
+    limits = {"min_weight": 0.95 * mean, "max_weight": 1.05 * mean}
+    instance = Instance(rng.normal(size=(1200, 2)), 6, weights=weights, **limits)
+    found = BestOf(n_runs=1, n_starts=2, n_relocations=0).run(instance, 0)
+    assert Partition(found.labels).is_feasible(instance)
+    free = BestOf(n_runs=1, n_starts=2, n_relocations=0).run(
+        replace(instance, min_weight=None, max_weight=None), 0
+    )
+    assert found.sum_of_squares < 1.3 * free.sum_of_squares
+
+
+def test_bckm_refuses_limits_on_weights():
+    instance = Instance(np.arange(4.0)[:, None], 2, weights=np.arange(1.0, 5.0), max_weight=6.0)
+    with pytest.raises(InstanceError, match=r"^bckm: takes no limits on the weights"):
+        BCKM().run(instance)
+
+
+def test_lines_state_limits(tmp_path):
+    path = tmp_path / "limits.txt"
+    path.write_text("MINWEIGHT 2.5\nMAXWEIGHT 1e1 # a comment\nCL 0 1\n")
+    stated = read_constraints(path, 4)
+    assert (stated.min_weight, stated.max_weight) == (2.5, 10.0)
+    again = tmp_path / "again.txt"
+    write_constraints(again, stated)
+    assert read_constraints(again, 4).min_weight == 2.5
+    assert "MAXWEIGHT 10.0" in again.read_text()
+    with pytest.raises(InstanceError, match=r"^max_weight: a file of the format cccg"):
+        write_constraints(tmp_path / "c.txt", Constraints(max_weight=1.0), "cccg")
+    for line in ("MINWEIGHT", "MAXWEIGHT 0", "MAXWEIGHT -1", "MINWEIGHT nan", "MINWEIGHT 1 2"):
+        path.write_text(f"CL 0 1\n{line}\n")
+        with pytest.raises(InstanceError, match=r"limits.txt:2: .*WEIGHT w, a finite weight w > 0"):
+            read_constraints(path, 4)
+    path.write_text("MINWEIGHT 1\nMINWEIGHT 2\n")
+    with pytest.raises(InstanceError, match=r"limits.txt:2: a second MINWEIGHT"):
+        read_constraints(path, 4)
+
+
+def test_conflicts_name_limits():
+    points, weights = np.arange(5.0)[:, None], [1.0, 1.0, 5.0, 1.0, 2.0]
+    for limits, lines in (
+        ({"min_weight": 6.0}, ["MINWEIGHT 6.0"]),
+        ({"max_weight": 4.5, "min_size": 1}, ["MAXWEIGHT 4.5"]),
+        ({"min_weight": 5.0, "max_weight": 4.9}, ["MAXWEIGHT 4.9"]),
+        ({"min_weight": 4.0, "max_weight": 5.9}, ["MAXWEIGHT 5.9", "MINWEIGHT 4.0"]),
+    ):
+        instance = Instance(points, 2, weights=weights, **limits, cannot_link=[(0, 2)])
+        conflict = sdpbb.explain_infeasibility(instance)
+        if lines == ["MAXWEIGHT 5.9", "MINWEIGHT 4.0"]:
+            assert conflict is None  # 5 and 5
+            continue
+        assert sorted(member.text for member in conflict.members) == lines
+    instance = Instance(
+        points, 2, weights=weights, max_weight=5.5, must_link=[(0, 2)], cannot_link=[(1, 2)]
+    )
+    conflict = sdpbb.explain_infeasibility(instance)
+    assert sorted(member.text for member in conflict.members) == ["MAXWEIGHT 5.5", "ML 0 2"]
+
+
+def test_gaps_list_violated_limits():
+    rng = np.random.default_rng(0)
+    report = sdpbb.optimality_gap(
+        rng.normal(size=(6, 2)),
+        [0, 0, 0, 0, 0, 1],
+        weights=np.full(6, 0.5),
+        min_weight=1.0,
+        max_weight=2.0,
+    )
+    assert [each.kind for each in report.violations] == ["min_weight", "max_weight"]
+    assert report.violations[0].points == (5,)
+    assert "min_weight = 1.0" in str(report.violations[0])
+
+
+def test_the_estimator_keeps_limits():
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(1, 2, 20)
+    model = sdpbb.ExactConstrainedKMeans(2, min_weight=0.45 * weights.sum())
+    model.fit(rng.normal(size=(20, 2)), sample_weight=weights)
+    assert np.bincount(model.labels_, weights).min() >= 0.45 * weights.sum() * (1 - 1e-9)
