@@ -42,8 +42,8 @@ class BestOf(Heuristic):
     result is at least as good as that of the other method, if that keeps the constraints.
 
     Limits on sizes and weights are kept: then assignment steps are minimum-cost flows of points (of
-    blocks, or with cannot-links, integer programmes; of many blocks, a greedy repair), and the local search moves and swaps blocks; centres are put
-    elsewhere, but not swapped.
+    blocks, or with cannot-links, integer programmes; of many blocks, a greedy repair), and the
+    local search moves and swaps blocks; centres are put elsewhere, but not swapped.
 
     Sources: PC-SOS-SDP, Algorithm 1 (assignment steps); P. Fränti, J. Kivijärvi, Randomised local
     search algorithm for the clustering problem, Pattern Analysis and Applications 3 (2000)

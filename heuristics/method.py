@@ -80,8 +80,9 @@ class Heuristic(Parameters, ABC):
     """Configured method; `run` is a function of the instance and the seed.
 
     A method is a subclass with a `name`, a `soft`, a `keeps_sizes`, a `keeps_weights`, and a
-    `search`; its parameters are fields of the dataclass, declared by `sdpbb.declaration.parameter`, and the first line of
-    its documentation is what `sdpbb heuristic --list` shows.
+    `search`; its parameters are fields of the dataclass, declared by
+    `sdpbb.declaration.parameter`, and the first line of its documentation is what
+    `sdpbb heuristic --list` shows.
     """
 
     name: ClassVar[str]

@@ -35,9 +35,9 @@ def find_feasible(
     Clusterings are the proper colourings of the cannot-link graph that use all k colours (problem
     (11) of PC-SOS-SDP). As m >= k, any proper colouring with fewer colours becomes one by giving
     unused colours to blocks that share theirs; so the answer is that of k-colourability
-    (`sdpbb.colouring.decide`). Where there are limits on sizes or weights, a colouring with these is
-    looked for greedily, then by an integer programme (`sdpbb.packing`). Other constraints on clusters are
-    left aside.
+    (`sdpbb.colouring.decide`). Where there are limits on sizes or weights, a colouring with these
+    is looked for greedily, then by an integer programme (`sdpbb.packing`). Other constraints on
+    clusters are left aside.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def _packed(
     """Return labels (m,) that keep cannot-links and sizes, or the Infeasibility, or None.
 
     colouring : that keeps the cannot-links, None where none was found in time. It is returned as it
-        is where clusters have no minimum and an integer programme would be large: a search can begin
-        with a clustering of other sizes, and bounds know of the maximum
+        is where clusters have no minimum and an integer programme would be large: a search can
+        begin with a clustering of other sizes, and bounds know of the maximum
     """
     if colouring is not None:
         packed = packed_greedily(contraction, colouring)

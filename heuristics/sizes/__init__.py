@@ -4,7 +4,7 @@
 | --- | --- |
 | `flow_kernels.py` | compiled: cheapest assignment of single points to clusters of limited sizes |
 | `shift_heaps.py` | compiled: the cheapest point to shift from one cluster to another |
-| `repair_kernels.py` | compiled: the cheapest clusters of many blocks, repaired to be within limits |
+| `repair_kernels.py` | compiled: cheapest clusters of many blocks, repaired to keep limits |
 | `assignment.py` | the assignment step: by flows, an integer programme over blocks, or a repair |
 | `exchange_kernels.py` | compiled: moves and swaps of blocks that keep sizes and cannot-links |
 | `search.py` | `SizedSearch`: k-means and exchanges in turn, from several starts |

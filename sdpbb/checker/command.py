@@ -25,13 +25,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with opened(options.certificate) as file:
             points = read_points(options.points)
+            weights = None if options.weights is None else read_weights(options.weights)
             stated = NOTHING
             if options.constraints is not None:
                 stated = read_constraints(options.constraints, points, weights)
             certificate = Certificate.load(file)
             k = certificate.k if options.k is None else options.k
             pairs = stated.must_link, stated.cannot_link
-            weights = None if options.weights is None else read_weights(options.weights)
             verdict = verify(
                 certificate,
                 points,

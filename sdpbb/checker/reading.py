@@ -10,9 +10,9 @@ from io import BufferedReader
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import LARGEST_SUM, Limit, Rules
+from .rules import Limit, Rules
 from .size_rules import weight_rule
-from .sizes import StatedSizes, StatedWeights
+from .sizes import LARGEST_SUM, StatedSizes, StatedWeights
 from .soft import CheckedSoftPairs, PricedPairs
 
 # What three fields of a line of constraints say.

@@ -234,8 +234,8 @@ Constraints = Annotated[
         help="Lines 'ML i j' and 'CL i j' with row numbers from 0, 'GAMMA x' (maximum diameter), "
         "'DELTA x' (minimum separation); 'SML i j w' and 'SCL i j w', soft ones that cost w where "
         "they are violated; on single clusters: "
-        "'MINSIZE n', 'MAXSIZE n', 'SIZES n n ...', 'MINWEIGHT w', 'MAXWEIGHT w', 'OVERLAP l i j ...', 'DIFFERENCE l i j ...', "
-        "'SOFTCL l i j i j ...'.",
+        "'MINSIZE n', 'MAXSIZE n', 'SIZES n n ...', 'MINWEIGHT w', 'MAXWEIGHT w', "
+        "'OVERLAP l i j ...', 'DIFFERENCE l i j ...', 'SOFTCL l i j i j ...'.",
     ),
 ]
 

@@ -104,7 +104,7 @@ def violations(instance: Instance, partition: Partition) -> tuple[Violation, ...
 
 
 def _on_sizes(instance: Instance, partition: Partition) -> Iterable[Violation]:
-    """Yield the limits on sizes and weights that are not kept, each with the first such cluster."""
+    """Yield the limits on sizes and weights that are not kept, each with the first cluster."""
     found = np.bincount(partition.labels)
     listed = instance.sizes
     for kind, value, wrong in (

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.checker.digests import normalised
-from sdpbb.checker.rules import LARGEST_SUM, Either, Limit, Rule, Rules
+from sdpbb.checker.rules import Either, Limit, Rule, Rules
 from sdpbb.checker.size_rules import weight_rule
-from sdpbb.checker.sizes import StatedSizes
+from sdpbb.checker.sizes import LARGEST_SUM, StatedSizes
 from sdpbb.checker.soft import CheckedSoftPairs, PricedPairs
 from sdpbb.problem.cluster_constraints import (
     BUILT_IN,
