@@ -23,6 +23,8 @@ from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes, StatedWeights
 from sdpbb.checker.weight_bounds import BlockSizes, WeightBounds
 from sdpbb.checker.weight_units import WeightUnits
+from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.decomposition.restriction import Restriction
 from sdpbb.errors import CertificateError, InstanceError, ParameterError
 from sdpbb.packing import packed_exactly, packed_greedily
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
@@ -33,6 +35,7 @@ from tests.enumeration import clustering_matrix, feasible_clusterings, optimum, 
 from tests.sizes.weighted_instances import weighted_instance
 
 POSITIVE = st.floats(1e-3, 1e3)
+TINY_SUBSETS = DecompositionParameters(least_blocks=2, smallest=2, per_cluster=1)
 
 
 @given(st.lists(POSITIVE, min_size=1, max_size=12), st.integers(-200, 200))
@@ -428,3 +431,38 @@ def test_the_estimator_keeps_limits():
     model = sdpbb.ExactConstrainedKMeans(2, min_weight=0.45 * weights.sum())
     model.fit(rng.normal(size=(20, 2)), sample_weight=weights)
     assert np.bincount(model.labels_, weights).min() >= 0.45 * weights.sum() * (1 - 1e-9)
+
+
+@pytest.mark.long
+def test_subsets_keep_the_greatest_weight(tmp_path):
+    rng = np.random.default_rng(3)
+    weights, path = rng.uniform(0.5, 2.0, 60), str(tmp_path / "subsets.cert")
+    mean = weights.sum() / 3
+    limits = {"min_weight": 0.9 * mean, "max_weight": 1.1 * mean}
+    instance = Instance(rng.normal(size=(60, 2)), 3, weights=weights, **limits)
+    parameters = sdpbb.SolverParameters(
+        bounding="decomposition", decomposition=TINY_SUBSETS, node_limit=1
+    )
+    result = sdpbb.solve(instance, parameters, certificate=path)
+    verdict = sdpbb.verify_certificate(path, instance)
+    assert result.lower_bound is not None
+    assert 0.0 < verdict.lower_bound <= result.objective
+    assert result.partition.is_feasible(instance)
+
+
+def test_restrictions_allow_what_the_whole_does():
+    rng = np.random.default_rng(5)
+    weights = rng.uniform(0.5, 2.0, 12)
+    for max_weight in (0.5 * weights.sum(), 0.75 * weights.sum()):
+        instance = Instance(rng.normal(size=(12, 1)), 2, weights=weights, max_weight=max_weight)
+        contraction = contract(instance)
+        restriction = Restriction(instance, contraction)
+        for rows in (np.arange(12), np.arange(0, 12, 2), np.arange(9)):
+            part = restriction.instance(rows, rows)
+            for labels in feasible_clusterings(instance)[:200]:
+                units = part.weight_limits
+                if units is not None:
+                    sums = np.bincount(labels[rows], units.weights.units)
+                    assert sums.max() <= units.limits.most
+    heavy = restriction.instance(np.arange(12), np.arange(12))
+    assert heavy.weight_limits is not None
