@@ -63,6 +63,8 @@ if TYPE_CHECKING:
         SoftCannotLinks,
     )
     from sdpbb.problem.formats import read_instance
+    from sdpbb.queries.report import Query, QueryReport
+    from sdpbb.queries.suggest import suggest_queries
     from sdpbb.report import ProgressTable
     from sdpbb.result import Result, SolutionStatus, Termination
     from sdpbb.solver import resume, solve
@@ -108,6 +110,8 @@ _HOME = {
     "Price": "sdpbb.prices.report",
     "PriceReport": "sdpbb.prices.report",
     "ProgressTable": "sdpbb.report",
+    "Query": "sdpbb.queries.report",
+    "QueryReport": "sdpbb.queries.report",
     "Result": "sdpbb.result",
     "SdpbbError": "sdpbb.errors",
     "SoftCannotLinks": "sdpbb.problem",
@@ -130,6 +134,7 @@ _HOME = {
     "run_batch": "sdpbb.batch",
     "solve": "sdpbb.solver",
     "stated_constraints": "sdpbb.prices.prices",
+    "suggest_queries": "sdpbb.queries.suggest",
     "sweep": "sdpbb.sweeps.sweep",
     "verify_certificate": "sdpbb.verification",
     "write_html_report": "sdpbb.html_report",
@@ -166,6 +171,8 @@ __all__ = [
     "Price",
     "PriceReport",
     "ProgressTable",
+    "Query",
+    "QueryReport",
     "Result",
     "SdpbbError",
     "SoftCannotLinks",
@@ -189,6 +196,7 @@ __all__ = [
     "run_batch",
     "solve",
     "stated_constraints",
+    "suggest_queries",
     "sweep",
     "verify_certificate",
     "write_html_report",

@@ -39,6 +39,7 @@ COMMANDS = (
     "sweep",
     "verify",
     "generate",
+    "suggest",
     "parameters",
     "plot",
     "doctor",

@@ -159,7 +159,7 @@ def of_option(error: SdpbbError, parameters: Container[str] = ()) -> str:
     name = found[1]
     if name in parameters:
         return f"--option {name}={message[found.end() :]}"
-    option = "-k" if name == "k" else f"--{name.replace('_', '-')}"
+    option = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
     return f"{option} {message[found.end() :]}"
 
 

@@ -1,0 +1,119 @@
+"""The command `sdpbb suggest`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from sdpbb.cli import options
+from sdpbb.cli.exits import NOTHING_WRITTEN, ExitCode, fail, meanings, one_line_errors
+from sdpbb.cli.help import command
+from sdpbb.cli.inputs import InstanceOptions, labels_of
+from sdpbb.cli.outputs import Outputs
+from sdpbb.cli.running import import_engine
+
+if TYPE_CHECKING:
+    from sdpbb.queries.report import QueryReport
+
+EXITS = meanings(
+    {
+        ExitCode.FOUND: "there are queries, or a line says that nothing is left to ask",
+        ExitCode.BACKEND_FAILURE: "a solver failed",
+        **NOTHING_WRITTEN,
+    },
+    without=[ExitCode.LIMIT, ExitCode.LIMIT_WITHOUT_CLUSTERING],
+)
+
+
+@options.grouped
+class SuggestOutputs(Outputs):
+    """Output files: a file of constraints to fill in, and tables."""
+
+    labels: options.Absent = None
+    out: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            help="Write a file of constraints to fill in: lines '?? i j', with the reason; ML or "
+            "CL belongs in the place of ??. '-' as for --json.",
+        ),
+    ] = None
+    csv: Annotated[
+        str | None,
+        options.option(metavar="OUT", help="Write the table as CSV; '-' as for --json."),
+    ] = None
+
+
+def suggest(
+    data: options.Data,
+    /,
+    *,
+    inputs: InstanceOptions = InstanceOptions(),
+    q: Annotated[
+        int, options.option("-q", "--queries", metavar="N", help="Number of pairs to ask about.")
+    ] = 10,
+    memberships: Annotated[
+        Literal["covariance", "cost", "relaxation"],
+        options.option(
+            help="How it is told where a point may belong: by distances measured as the clusters "
+            "are shaped, by the cost of moving it, or by what the semidefinite relaxation leaves "
+            "undecided."
+        ),
+    ] = "covariance",
+    clustering: Annotated[
+        str | None,
+        options.option(
+            metavar="FILE",
+            default="the best that a quick search finds",
+            help="Labels of the clustering that is asked about, such as a proven one, one per "
+            "line.",
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    time_limit: Annotated[
+        float | None,
+        options.option(metavar="S", help="Seconds for the search, and for the relaxation."),
+    ] = None,
+    outputs: SuggestOutputs = SuggestOutputs(),
+    quiet: Annotated[bool, options.flag("--quiet", help="Print errors only.")] = False,
+    debug: options.Debug = False,
+) -> ExitCode:
+    """Suggest pairs to ask an expert about next, whose answers are worth most for the clustering.
+
+    Answers are must-links (ML) and cannot-links (CL) of the next run. No pair is among them that
+    the constraints imply already, or that answers to the others could imply.
+    """
+    with one_line_errors(debug):
+        outputs.check([data, inputs.constraints, clustering])
+        instance = inputs.read(data)
+        labels = labels_of(instance, clustering)
+        import_engine()
+        from sdpbb.methods import prepare_kernels
+        from sdpbb.queries.standing import NoClusteringToAskAbout
+        from sdpbb.queries.suggest import suggest_queries
+
+        prepare_kernels("best-of")
+        try:
+            report = suggest_queries(
+                instance,
+                q,
+                memberships=memberships,
+                clustering=labels,
+                seed=seed,
+                time_limit=math.inf if time_limit is None else time_limit,
+            )
+        except NoClusteringToAskAbout as error:
+            fail(ExitCode.INFEASIBLE, str(error))
+        if not quiet:
+            outputs.tell(str(report))
+        _write(report, outputs, quiet)
+    return ExitCode.FOUND
+
+
+def _write(report: QueryReport, outputs: SuggestOutputs, quiet: bool) -> None:
+    texts = ((outputs.csv, report.to_csv), (outputs.out, report.form))
+    others = [(path, text) for path, text in texts if path is not None]
+    outputs.write(report, None, quiet, others)
+
+
+app = command(suggest, EXITS)

@@ -1,0 +1,1 @@
+"""Queries: the pairs of points whose answers, together or apart, are worth most."""

@@ -1,0 +1,191 @@
+"""Queries as values, as a table, and as a file of constraints to fill in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.problem import Instance
+from sdpbb.queries.strategy import QueryKind
+from sdpbb.values import counted, json_text
+from sdpbb.version import installed_version
+
+COLUMNS = (
+    *("row_i", "row_j", "cluster_i", "cluster_j"),
+    *("kind", "score", "likely_together", "reason"),
+)
+# What stands where an answer is missing, in a file to fill in.
+UNANSWERED = "??"
+
+
+@dataclass(frozen=True)
+class Query:
+    """Question whether two points belong together.
+
+    Attributes
+    ----------
+    rows : numbers (i, j) of the points
+    names : what the user calls them
+    clusters : in which they are now, numbered as in the labels of the report
+    kind : what is asked
+    score : by which it was chosen among those of its kind, larger for what tells more; of a point,
+        bits per question times density, else bits
+    likely_together : probability of the answer "together", as it is believed now
+    reason : why it is asked, in words
+    """
+
+    rows: tuple[int, int]
+    names: tuple[str, str]
+    clusters: tuple[int, int]
+    kind: QueryKind
+    score: float
+    likely_together: float
+    reason: str
+
+    def to_row(self) -> dict[str, Any]:
+        """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
+        values = (
+            *(*self.names, *self.clusters, self.kind.value),
+            *(self.score, self.likely_together, self.reason),
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+    def __str__(self) -> str:
+        return f"do {self.names[0]} and {self.names[1]} belong together? {self.reason}"
+
+
+@dataclass(frozen=True, eq=False)
+class QueryReport:
+    """Queries about a clustering.
+
+    Attributes
+    ----------
+    instance : points, k and the constraints known so far
+    queries : to ask now, in the order in which they were chosen: none of them is implied by the
+        constraints, as far as propagation finds, or by answers to the others
+    n_asked_for : the number of queries that was asked for
+    labels : (n,) the clustering that they are about
+    cost : of this clustering
+    memberships : by which they were chosen: "covariance", "cost" or "relaxation"
+    seed : of the random choices
+    """
+
+    instance: Instance
+    queries: tuple[Query, ...]
+    n_asked_for: int
+    labels: NDArray[np.intp]
+    cost: float
+    memberships: str
+    seed: int
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of row numbers to ask about."""
+        return [query.rows for query in self.queries]
+
+    @property
+    def note(self) -> str:
+        """Why there are fewer queries than were asked for; "" if there are not."""
+        if len(self.queries) == self.n_asked_for:
+            return ""
+        if not self.queries:
+            return "nothing is left to ask: the constraints imply the answer to every pair"
+        return (
+            f"{len(self.queries)} of {self.n_asked_for} queries: answers to these may imply all "
+            "others; ask for more once they are known"
+        )
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return a flat row for each query."""
+        return [query.to_row() for query in self.queries]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "n_asked_for": self.n_asked_for,
+            "queries": self.to_rows(),
+            "note": self.note,
+            "cost": self.cost,
+            "labels": self.labels.tolist(),
+            "memberships": self.memberships,
+            "seed": self.seed,
+            "version": installed_version(),
+        }
+
+    def to_json(self) -> str:
+        """Return `to_dict()` as one JSON object, one line per key."""
+        return json_text(self.to_dict())
+
+    def to_csv(self) -> str:
+        """Return the rows with a heading, separated by commas."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.to_rows())
+        return text.getvalue()
+
+    def form(self) -> str:
+        """Return a file of constraints to fill in: a line for each query, with its reason.
+
+        In the place of each `??` belongs ML or CL; lines without an answer are to be deleted.
+        """
+        if not self.queries:
+            return f"# {self.note}\n"
+        lines = [
+            f"# {counted(len(self.queries), 'pair')} to answer. In the place of ?? write",
+            "#   ML  if the two belong together",
+            "#   CL  if they do not",
+            "# and delete the lines that you cannot answer.",
+        ]
+        for query in self.queries:
+            first, second = map(_written, query.names)
+            reason = query.reason.replace("\n", " ")
+            lines.append(f"{UNANSWERED} {first} {second}  # {reason}")
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        instance = self.instance
+        n_pairs = len(instance.must_link) + len(instance.cannot_link)
+        about = (
+            f"{instance.name or 'unnamed'}: {counted(instance.n_points, 'point')}, "
+            f"k = {instance.k}, {counted(n_pairs, 'constraint')} known"
+        )
+        lines = [about, *_table(self.queries)]
+        if self.note:
+            lines += ["", self.note]
+        return "\n".join(lines)
+
+
+def _written(name: str) -> str:
+    """Return a name as files of constraints have it."""
+    is_plain = name and not any(char.isspace() or char in "#\"'" for char in name)
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+def _table(queries: Sequence[Query]) -> list[str]:
+    if not queries:
+        return []
+    heading = ("together or apart?", "clusters", "score", "reason")
+    cells = [
+        (
+            " ".join(query.names),
+            f"{query.clusters[0]} {query.clusters[1]}",
+            f"{query.score:.2f}",
+            query.reason,
+        )
+        for query in queries
+    ]
+    widths = [max(len(row[column]) for row in (heading, *cells)) for column in range(3)]
+    return [
+        "",
+        *(
+            f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:>{widths[2]}}  {row[3]}"
+            for row in (heading, *cells)
+        ),
+    ]

@@ -1,0 +1,152 @@
+"""The clustering that queries are about: what is known and believed before they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heuristics.first_clustering import first_clustering
+from heuristics.incumbents import IncumbentSearch
+from heuristics.kmeans_steps import cluster_means
+from heuristics.method import RunClock
+from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
+from sdpbb.problem.graph import by_first_occurrence
+
+
+class NoClusteringToAskAbout(InstanceError):
+    """No clustering keeps the constraints, so that there is nothing to ask about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Blocks of points that are known to be together, and a clustering of them.
+
+    Attributes
+    ----------
+    instance : points, k and the constraints known so far
+    contraction : of the instance: blocks, and pairs of blocks that are known to be apart
+    labels : (m,) cluster of each block, 0..k-1, numbered by their first points
+    """
+
+    instance: Instance
+    contraction: Contraction
+    labels: NDArray[np.intp]
+
+    @property
+    def k(self) -> int:
+        return self.contraction.k
+
+    @cached_property
+    def centres(self) -> NDArray[np.float64]:
+        """Means of the clusters, (k, r), in the coordinates of the blocks."""
+        return cluster_means(self.contraction, self.labels)
+
+    @cached_property
+    def masses(self) -> NDArray[np.float64]:
+        """Sums of the weights of the clusters, (k,)."""
+        return np.bincount(self.labels, self.contraction.weights, minlength=self.k)
+
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """Squared distances of the blocks' means to those of the clusters, (m, k)."""
+        means, centres = self.contraction.means, self.centres
+        squares = (means**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)
+        return np.maximum(squares - 2.0 * means @ centres.T, 0.0)
+
+    @cached_property
+    def representatives(self) -> NDArray[np.intp]:
+        """The block that stands for each cluster in queries, (k,).
+
+        It is the one of most points, among equals that with most cannot-links, then the one
+        nearest to the cluster's mean: what is known of it is used by every answer.
+        """
+        n_apart = np.bincount(self.contraction.cannot_link.ravel(), minlength=len(self.labels))
+        own = self.squares[np.arange(len(self.labels)), self.labels]
+        order = np.lexsort((own, -n_apart, -self.contraction.counts, self.labels))
+        return order[np.searchsorted(self.labels[order], np.arange(self.k))]
+
+
+def standing_of(
+    instance: Instance, labels: NDArray[np.intp] | None, seed: int, time_limit: float
+) -> Standing:
+    """Return the standing of an instance: with labels (n,) that keep its constraints, or found.
+
+    Raises
+    ------
+    NoClusteringToAskAbout
+        If no clustering keeps the constraints.
+    InstanceError
+        If there are constraints on clusters beyond limits on their sizes.
+    ParameterError
+        If the time was too short to find any clustering.
+    """
+    if instance.has_constraints_beyond_sizes:
+        raise InstanceError(
+            "cluster_constraints: queries are about pairs and sizes only; expected an instance "
+            "without other constraints on clusters"
+        )
+    contraction = contract(instance.in_pairs_and_sizes())
+    if isinstance(contraction, Infeasibility):
+        raise _nothing(instance, contraction)
+    if labels is None:
+        found = _searched(instance, contraction, seed, time_limit)
+    else:
+        found = labels[contraction.representatives]
+    return Standing(instance, contraction, by_first_occurrence(found))
+
+
+def _nothing(instance: Instance, proof: Infeasibility) -> NoClusteringToAskAbout:
+    named = Infeasibility(proof.kind, proof.points, rows=tuple(instance.origin.rows(proof.points)))
+    return NoClusteringToAskAbout(
+        f"no clustering keeps the constraints: {named}; 'sdpbb check' names those that cannot "
+        "hold together"
+    )
+
+
+def _searched(
+    instance: Instance, contraction: Contraction, seed: int, time_limit: float
+) -> NDArray[np.intp]:
+    """Return labels (m,) of the best clustering that the engine's first search finds."""
+    clock = RunClock(time_limit)
+    first = first_clustering(contraction, clock.time_left)
+    if isinstance(first, Infeasibility):
+        raise _nothing(instance, first)
+    if first is None:
+        raise ParameterError(
+            f"time_limit = {time_limit:g}: too short to find a clustering; expected more seconds"
+        )
+    best, least = first, contraction.cost(first)
+
+    def found(labels: NDArray[np.intp], source: str) -> None:
+        nonlocal best, least
+        if contraction.keeps(labels) and (cost := contraction.cost(labels)) < least:
+            best, least = labels, cost
+
+    search = IncumbentSearch().prepare(contraction, first, clock.time_left)
+    search.search(np.random.default_rng(seed), None, lambda: clock.is_over, found)
+    return best
+
+
+def checked_labels(labels: object, instance: Instance) -> NDArray[np.intp]:
+    """Return labels (n,) of a clustering, after checking them.
+
+    Raises
+    ------
+    ParameterError
+        If they are no clustering of the instance into k clusters that keeps the constraints.
+    """
+    try:
+        partition = Partition(np.asarray(labels))
+        is_feasible = len(partition.labels) == instance.n_points and partition.is_feasible(instance)
+    except (InstanceError, ValueError):
+        is_feasible = False
+    if not is_feasible:
+        raise ParameterError(
+            f"clustering = ...: expected {instance.n_points} integers, a clustering into exactly "
+            f"k = {instance.k} clusters that keeps every constraint"
+        )
+    return partition.labels

@@ -1,0 +1,278 @@
+"""Queries: none is implied, batches are answered in any order, and asking ends with the truth."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sdpbb
+from sdpbb.queries.memberships import MEMBERSHIPS, possible
+from sdpbb.queries.scores import density, information
+from sdpbb.queries.standing import NoClusteringToAskAbout, standing_of
+from sdpbb.queries.strategy import QueryKind
+from tests.enumeration import feasible_clusterings
+from tests.examples import examples
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def answered(instance: sdpbb.Instance, classes: np.ndarray, pairs) -> sdpbb.Instance:
+    """The instance with the true answers to pairs."""
+    together = [pair for pair in pairs if classes[pair[0]] == classes[pair[1]]]
+    apart = [pair for pair in pairs if classes[pair[0]] != classes[pair[1]]]
+    return sdpbb.Instance(
+        instance.points,
+        instance.k,
+        [*instance.must_link.tolist(), *together],
+        [*instance.cannot_link.tolist(), *apart],
+    )
+
+
+def some_answers(seed: int, n_most: int = 8) -> tuple[sdpbb.Instance, np.ndarray]:
+    """Points with a few true answers, and their classes."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, n_most + 1))
+    k = int(rng.integers(1, min(n, 4) + 1))
+    classes = rng.permutation(np.concatenate([np.arange(k), rng.integers(0, k, n - k)]))
+    points = rng.normal(size=(n, int(rng.integers(1, 3)))) + classes[:, None]
+    pairs = list(itertools.combinations(range(n), 2))
+    known = [pairs[at] for at in rng.permutation(len(pairs))[: int(rng.integers(0, n))]]
+    return answered(sdpbb.Instance(points, k), classes, known), classes
+
+
+def implied(n: int, answers: dict[tuple[int, int], bool]) -> np.ndarray:
+    """What answers imply for each pair, (n, n): 1 together, -1 apart, 0 neither."""
+    together = np.eye(n, dtype=bool)
+    apart = np.zeros((n, n), dtype=bool)
+    for (i, j), is_same in answers.items():
+        (together if is_same else apart)[[i, j], [j, i]] = True
+    for _ in range(n):
+        together |= together @ together
+    apart = together @ apart @ together
+    return together.astype(int) - apart
+
+
+def known_answers(instance: sdpbb.Instance) -> dict[tuple[int, int], bool]:
+    return {tuple(pair): True for pair in instance.must_link.tolist()} | {
+        tuple(pair): False for pair in instance.cannot_link.tolist()
+    }
+
+
+@examples(60)
+@given(SEEDS, st.sampled_from(["covariance", "cost"]))
+def test_no_query_is_implied_by_constraints_or_by_answers_to_the_others(seed, memberships):
+    instance, _ = some_answers(seed)
+    report = sdpbb.suggest_queries(instance, q=4, memberships=memberships, seed=seed)
+    known, n = known_answers(instance), instance.n_points
+    assert len({frozenset(pair) for pair in report.pairs}) == len(report.pairs) <= 4
+    for left_out, (i, j) in enumerate(report.pairs):
+        others = [pair for at, pair in enumerate(report.pairs) if at != left_out]
+        for answers in itertools.product([False, True], repeat=len(others)):
+            found = implied(n, known | dict(zip(others, answers, strict=True)))
+            assert found[i, j] == 0
+
+
+@examples(60)
+@given(SEEDS)
+def test_asking_until_nothing_is_left_ends_with_the_truth(seed):
+    instance, classes = some_answers(seed)
+    for number in range(instance.n_points**2):
+        report = sdpbb.suggest_queries(instance, q=1 + number % 3, seed=seed)
+        if not report.queries:
+            break
+        instance = answered(instance, classes, report.pairs)
+    assert not report.queries
+    assert report.note.startswith("nothing is left to ask")
+    (truth,) = feasible_clusterings(instance)
+    np.testing.assert_array_equal(truth, sdpbb.Partition(classes).labels)
+
+
+@examples(40)
+@given(SEEDS)
+def test_a_query_names_what_is_asked(seed):
+    instance, _ = some_answers(seed)
+    report = sdpbb.suggest_queries(instance, q=3, seed=seed)
+    assert sdpbb.Partition(report.labels).is_feasible(instance)
+    for query in report.queries:
+        assert query.clusters == tuple(report.labels[list(query.rows)])
+        assert query.names == tuple(map(str, query.rows))
+        assert query.score >= 0.0
+        assert -1e-9 <= query.likely_together <= 1.0 + 1e-9
+        if query.kind is QueryKind.CLUSTERS:
+            assert query.clusters[0] != query.clusters[1]
+
+
+def blobs(n_each: int = 15, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 20.0]])
+    classes = np.repeat(np.arange(3), n_each)
+    return centres[classes] + rng.normal(size=(3 * n_each, 2)), classes
+
+
+def test_points_between_clusters_are_asked_about_first():
+    points, _ = blobs()
+    points = np.vstack([points, [[2.0, 0.0]]])
+    report = sdpbb.suggest_queries(sdpbb.Instance(points, 3), q=4)
+    asked = [query for query in report.queries if query.kind is QueryKind.POINT]
+    # The far blob is not in question.
+    assert all(point < 30 or point == 45 for query in asked for point in query.rows)
+    assert "lies between clusters" in asked[0].reason
+
+
+def test_fewer_than_asked_for_are_told():
+    points, _ = blobs(3)
+    report = sdpbb.suggest_queries(sdpbb.Instance(points, 3), q=100)
+    assert len(report.queries) == 8  # a tree of nine points
+    assert report.note.startswith("8 of 100 queries")
+    assert report.note in str(report)
+
+
+def test_the_seed_alone_decides():
+    points, _ = blobs()
+    instance = sdpbb.Instance(points, 3, [(0, 1)], [(0, 20)])
+    first, again = (sdpbb.suggest_queries(instance, q=6, seed=3) for _ in range(2))
+    assert first.to_dict() == again.to_dict()
+
+
+def test_answers_go_into_the_next_round():
+    points, classes = blobs()
+    instance = sdpbb.Instance(points, 3)
+    asked = set()
+    for _ in range(5):
+        report = sdpbb.suggest_queries(instance, q=5)
+        pairs = {frozenset(pair) for pair in report.pairs}
+        assert not pairs & asked
+        asked |= pairs
+        instance = answered(instance, classes, report.pairs)
+    assert len(asked) == 25
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"weights": np.arange(1.0, 46.0)},
+        {"min_size": 10, "max_size": 20},
+        {"sizes": (14, 15, 16)},
+        {"soft_must_link": [(0, 16, 5.0)], "soft_cannot_link": [(1, 2, 0.5)]},
+        {"cluster_constraints": [sdpbb.MaximumDiameter(30.0), sdpbb.MaximumSize(20)]},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+@pytest.mark.parametrize("memberships", ["covariance", "cost"])
+def test_other_constraints_are_kept(more, memberships):
+    points, _ = blobs()
+    instance = sdpbb.Instance(points, 3, [(0, 1)], [(0, 20)], **more)
+    report = sdpbb.suggest_queries(instance, q=5, memberships=memberships)
+    assert len(report.queries) == 5
+    assert sdpbb.Partition(report.labels).is_feasible(instance)
+
+
+def test_sizes_that_leave_one_answer_are_not_asked_about():
+    """The block of 0 and 1 fills its cluster."""
+    points = np.array([[0.0], [0.1], [0.2], [0.3]])
+    instance = sdpbb.Instance(points, 2, must_link=[(0, 1)], max_size=2)
+    pairs = sdpbb.suggest_queries(instance, q=3).pairs
+    assert not [pair for pair in pairs if {0, 1} & set(pair)]
+
+
+def test_a_clustering_can_be_given():
+    points, classes = blobs()
+    instance = sdpbb.Instance(points, 3)
+    turned = np.where(np.arange(45) % 2, classes, (classes + 1) % 3)
+    report = sdpbb.suggest_queries(instance, q=3, clustering=turned)
+    np.testing.assert_array_equal(report.labels, sdpbb.Partition(turned).labels)
+
+
+def test_equal_points_and_single_features_have_queries():
+    instance = sdpbb.Instance(np.zeros((6, 1)), 2)
+    for memberships in ("covariance", "cost"):
+        report = sdpbb.suggest_queries(instance, q=9, memberships=memberships)
+        assert len(report.queries) == 5
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_where_one_clustering_is_left_nothing_is_asked(k):
+    report = sdpbb.suggest_queries(sdpbb.Instance(np.arange(4.0)[:, None], k), q=3)
+    assert not report.queries
+    assert report.form() == f"# {report.note}\n"
+
+
+def test_infeasible_constraints_are_told_in_one_line():
+    points, _ = blobs()
+    for instance in (
+        sdpbb.Instance(points, 3, [(0, 1)], [(0, 1)]),
+        sdpbb.Instance(points, 3, cannot_link=list(itertools.combinations(range(4), 2))),
+    ):
+        with pytest.raises(NoClusteringToAskAbout, match="no clustering keeps") as raised:
+            sdpbb.suggest_queries(instance)
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"q": 0}, r"q = 0: expected an integer >= 1"),
+        ({"q": 2.5}, r"q = 2\.5: expected an integer >= 1"),
+        ({"seed": -1}, "seed = -1: expected an integer >= 0"),
+        ({"memberships": "guess"}, "memberships = 'guess': expected 'covariance', 'cost', 'rel"),
+        ({"time_limit": 0.0}, "time_limit = 0.0: expected seconds > 0"),
+        ({"clustering": [0, 1]}, "clustering = ...: expected 45 integers"),
+        ({"clustering": [0.5] * 45}, "clustering = ...: expected 45 integers"),
+        ({"clustering": [0] * 45}, "clustering = ...: expected 45 integers"),
+    ],
+)
+def test_wrong_arguments_are_told(arguments, message):
+    with pytest.raises(sdpbb.ParameterError, match=message):
+        sdpbb.suggest_queries(sdpbb.Instance(blobs()[0], 3), **arguments)
+
+
+def test_other_constraints_on_clusters_are_refused():
+    overlap = sdpbb.MaximumOverlap([0, 1, 2], 2)
+    instance = sdpbb.Instance(blobs()[0], 3, cluster_constraints=[overlap])
+    with pytest.raises(sdpbb.InstanceError, match="queries are about pairs and sizes only"):
+        sdpbb.suggest_queries(instance)
+
+
+def test_points_in_place_of_an_instance_are_refused():
+    with pytest.raises(sdpbb.InstanceError, match="expected an sdpbb"):
+        sdpbb.suggest_queries(blobs()[0])  # type: ignore[arg-type]
+
+
+@pytest.mark.long
+def test_the_relaxation_is_undecided_in_the_middle():
+    """By symmetry, it cannot say to which side the point in the middle belongs."""
+    points = np.array([[-1.1], [-1.0], [-0.9], [0.0], [0.9], [1.0], [1.1]])
+    instance = sdpbb.Instance(points, 2)
+    report = sdpbb.suggest_queries(instance, q=2, memberships="relaxation")
+    asked = [query for query in report.queries if query.kind is QueryKind.POINT]
+    assert asked[0].rows[0] == 3
+
+
+@examples(40)
+@given(SEEDS)
+def test_memberships_are_shares_and_leave_out_what_is_known(seed):
+    instance, _ = some_answers(seed)
+    standing = standing_of(instance, None, 0, np.inf)
+    first = standing.representatives
+    for name in ("covariance", "cost"):
+        shares = possible(standing, MEMBERSHIPS[name](standing, np.inf))
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+        assert (shares >= 0.0).all()
+        assert not shares[standing.contraction.adjacency[:, first]].any()
+        np.testing.assert_array_equal(shares[first], np.eye(instance.k))
+    np.testing.assert_array_equal(standing.labels[first], np.arange(instance.k))
+
+
+def test_information_is_entropy_per_question():
+    shares = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])
+    np.testing.assert_allclose(information(shares), [0.0, 1.0 / 1.5, 1.5 / 1.75])
+
+
+def test_density_is_that_of_the_median_and_limited():
+    points = np.concatenate([np.zeros(20), np.linspace(5.0, 25.0, 41), [100.0]])[:, None]
+    found = density(standing_of(sdpbb.Instance(points, 2), None, 0, np.inf))
+    assert np.median(found) == 1.0
+    np.testing.assert_array_equal(found[:20], 2.0)
+    assert found[-1] == found.min() < 0.1
