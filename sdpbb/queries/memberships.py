@@ -119,7 +119,8 @@ def normalised(shares: Memberships) -> Memberships:
     """Return shares >= 0 with rows that add up to 1; those that add up to 0 become equal shares."""
     sums = shares.sum(axis=1, keepdims=True)
     equal = np.full_like(shares, 1.0 / shares.shape[1])
-    return np.divide(shares, sums, out=equal, where=sums > 0.0)
+    np.divide(shares, sums, out=equal, where=sums > 0.0)
+    return equal
 
 
 def _softmax(logarithms: NDArray[np.float64]) -> Memberships:

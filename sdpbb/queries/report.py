@@ -91,7 +91,7 @@ class QueryReport:
 
     @property
     def note(self) -> str:
-        """Why there are fewer queries than were asked for; "" if there are not."""
+        """The reason for fewer queries than were asked for; "" if there are not fewer."""
         if len(self.queries) == self.n_asked_for:
             return ""
         if not self.queries:

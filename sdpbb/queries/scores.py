@@ -24,7 +24,8 @@ def information(memberships: Memberships) -> NDArray[np.float64]:
     logarithms = np.log2(np.where(memberships > 0.0, memberships, 1.0))
     entropy = (memberships * -logarithms).sum(axis=1)
     falling = -np.sort(-memberships, axis=1)
-    return entropy / (falling @ np.arange(1.0, memberships.shape[1] + 1.0))
+    bits: NDArray[np.float64] = entropy / (falling @ np.arange(1.0, memberships.shape[1] + 1.0))
+    return bits
 
 
 def density(standing: Standing) -> NDArray[np.float64]:
@@ -39,7 +40,8 @@ def density(standing: Standing) -> NDArray[np.float64]:
     if median == 0.0:
         return np.ones(len(means))
     # The densest count DENSEST; a block whose neighbours coincide with it is among them.
-    return median / np.maximum(distances, median / DENSEST)
+    found: NDArray[np.float64] = median / np.maximum(distances, median / DENSEST)
+    return found
 
 
 def block_scores(standing: Standing, memberships: Memberships) -> NDArray[np.float64]:

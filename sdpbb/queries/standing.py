@@ -48,14 +48,16 @@ class Standing:
     @cached_property
     def masses(self) -> NDArray[np.float64]:
         """Sums of the weights of the clusters, (k,)."""
-        return np.bincount(self.labels, self.contraction.weights, minlength=self.k)
+        masses = np.bincount(self.labels, self.contraction.weights, minlength=self.k)
+        return masses.astype(np.float64)
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
         """Squared distances of the blocks' means to those of the clusters, (m, k)."""
         means, centres = self.contraction.means, self.centres
-        squares = (means**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)
-        return np.maximum(squares - 2.0 * means @ centres.T, 0.0)
+        squares: NDArray[np.float64] = (means**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)
+        squares -= 2.0 * means @ centres.T
+        return np.maximum(squares, 0.0, out=squares)
 
     @cached_property
     def representatives(self) -> NDArray[np.intp]:
