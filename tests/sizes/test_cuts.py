@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import sdpbb
+from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
+from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts
 from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.evidence import checked_cuts
 from sdpbb.bounds.sdp.relaxation import Relaxation
+from sdpbb.checker.cuts.listed_cliques import SmallestCliques
 from sdpbb.checker.rejection import Rejected
 from sdpbb.checker.sizes import CheckedSizes
 from sdpbb.problem import Contraction, Instance, contract
@@ -28,8 +31,9 @@ def sized_contraction(seed: int) -> tuple[Instance, Contraction] | None:
     return instance, contraction
 
 
+@pytest.mark.parametrize("family", [SizeCuts(), SizePairCuts(), ListedCliqueCuts()])
 @pytest.mark.parametrize("first", range(0, 400, 40))
-def test_cuts_hold_for_all_clusterings(first):
+def test_cuts_hold_for_all_clusterings(first, family):
     rng, count = np.random.default_rng(first), 0
     for seed in range(first, first + 40):
         found = sized_contraction(seed)
@@ -37,8 +41,9 @@ def test_cuts_hold_for_all_clusterings(first):
             continue
         instance, contraction = found
         relaxation, m = Relaxation.of(contraction), contraction.n_blocks
-        Z = np.diag(rng.random(m) ** 3)
-        cuts = SizeCuts().separate(Z, relaxation)
+        Z = np.diag(rng.random(m) ** 3) + 0.1 * rng.random((m, m)) * (rng.random((m, m)) < 0.3)
+        Z = np.where(relaxation.forbidden, 0.0, np.maximum(Z, Z.T))
+        cuts = family.separate(Z, relaxation)
         count += len(cuts)
         assert (cuts.values(Z) < cuts.rhs).all()
         for labels in feasible_clusterings(instance):
@@ -51,9 +56,10 @@ def test_cuts_hold_for_all_clusterings(first):
         theirs.check(relaxation.k, relaxation.weights, relaxation.forbidden, limits)
         t = rng.random(len(cuts))
         order = np.argsort(cuts.members.kind, kind="stable")
-        sums = theirs.sums(t[order], relaxation.weights, relaxation.forbidden)[0]
+        sums = theirs.sums(t[order], relaxation.weights, relaxation.forbidden, limits)[0]
         values = np.zeros((m, m))
         np.add.at(values, (cuts.row, cuts.column), t[cuts.owner] * cuts.coefficient)
+        values = 0.5 * (values + values.T)
         assert sums == pytest.approx(values)
         side = theirs.right_hand_side(t[order], relaxation.weights, relaxation.k, limits)
         assert side == pytest.approx(cuts.rhs @ t, rel=1e-12)
@@ -64,20 +70,63 @@ def test_cuts_hold_for_all_clusterings(first):
     assert count > 0
 
 
-def test_cuts_of_listed_sizes_hold_after_blocks_are_merged():
+@pytest.mark.parametrize("family", [SizeCuts(), SizePairCuts(100), ListedCliqueCuts(100)])
+@pytest.mark.parametrize("sizes", [[1, 2, 4], [2, 2, 3], [1, 3, 3]])
+def test_cuts_of_listed_sizes_hold_after_blocks_are_merged(family, sizes):
     points = np.arange(7.0)[:, None]
-    limits = {"sizes": [1, 2, 4]}
-    before = contract(Instance(points, 3, **limits))
-    cuts = SizeCuts().separate(np.diag(np.full(7, 0.3)), Relaxation.of(before))
+    before = contract(Instance(points, 3, sizes=sizes))
+    Z = np.diag([0.2, 0.9, 0.3, 0.3, 0.1, 0.3, 0.6]) + 0.05
+    cuts = family.separate(Z, Relaxation.of(before))
     assert len(cuts) > 0
-    merged = Instance(points, 3, must_link=[(0, 3), (5, 6)], **limits)
+    merged = Instance(points, 3, must_link=[(0, 3), (5, 6)], sizes=sizes)
     after = contract(merged)
     children = cuts.merged(after.block_of)
+    count = 0
     for labels in feasible_clusterings(merged):
         Z = clustering_matrix(labels[after.representatives], after.weights)
         assert (children.values(Z) >= children.rhs - 1e-12).all()
-    theirs = checked_cuts(children.members, 3)
-    theirs.check(3, after.weights, after.adjacency, limits_of(after))
+        count += 1
+    assert count > 0
+    theirs, limits = checked_cuts(children.members, 3), limits_of(after)
+    theirs.check(3, after.weights, after.adjacency, limits)
+    t = np.arange(1.0, 1.0 + len(children))
+    values = np.zeros((after.n_blocks, after.n_blocks))
+    np.add.at(values, (children.row, children.column), t[children.owner] * children.coefficient)
+    order = np.argsort(children.members.kind, kind="stable")
+    sums = theirs.sums(t[order], after.weights, after.adjacency, limits)[0]
+    assert sums == pytest.approx(0.5 * (values + values.T))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "listed", "message"),
+    [
+        ([[0, 1]], (2, 2, 2), "none that differ"),
+        ([[0, 1, 2]], (1, 2, 3), "3 blocks, not 2"),
+        ([[0, 1]], (1, 1, 4), "2 blocks, not 3"),
+    ],
+)
+def test_cliques_of_listed_sizes_have_one_block_more_than_clusters(blocks, listed, message):
+    blocks = np.array(blocks, np.int32)
+    start = np.array([0, blocks.size], np.int64)
+    limits = CheckedSizes(6, 3, listed[0], listed[-1], listed)
+    with pytest.raises(Rejected, match=message):
+        SmallestCliques(start, blocks.ravel()).require_limits(limits)
+
+
+def test_a_cut_is_rejected_where_sizes_are_more_than_it_says():
+    """That limits matter: the cuts of narrow ones do not hold for wider ones."""
+    points = np.arange(6.0)[:, None]
+    narrow = contract(Instance(points, 3, sizes=[1, 2, 3]))
+    wide = Instance(points, 3)
+    for family in (SizePairCuts(100), ListedCliqueCuts(100)):
+        cuts = family.separate(
+            np.diag([0.2, 0.9, 0.3, 0.3, 0.2, 0.6]) + 0.02, Relaxation.of(narrow)
+        )
+        broken = [
+            (cuts.values(clustering_matrix(labels, np.ones(6))) < cuts.rhs - 1e-12).any()
+            for labels in feasible_clusterings(wide)
+        ]
+        assert any(broken)
 
 
 @pytest.mark.parametrize(

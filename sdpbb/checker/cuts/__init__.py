@@ -19,12 +19,13 @@ from ..arithmetic import sum_down
 from ..fields import ArrayKey
 from ..rejection import Rejected
 from ..soft import SoftPrices
-from ..weight_bounds import WeightBounds
 from .cliques import Cliques
 from .complements import Complements
 from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums
+from .listed_cliques import LargestCliques, SmallestCliques
 from .pentagons import Pentagons
 from .point_rows import LeastPointRows, MostPointRows
+from .size_pairs import SizePairs
 from .sizes import LeastPoints, ListedSizes, MostPoints
 from .soft_pairs import SoftCannotLinkTerms, SoftMustLinkTerms
 from .stars import Stars
@@ -41,6 +42,9 @@ FAMILIES: tuple[type[CheckedCuts], ...] = (
     ListedSizes,
     MostPointRows,
     LeastPointRows,
+    SizePairs,
+    LargestCliques,
+    SmallestCliques,
 )
 """The families, in the order of their multipliers. New ones are added at the end."""
 
@@ -135,8 +139,7 @@ class Cuts:
         Every term is rounded once at most, so an entry of s terms of the first is off by at most
         gamma_(s + 1) times that of the second.
         """
-        sizes = limits.sizes if isinstance(limits, WeightBounds) else None
-        sums = TermSums(len(weights), sizes)
+        sums = TermSums(len(weights), limits)
         for family, part in self._parts(t):
             family.add_to(sums, part, weights, adjacency)
         return tuple(np.triu(A) + np.triu(A, 1).T for A in sums.matrices)  # type: ignore[return-value]

@@ -134,13 +134,17 @@ class TermSums:
 
     They are those of the terms and of their absolute values, and the number of terms.
 
-    sizes : limits on the points of clusters where these are not what the blocks weigh; None for
-        none
+    limits : on the sizes of clusters or their weights, which terms may depend on; None for none
     """
 
-    def __init__(self, m: int, sizes: BlockSizes | None = None) -> None:
-        self.m, self.sizes = m, sizes
+    def __init__(self, m: int, limits: ClusterLimits | None = None) -> None:
+        self.m, self.limits = m, limits
         self.matrices = (np.zeros((m, m)), np.zeros((m, m)), np.zeros((m, m)))
+
+    @property
+    def sizes(self) -> BlockSizes | None:
+        """Limits on the points of clusters where these are not what the blocks weigh, or None."""
+        return self.limits.sizes if isinstance(self.limits, WeightBounds) else None
 
     def add_products(self, blocks: AnyIntegers, signs: Reals, t: Reals) -> None:
         """Add half of t_c (y y' - diag(y)) for the rows of blocks.

@@ -19,7 +19,9 @@ from sdpbb.bounds.sdp.cuts.cliques import CliqueCuts
 from sdpbb.bounds.sdp.cuts.complements import ComplementCuts
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
 from sdpbb.bounds.sdp.cuts.family import CutFamily
+from sdpbb.bounds.sdp.cuts.listed_cliques import ListedCliqueCuts
 from sdpbb.bounds.sdp.cuts.pentagons import PentagonCuts
+from sdpbb.bounds.sdp.cuts.size_pairs import SizePairCuts
 from sdpbb.bounds.sdp.cuts.sizes import SizeCuts
 from sdpbb.bounds.sdp.cuts.soft_pairs import SoftPairTerms
 from sdpbb.bounds.sdp.cuts.stars import StarCuts
@@ -41,6 +43,10 @@ class SeparationParameters(Parameters):
     stars: StarCuts = parameter(StarCuts, "Star cuts.")
     complements: ComplementCuts = parameter(ComplementCuts, "Complement cuts, for k = 2.")
     limited_sizes: SizeCuts = parameter(SizeCuts, "Cuts where sizes of clusters are limited.")
+    size_pairs: SizePairCuts = parameter(SizePairCuts, "Cuts on pairs where sizes are limited.")
+    listed_cliques: ListedCliqueCuts = parameter(
+        ListedCliqueCuts, "Cuts on more blocks than there are clusters of the extreme listed sizes."
+    )
     soft_pairs: SoftPairTerms = parameter(SoftPairTerms, "Terms of the prices of soft pairs.")
 
     @property

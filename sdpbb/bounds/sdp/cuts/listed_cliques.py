@@ -1,0 +1,121 @@
+"""Cuts on more blocks than there are clusters of the largest of listed sizes, or of the smallest.
+
+With e the largest of the sizes, not all of them equal, q the number of clusters that have it, s the
+next smaller size, and Q any q + 1 blocks,
+
+    (e - s) sum of Z_ij over i < j in Q + s sum of Z_ii over Q >= 1 + q s / e,
+
+and with e the smallest, q the number of clusters that have it, s the next larger size,
+
+    (s - e) sum of Z_ij over i < j in Q - s sum of Z_ii over Q >= - 1 - q s / e.
+
+Valid: a block whose cluster is none of the largest has s Z_ii >= 1, and the others have s / e at
+least, so that such a block is enough; without one, two of Q share one of the q largest clusters.
+For the smallest it is the same with the opposite signs. Of two clusters, the two say that no
+probability of i and j being together in the larger one is negative, nor in the smaller one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.archive.stored import stored
+from sdpbb.bounds.sdp.cuts.cut_set import CutSet, DefiningBlocks
+from sdpbb.bounds.sdp.cuts.family import CutFamily, ranges_of_centres
+from sdpbb.checker.cuts.listed_cliques import (
+    ExtremeSizes,
+    LargestCliques,
+    SmallestCliques,
+    extreme_sizes,
+)
+from sdpbb.cores import in_pieces
+from sdpbb.declaration import parameter
+
+if TYPE_CHECKING:
+    from sdpbb.bounds.sdp.relaxation import Relaxation
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@stored
+@dataclass(frozen=True)
+class ListedCliqueCuts(CutFamily):
+    """Cuts on blocks that are more than the clusters of an extreme size, grown greedily."""
+
+    per_block: int = parameter(
+        4, "Cuts per block, extreme size and round, at most; 0 for none.", ge=0
+    )
+    last: int = parameter(
+        16, "Last blocks that a clique is tried with, which is grown from each block.", ge=1
+    )
+    tolerance: float = parameter(
+        1e-5, "A cut counts as violated beyond this part of its right-hand side.", ge=0, lt=1
+    )
+
+    def separate(self, Z: NDArray[np.float64], relaxation: Relaxation) -> CutSet:
+        """Return the most violated cuts that were grown, each once."""
+        limits, found = relaxation.size_limits, CutSet.empty()
+        if limits is None or limits.listed is None or limits.is_equal or self.per_block == 0:
+            return found
+        for is_largest in (True, False):
+            sizes = extreme_sizes(limits.listed, is_largest)
+            threshold = sizes.side - self.tolerance * abs(sizes.side)
+            grow = partial(_grown, Z, sizes, self.last, threshold)
+            grown = in_pieces(grow, ranges_of_centres(relaxation.m))
+            members, values = map(np.concatenate, zip(*grown, strict=True))
+            members, first = np.unique(np.sort(members, axis=1), axis=0, return_index=True)
+            order = np.argsort(values[first], kind="stable")[: self.per_block * relaxation.m]
+            found = found + listed_clique_cuts(members[order], sizes)
+        return found
+
+
+def _grown(
+    Z: NDArray[np.float64],
+    sizes: ExtremeSizes,
+    n_last: int,
+    threshold: float,
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Grow cliques from the blocks first to last - 1, greedily but for the last block.
+
+    Return members (c, q + 1) and left-hand sides (c,) of those whose left-hand side is below the
+    threshold, of each block's with the n_last least ones at most.
+    """
+    entries = sizes.on_entries * np.diag(Z)
+    start, row = np.arange(first, last), np.arange(last - first)
+    # What a block adds to the left-hand side of the clique of each row.
+    more = sizes.on_pairs * Z[first:last] + entries
+    more[row, start] = np.inf
+    members, total = [start], entries[first:last].copy()
+    for _ in range(1, sizes.count):
+        nearest = more.argmin(axis=1)
+        total += more[row, nearest]
+        members.append(nearest)
+        more += sizes.on_pairs * Z[nearest]
+        more[row, nearest] = np.inf
+    count = min(n_last, len(Z) - sizes.count)
+    ends = np.argpartition(more, count - 1, axis=1)[:, :count]
+    values = total[:, None] + np.take_along_axis(more, ends, axis=1)
+    clique, end = np.nonzero(values < threshold)
+    found = np.column_stack([*(member[clique] for member in members), ends[clique, end]])
+    return found.astype(np.int32), values[clique, end]
+
+
+def listed_clique_cuts(members: NDArray[np.int32], sizes: ExtremeSizes) -> CutSet:
+    """Return the cuts of the rows of members, (number, q + 1)."""
+    width = members.shape[1]
+    p, q = np.triu_indices(width, 1)
+    first = np.concatenate([members[:, p], members], axis=1)
+    second = np.concatenate([members[:, q], members], axis=1)
+    on_entries = np.full(width, float(sizes.on_entries))
+    coefficient = np.concatenate([np.full(len(p), float(sizes.on_pairs)), on_entries])
+    # The checker's, rounded down, is the same up to a unit in the last place.
+    rhs = np.full(len(members), sizes.side - 4.0 * _EPS * abs(sizes.side))
+    family = LargestCliques if sizes.size > sizes.next_size else SmallestCliques
+    return CutSet.uniform(first, second, coefficient, rhs, DefiningBlocks.uniform(family, members))

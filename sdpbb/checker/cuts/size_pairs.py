@@ -1,0 +1,55 @@
+"""Cuts on pairs of blocks where the sizes of clusters are limited.
+
+Where every cluster has a to b points, for any two blocks i and j,
+
+    b Z_ii - a Z_jj - (b - a) Z_ij >= 0.
+
+If i and j share a cluster C, it is (b - a - (b - a)) / |C| = 0. If they do not, Z_ij = 0, b Z_ii is
+at least 1, and a Z_jj at most 1. For i = j all terms cancel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..fields import ArrayKey
+from ..rejection import Rejected
+from ..sizes import CheckedSizes
+from .family import CheckedCuts, ClusterLimits, Marks, Reals, TermSums, require_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class SizePairs(CheckedCuts):
+    """b Z_ii - a Z_jj - (b - a) Z_ij >= 0.
+
+    blocks : (number, 2) the blocks i and j of each
+    """
+
+    blocks: NDArray[np.int32]
+
+    KEYS: ClassVar = (ArrayKey("size_pairs", ("<i4",), lambda k: 2),)
+
+    def check(self, k: int, weights: Reals, adjacency: Marks) -> None:
+        if self.blocks.ndim != 2 or self.blocks.shape[1] != 2:
+            raise Rejected(f"cuts on pairs and sizes of shape {self.blocks.shape}, not pairs")
+        require_blocks(self.blocks, len(weights))
+
+    def require_limits(self, limits: ClusterLimits | None) -> None:
+        if len(self) and not isinstance(limits, CheckedSizes):
+            raise Rejected("a cut on pairs and sizes, and these are not limited")
+
+    def add_to(self, sums: TermSums, t: Reals, weights: Reals, adjacency: Marks) -> None:
+        if not len(self):
+            return
+        assert isinstance(sums.limits, CheckedSizes)  # whole numbers: differences are exact
+        least, most = sums.limits.least, sums.limits.most
+        i, j = self.blocks.T
+        sums.add(i, i, most * t)
+        sums.add(j, j, -(least * t))
+        # Entries off the diagonal count twice.
+        half = np.where(i == j, 1.0, 0.5)
+        sums.add(i, j, -((most - least) * t) * half)
