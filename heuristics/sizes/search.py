@@ -20,12 +20,12 @@ from heuristics.starts import (
     with_one_elsewhere,
 )
 from sdpbb.problem import Contraction
-from sdpbb.time_left import OutOfTime, TimeLeft, check_time, with_stop
+from sdpbb.time_left import WORK, OutOfTime, TimeLeft, check_time, with_stop
 
-# Blocks up to which pairs of them are swapped; their coordinates times their squared number are
-# looked at in each sweep.
+# Blocks up to which pairs of them are swapped, and their coordinates times their squared number, of
+# the products of pairs.
 SWAP_BLOCKS, SWAP_WORK = 2_000, 2_000_000_000
-# Sweeps of exchanges at a time.
+# Sweeps of exchanges at a time; fewer where one takes long, as they do not look at the time.
 SWEEPS = 20
 # Starts in a row that may find nothing better where each takes integer programmes: of 8 points, 15
 # of them took ten times as long as the bound of a node.
@@ -62,7 +62,10 @@ class SizedSearch:
         self._is_listed = limits[0].listed is not None
         self._starts, self._neighbours = _neighbours(contraction)
         m, r = contraction.means.shape
-        self._swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
+        swaps = m <= SWAP_BLOCKS and m * m * r <= SWAP_WORK
+        means = contraction.means
+        self._products = means @ means.T if swaps else np.empty((0, 0))
+        self._sweeps = max(1, min(SWEEPS, WORK // (m * m))) if swaps else SWEEPS
         self.labels = known
         self.cost = contraction.cost(known) if contraction.keeps_sizes(known) else np.inf
 
@@ -182,10 +185,10 @@ class SizedSearch:
                 self._neighbours,
                 self._limits,
                 self._is_listed,
-                self._swaps,
+                self._products,
                 exchanged,
                 LEAST_SAVING * contraction.total,
-                SWEEPS,
+                self._sweeps,
             )
             if saved > 0.0:
                 # Sizes of listed clusters may have changed places.
