@@ -8,20 +8,21 @@
 the time series of CCMSSC (RiNNAL+) in clusters of the sizes of their classes; and the data sets of
 PC-SOS-SDP with the smallest of their mixed constraint sets and ceil(n / 2k) to floor(2n / k) points
 in each cluster. `searches` runs `best-of` and k-means-constrained, each from the same number of
-sets of k-means++ centres, on 5,000 points in ten clusters of 450 to 550; `best-of` once more with
-centres put elsewhere after these. Rows are appended as soon
-as they are there; what has one is not run again.
+sets of k-means++ centres, on points in the plane in clusters of n / k points, or of up to a tenth
+or a half more or less. Rows are appended as soon as they are there; what has one is not run again.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import math
 import os
 import time
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,14 @@ SEARCH_FIELDS = (
 SERIES = ("BME", "Trace", "PowerCons", "ECGFiveDays", "InsectEPGSmallTrain", "Strawberry")
 LIMITS = {"iris": 60.0, "series": 120.0, "pairs": 60.0}
 """Seconds of a run of each suite."""
-N_POINTS, N_CLUSTERS, SHARE = 5_000, 10, 0.1
+SEARCHES = [
+    (n, k, share) for n, k in ((5_000, 10), (1_000, 5), (1_000, 20)) for share in (0.1, 0, 0.5)
+]
+"""Points, clusters, and the part of n / k by which sizes may differ from that."""
 SHAPES = ("blobs", "uniform")
-RELOCATIONS = 50
-RELOCATING = f"best-of, {RELOCATIONS} relocations"
+OURS, THEIRS = "best-of", "k-means-constrained"
+# Costs that differ by less than this part are the same.
+EQUAL = 1e-9
 Case = tuple[str, str, str]
 """Suite, name, and constraint set of a proof."""
 
@@ -141,59 +146,61 @@ def run_proofs(data: Path, out: Path, names: list[str], seconds: float | None) -
         print(*(f"{key} {row[key]}" for key in keys), sep=", ", flush=True)
 
 
-def points_of(shape: str, seed: int) -> NDArray[np.float64]:
-    """Return 5,000 points in the plane: ten blobs of unequal sizes, or uniform ones."""
+def points_of(shape: str, n: int, k: int, seed: int) -> NDArray[np.float64]:
+    """Return points (n, 2): k blobs of unequal sizes, or uniform ones."""
     rng = np.random.default_rng([seed, SHAPES.index(shape)])
     if shape == "uniform":
-        return rng.uniform(size=(N_POINTS, 2))
-    shares = rng.dirichlet(np.full(N_CLUSTERS, 5.0))
-    centres = rng.uniform(0.0, 10.0, size=(N_CLUSTERS, 2))
-    return centres[rng.choice(N_CLUSTERS, N_POINTS, p=shares)] + rng.normal(size=(N_POINTS, 2))
+        return rng.uniform(size=(n, 2))
+    shares = rng.dirichlet(np.full(k, 5.0))
+    centres = rng.uniform(0.0, 10.0, size=(k, 2))
+    return centres[rng.choice(k, n, p=shares)] + rng.normal(size=(n, 2))
+
+
+def searched_by_ours(instance: Instance, seed: int, starts: int) -> NDArray[np.intp]:
+    """Return the labels of one run of `best-of`."""
+    return sdpbb.heuristic(OURS, n_runs=1, n_starts=starts).run(instance, seed).labels
+
+
+def searched_by_theirs(instance: Instance, seed: int, starts: int) -> NDArray[np.intp]:
+    """Return the labels of k-means-constrained."""
+    from k_means_constrained import KMeansConstrained
+
+    limits = instance.size_limits
+    found = KMeansConstrained(
+        instance.k,
+        size_min=limits.least,
+        size_max=limits.most,
+        n_init=starts,
+        random_state=seed,
+        n_jobs=1,
+    )
+    return found.fit_predict(instance.points)
 
 
 def run_searches(out: Path, seeds: int, starts: int) -> None:
     """Run both searches on each draw, in turn, where there is no row yet."""
+    methods = {OURS: searched_by_ours, THEIRS: searched_by_theirs}
     try:
-        version("k-means-constrained")
+        version(THEIRS)
     except PackageNotFoundError:
-        print("k-means-constrained: SKIPPED, it is not installed")
-        is_there = False
-    else:
-        from k_means_constrained import KMeansConstrained
-
-        is_there = True
-    done = {(row["name"], row["seed"], row["method"]) for row in rows.read(out)}
-    even = N_POINTS / N_CLUSTERS
-    least, most = round(even * (1 - SHARE)), round(even * (1 + SHARE))
-
-    def ours(instance: Instance, seed: int, relocations: int = 0) -> NDArray[np.intp]:
-        found = sdpbb.heuristic("best-of", n_runs=1, n_starts=starts, n_relocations=relocations)
-        return found.run(instance, seed).labels
-
-    def theirs(instance: Instance, seed: int) -> NDArray[np.intp]:
-        found = KMeansConstrained(
-            N_CLUSTERS, size_min=least, size_max=most, n_init=starts, random_state=seed, n_jobs=1
-        )
-        return found.fit_predict(instance.points)
-
-    methods = {"best-of": ours, RELOCATING: partial(ours, relocations=RELOCATIONS)}
-    methods |= {"k-means-constrained": theirs} if is_there else {}
-    few = Instance(np.arange(40.0)[:, None] ** 2, N_CLUSTERS, min_size=3, max_size=5)
-    ours(few, 0)
-    for seed in range(seeds):
-        for shape in SHAPES:
-            points = points_of(shape, seed)
-            instance = Instance(points, N_CLUSTERS, name=shape, min_size=least, max_size=most)
-            for name, method in methods.items():
-                if (shape, str(seed), name) in done:
-                    continue
-                labels, times = measured(lambda m=method, i=instance, s=seed: m(i, s))
-                assert instance.size_limits.keeps(np.bincount(labels))
-                row = {"name": shape, "n": N_POINTS, "k": N_CLUSTERS, "least": least, "most": most}
-                row |= {"seed": seed, "starts": starts, "method": name}
-                row |= {"objective": Partition(labels).cost(instance), **times}
-                rows.append(out, SEARCH_FIELDS, row)
-                print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+        print(f"{THEIRS}: SKIPPED, it is not installed")
+        del methods[THEIRS]
+    keys = ("name", "n", "k", "least", "most", "seed", "starts", "method")
+    done = {tuple(row[key] for key in keys) for row in rows.read(out)}
+    searched_by_ours(Instance(np.arange(40.0)[:, None] ** 2, 10, min_size=3, max_size=5), 0, 1)
+    for (n, k, share), seed, shape in product(SEARCHES, range(seeds), SHAPES):
+        least, most = math.floor(n / k * (1 - share)), math.ceil(n / k * (1 + share))
+        points = points_of(shape, n, k, seed)
+        instance = Instance(points, k, name=shape, min_size=least, max_size=most)
+        for name, method in methods.items():
+            case = dict(zip(keys, (shape, n, k, least, most, seed, starts, name), strict=True))
+            if tuple(map(str, case.values())) in done:
+                continue
+            labels, times = measured(partial(method, instance, seed, starts))
+            assert instance.size_limits.keeps(np.bincount(labels))
+            row = case | {"objective": Partition(labels).cost(instance), **times}
+            rows.append(out, SEARCH_FIELDS, row)
+            print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
 
 
 def reference(path: Path) -> dict[str, tuple[float, float]]:
@@ -230,27 +237,31 @@ def proof_table(measurements: list[rows.Row], known: dict[str, tuple[float, floa
 
 
 def search_table(measurements: list[rows.Row]) -> list[str]:
-    """Return the table of the searches: both methods of a draw in one line."""
-    draws: dict[tuple[str, str], dict[str, rows.Row]] = {}
+    """Return the table of the searches: all draws of a shape and of limits in one line."""
+    draws: dict[tuple[str, ...], dict[str, dict[str, rows.Row]]] = {}
     for row in measurements:
-        draws.setdefault((row["name"], row["seed"]), {})[row["method"]] = row
+        group = tuple(row[key] for key in ("name", "n", "k", "least", "most", "starts"))
+        draws.setdefault(group, {}).setdefault(row["seed"], {})[row["method"]] = row
     lines = []
-    for (name, seed), of_method in sorted(draws.items()):
-        theirs = of_method.get("k-means-constrained")
-        if theirs is None:
+    for (name, n, k, least, most, _), of_seed in draws.items():
+        both = [of_method for of_method in of_seed.values() if len(of_method) == 2]
+        if not both:
             continue
-        cost, seconds = float(theirs["objective"]), float(theirs["cpu_seconds"])
-        line = [name, seed, f"{cost:.7g}", f"{seconds:.1f}"]
-        for method in ("best-of", RELOCATING):
-            if method not in of_method:
-                line += ["", ""]
-                continue
-            row = of_method[method]
-            line.append(f"{100 * (float(row['objective']) / cost - 1):+.3f} %")
-            line.append(f"{float(row['cpu_seconds']):.1f}")
-        lines.append(line)
-    head = ["points", "draw", "k-means-constrained", "CPU s"]
-    return rows.markdown([*head, "best-of", "CPU s", RELOCATING, "CPU s"], lines)
+        excess, ratios = (
+            [float(each[OURS][key]) / float(each[THEIRS][key]) for each in both]
+            for key in ("objective", "cpu_seconds")
+        )
+        lines.append(
+            [
+                *(name, n, k, f"{least} to {most}" if least != most else least, str(len(both))),
+                str(sum(each > 1 + EQUAL for each in excess)),
+                f"{100 * (min(excess) - 1):+.3f} to {100 * (max(excess) - 1):+.3f} %",
+                f"{sum(float(each[THEIRS]['cpu_seconds']) for each in both) / len(both):.1f}",
+                f"{min(ratios):.2f} to {max(ratios):.2f}",
+            ]
+        )
+    head = ["points", "n", "k", "sizes", "draws", "worse", "cost", "its CPU s", "CPU"]
+    return rows.markdown(head, lines)
 
 
 def main() -> None:
@@ -264,7 +275,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file of rows, which are added")
     parser.add_argument("--table", type=Path, help="file of rows: print their table, run nothing")
     parser.add_argument("--seconds", type=float, help="time limit of a proof; else by its suite")
-    parser.add_argument("--seeds", type=int, default=3, help="draws of points of the searches")
+    parser.add_argument("--seeds", type=int, default=6, help="draws of points of the searches")
     parser.add_argument("--starts", type=int, default=10, help="sets of centres of the searches")
     given = parser.parse_intermixed_args()
     if given.table is not None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from heuristics.kmeans_steps import nearest_labels
 from heuristics.sizes.flow_kernels import sized_labels
 from heuristics.sizes.repair_kernels import repaired_labels
+from sdpbb.arrays import Reals
+from sdpbb.jit import njit
 from sdpbb.packing import packed_exactly, size_bounds
 from sdpbb.problem import Contraction
 from sdpbb.time_left import TimeLeft, check_time
@@ -73,10 +75,15 @@ class SizedAssignment:
         centres: NDArray[np.float64],
         time_left: TimeLeft,
         order: NDArray[np.intp],
+        prices: NDArray[np.float64],
     ) -> NDArray[np.intp] | None:
         """Return the cheapest labels (m,) for centres (k, r), or None where none are found.
 
+        Parameters
+        ----------
         order : (k,) the place of each cluster's size among the listed ones
+        prices : (k,) of flows for centres near by, 0 where there are none; written are those of
+            this one
 
         Raises
         ------
@@ -90,7 +97,7 @@ class SizedAssignment:
         if self.is_flow:
             least, most = (bound[order] for bound in size_bounds(self._limits))
             labels = np.empty(contraction.n_blocks, np.int64)
-            return labels if sized_labels(costs, least, most, labels) else None
+            return labels if sized_labels(costs, least, most, prices, labels) else None
         if self.is_greedy:
             return self._repaired(costs, order)
         if not self.is_possible or self._seconds <= 0.0:
@@ -120,7 +127,22 @@ class SizedAssignment:
 
 def _costs(contraction: Contraction, centres: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return what each block costs at each centre, (m, k), less the least of each block."""
-    means = contraction.means
-    squares = (centres**2).sum(axis=1) - 2.0 * (means @ centres.T)
-    squares -= squares.min(axis=1, keepdims=True)
-    return np.ascontiguousarray(contraction.weights[:, None] * squares)
+    products: NDArray[np.float64] = contraction.means @ centres.T
+    _write_costs(contraction.weights, (centres**2).sum(axis=1), products)
+    return products
+
+
+@njit(cache=True, nogil=True)
+def _write_costs(weights: Reals, squares: Reals, products: Reals) -> None:
+    """Write costs in the place of the products (m, k) of block means with centres.
+
+    squares : (k,) of the centres
+    """
+    m, k = products.shape
+    for i in range(m):
+        least = np.inf
+        for c in range(k):
+            products[i, c] = squares[c] - 2.0 * products[i, c]
+            least = min(least, products[i, c])
+        for c in range(k):
+            products[i, c] = weights[i] * (products[i, c] - least)

@@ -1,51 +1,75 @@
 """Cheapest assignment of single points to clusters of limited sizes: a flow of least cost.
 
-Each point begins in its cheapest cluster. While a cluster has too many points or too few, one
+Each point begins in its cheapest cluster, with a price on each cluster: that of an assignment to
+centres near by, so that few sizes are wrong. While a cluster has too many points or too few, one
 point after the other is shifted along the cheapest path of clusters c_0, c_1, ..., c_t, of which
 c_0 gives one away and c_t gets one more: the edge from c to d costs what the cheapest point of c
 costs more in d (`shift_heaps.py`). At last, paths of negative cost between clusters that may lose
 and gain a point are used. Shortest paths leave no cycle of clusters around which shifting would
 save, so that in the end nothing would: the assignment is optimal (the successive shortest path
-method for a transportation problem, with all points that share a cluster in one node).
+method for a transportation problem, with all points that share a cluster in one node). Prices
+change no cycle's cost.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from heuristics.sizes.shift_heaps import ShiftHeaps, fill_heaps, put_in, shift_price, take_out
+from heuristics.sizes.shift_heaps import (
+    ShiftHeaps,
+    fill_heaps,
+    find_tops,
+    put_in,
+    shift_price,
+    take_out,
+)
 from sdpbb.arrays import Booleans, Integers, Reals
 from sdpbb.jit import njit
 
 # Part of the greatest cost up to which a saving is mere rounding.
 ROUNDING = 1e-12
+# Points to shift up to which the points of a cluster are looked at anew after each shift: to fill
+# the heaps takes as long as some dozens of that.
+FEW_SHIFTS = 30
 
 
 @njit(cache=True, nogil=True)
-def sized_labels(costs: Reals, least: Integers, most: Integers, labels: Integers) -> bool:
+def sized_labels(
+    costs: Reals, least: Integers, most: Integers, prices: Reals, labels: Integers
+) -> bool:
     """Write labels (m,) of least cost among those with least_c to most_c points in cluster c.
 
-    costs : (m, k). Return False, with labels of no meaning, where there are none.
+    Return False, with labels and prices of no meaning, where there are none.
+
+    Parameters
+    ----------
+    costs : (m, k)
+    prices : (k,) of a point of each cluster, 0 where nothing is known; written are those at which
+        each point is in its cheapest cluster
     """
     m, k = costs.shape
     sizes = np.zeros(k, np.int64)
-    for i in range(m):
-        best = 0
-        for c in range(1, k):
-            if costs[i, c] < costs[i, best]:
-                best = c
-        labels[i] = best
-        sizes[best] += 1
+    _label_cheapest(costs, np.zeros(k), labels, sizes)
     if (sizes <= most).all() and (sizes >= least).all():
+        prices[:] = 0.0
         return True
+    if prices.any():
+        _label_cheapest(costs, prices, labels, sizes)
     top, child = np.empty((k, k), np.int64), np.empty((m, k), np.int32)
     following, before = np.empty((m, k), np.int32), np.empty((m, k), np.int32)
     heaps = ShiftHeaps(costs, labels, top, child, following, before)
-    fill_heaps(heaps)
+    wrong = np.maximum(sizes - most, 0).sum() + np.maximum(least - sizes, 0).sum()
+    has_heaps = wrong > FEW_SHIFTS
+    if has_heaps:
+        fill_heaps(heaps)
+    else:
+        for c in range(k):
+            find_tops(heaps, c)
     price = np.full((k, k), np.inf)
     for c in range(k):
         _price_shifts(heaps, c, price)
     gives, takes = np.empty(k, np.bool_), np.empty(k, np.bool_)
+    path = np.empty(k + 1, np.int64)
     rounding = ROUNDING * np.abs(costs).max()
     for _ in range(4 * m + 4 * k):
         is_over = bool((sizes > most).any())
@@ -53,11 +77,57 @@ def sized_labels(costs: Reals, least: Integers, most: Integers, labels: Integers
         for c in range(k):
             gives[c] = sizes[c] > most[c] if is_over else sizes[c] > least[c]
             takes[c] = sizes[c] < least[c] if is_under and not is_over else sizes[c] < most[c]
-        if not gives.any() or not takes.any():
-            return not (is_over or is_under)
-        if not _shift(heaps, sizes, price, gives, takes, is_over or is_under, rounding):
-            return not (is_over or is_under)
+        is_forced = is_over or is_under
+        has_ends = gives.any() and takes.any()
+        length = _cheapest_path(price, gives, takes, is_forced, rounding, path) if has_ends else 0
+        if length == 0:
+            _write_prices(price, sizes < most, prices)
+            return not is_forced
+        _shift(heaps, has_heaps, path[:length], sizes)
+        for step in range(length):
+            _price_shifts(heaps, path[step], price)
     return False
+
+
+@njit(cache=True, nogil=True)
+def _label_cheapest(costs: Reals, prices: Reals, labels: Integers, sizes: Integers) -> None:
+    """Write the cheapest cluster of each point, the first of those equally cheap, and the sizes."""
+    m, k = costs.shape
+    sizes[:] = 0
+    for i in range(m):
+        best, least = 0, costs[i, 0] + prices[0]
+        for c in range(1, k):
+            cost = costs[i, c] + prices[c]
+            if cost < least:
+                best, least = c, cost
+        labels[i] = best
+        sizes[best] += 1
+
+
+@njit(cache=True, nogil=True)
+def _write_prices(price: Reals, takes: Booleans, prices: Reals) -> None:
+    """Write what a point less of each cluster saves: the cheapest path to one that takes a point.
+
+    Where none does, a path may end anywhere.
+
+    price : (k, k) of shifts, as `_price_shifts` writes it
+    """
+    k = len(prices)
+    anywhere = not takes.any()
+    for c in range(k):
+        prices[c] = 0.0 if takes[c] or anywhere else np.inf
+    for _ in range(k):
+        has_changed = False
+        for c in range(k):
+            for d in range(k):
+                if price[c, d] + prices[d] < prices[c]:
+                    prices[c] = price[c, d] + prices[d]
+                    has_changed = True
+        if not has_changed:
+            break
+    for c in range(k):
+        if not np.isfinite(prices[c]):
+            prices[c] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -69,22 +139,22 @@ def _price_shifts(heaps: ShiftHeaps, c: int, price: Reals) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _shift(
-    heaps: ShiftHeaps,
-    sizes: Integers,
+def _cheapest_path(
     price: Reals,
     gives: Booleans,
     takes: Booleans,
     is_forced: bool,
     rounding: float,
-) -> bool:
-    """Shift a point along the cheapest path from a cluster that gives to one that takes.
+    path: Integers,
+) -> int:
+    """Write the cheapest path from a cluster that gives a point to one that takes one.
 
-    Paths that save nothing are taken if that is forced only. Return whether there was one.
+    It is written from its end on. Return how many clusters it has: none where there is no path, and
+    where it saves nothing and is not forced.
 
     rounding : what is saved by less is none
     """
-    k = len(sizes)
+    k = len(price)
     distance, before = np.empty(k), np.full(k, -1, np.int64)
     is_new, was_new = np.empty(k, np.bool_), np.empty(k, np.bool_)
     for c in range(k):
@@ -114,25 +184,31 @@ def _shift(
         if is_end and (end < 0 or distance[d] < distance[end]):
             end = d
     if end < 0 or not (is_forced or distance[end] < -rounding):
-        return False
-    path = np.full(k + 1, -1, np.int64)
+        return 0
     length, at = 0, end
     while at >= 0 and length <= k:
         path[length] = at
         length += 1
         at = before[at]
-    if at >= 0:
-        return False
+    return length if at < 0 else 0
+
+
+@njit(cache=True, nogil=True)
+def _shift(heaps: ShiftHeaps, has_heaps: bool, path: Integers, sizes: Integers) -> None:
+    """Shift a point along each edge of a path, which is given from its end on."""
+    n_shifts = len(path) - 1
     # All points of the path are known before one is shifted.
-    movers = np.empty(k, np.int64)
-    for step in range(length - 1):
+    movers = np.empty(n_shifts, np.int64)
+    for step in range(n_shifts):
         movers[step] = heaps.top[path[step + 1], path[step]]
-    for step in range(length - 1):
-        take_out(heaps, movers[step])
+    for step in range(n_shifts):
+        if has_heaps:
+            take_out(heaps, movers[step])
         heaps.labels[movers[step]] = path[step]
-        put_in(heaps, movers[step])
-    sizes[path[length - 1]] -= 1
-    sizes[end] += 1
-    for step in range(length):
-        _price_shifts(heaps, path[step], price)
-    return True
+        if has_heaps:
+            put_in(heaps, movers[step])
+    sizes[path[n_shifts]] -= 1
+    sizes[path[0]] += 1
+    if not has_heaps:
+        for step in range(n_shifts + 1):
+            find_tops(heaps, path[step])

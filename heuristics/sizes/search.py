@@ -155,7 +155,8 @@ class SizedSearch:
         found: OnFound,
     ) -> None:
         for order in self._assign.orders(centres, rng):
-            labels = self._assign(centres, time_left, order)
+            prices = np.zeros(len(order))
+            labels = self._assign(centres, time_left, order, prices)
             if labels is not None:
                 self._descend(labels, time_left, source, found, order)
 
@@ -217,8 +218,10 @@ class SizedSearch:
         time_left: TimeLeft,
     ) -> tuple[NDArray[np.intp], float]:
         """Return labels after steps of k-means for as long as these save, and their cost."""
+        prices = np.zeros(len(order))
         for _ in range(self._parameters.max_iterations):
-            better = self._assign(cluster_means(self._contraction, labels), time_left, order)
+            centres = cluster_means(self._contraction, labels)
+            better = self._assign(centres, time_left, order, prices)
             if better is None or np.array_equal(better, labels):
                 break
             new = self._contraction.cost(better)

@@ -51,6 +51,23 @@ def fill_heaps(heaps: ShiftHeaps) -> None:
 
 
 @njit(cache=True, nogil=True)
+def find_tops(heaps: ShiftHeaps, c: int) -> None:
+    """Write the first points of the heaps of a cluster alone, by a look at all points."""
+    costs, top = heaps.costs, heaps.top
+    m, k = costs.shape
+    top[c] = -1
+    least = np.full(k, np.inf)
+    for i in range(m):
+        if heaps.labels[i] != c:
+            continue
+        own = costs[i, c]
+        for d in range(k):
+            if costs[i, d] - own < least[d]:
+                least[d] = costs[i, d] - own
+                top[c, d] = i
+
+
+@njit(cache=True, nogil=True)
 def put_in(heaps: ShiftHeaps, i: int) -> None:
     """Put point i into the heaps of its cluster."""
     own = heaps.labels[i]

@@ -39,7 +39,7 @@ def test_assignments_are_those_of_least_cost(seed):
     most = sizes + rng.integers(0, 4, k)
     costs = rng.random((m, k)) if seed % 2 else rng.integers(0, 4, (m, k)).astype(float)
     labels = np.empty(m, np.int64)
-    assert sized_labels(costs, least, most, labels)
+    assert sized_labels(costs, least, most, np.zeros(len(least)), labels)
     found = np.bincount(labels, minlength=k)
     assert (found >= least).all()
     assert (found <= most).all()
@@ -54,7 +54,7 @@ def test_long_shifts_between_many_clusters_cost_least(seed):
     costs = ((points[:, None] - centres) ** 2).sum(axis=2)
     least, most = np.full(12, 22 + seed), np.full(12, 28 - seed)
     labels = np.empty(300, np.int64)
-    assert sized_labels(costs, least, most, labels)
+    assert sized_labels(costs, least, most, np.zeros(len(least)), labels)
     found = np.bincount(labels, minlength=12)
     assert (found >= least).all()
     assert (found <= most).all()
@@ -62,10 +62,32 @@ def test_long_shifts_between_many_clusters_cost_least(seed):
     assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_prices_of_other_centres_change_no_cost(seed):
+    rng = np.random.default_rng(seed)
+    m, k = int(rng.integers(10, 60)), int(rng.integers(2, 7))
+    least, most = np.full(k, m // k - seed % 3), np.full(k, -(-m // k) + seed % 2)
+    points, centres = rng.normal(size=(m, 2)), rng.normal(size=(k, 2))
+    prices, labels = np.zeros(k), np.empty(m, np.int64)
+    if seed % 5 == 0:
+        prices[:] = rng.normal(size=k)  # of nothing at all
+    for _ in range(4):
+        costs = ((points[:, None] - centres) ** 2).sum(axis=2)
+        assert sized_labels(costs, least, most, prices, labels)
+        found = np.bincount(labels, minlength=k)
+        assert (found >= least).all()
+        assert (found <= most).all()
+        cost = costs[np.arange(m), labels].sum()
+        assert cost == pytest.approx(least_cost(costs, least, most), abs=1e-9)
+        with_prices = costs + prices
+        assert with_prices[np.arange(m), labels] == pytest.approx(with_prices.min(axis=1))
+        centres = centres + rng.normal(scale=0.2, size=(k, 2))
+
+
 def test_sizes_that_do_not_add_up_are_told():
     labels = np.empty(3, np.int64)
-    assert not sized_labels(np.zeros((3, 2)), np.array([2, 2]), np.array([2, 2]), labels)
-    assert not sized_labels(np.zeros((3, 2)), np.array([0, 0]), np.array([1, 1]), labels)
+    assert not sized_labels(np.zeros((3, 2)), np.array([2, 2]), np.array([2, 2]), np.zeros(2), labels)
+    assert not sized_labels(np.zeros((3, 2)), np.array([0, 0]), np.array([1, 1]), np.zeros(2), labels)
 
 
 @pytest.mark.parametrize("seed", range(120))
