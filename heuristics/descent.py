@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heuristics.assignment import Assignment, SoftAssignment
 from heuristics.centre_swaps.search import CentreSwaps
 from heuristics.coresets import is_large
-from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, cluster_means
+from heuristics.kmeans_steps import KMeansLabels, alternate_kmeans, cluster_means, explained
 from heuristics.local_search import LocalSearch
 from heuristics.parameters import MultiStartParameters
 from sdpbb.errors import ParameterError
@@ -233,13 +233,7 @@ class _Pace:
 
     def is_enough(self, labels: NDArray[np.intp]) -> bool:
         """Take the labels of a step; return whether k-means is to be left."""
-        cost = self._contraction.total - _explained(self._contraction, labels)
+        cost = self._contraction.total - explained(self._contraction, labels)
         decrease, self._cost = self._cost - cost, cost
         self.is_hopeless = cost - PATIENCE * decrease > self._goal
         return self.is_hopeless or decrease <= LEAST_DECREASE * cost
-
-
-def _explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
-    """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
-    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
-    return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))

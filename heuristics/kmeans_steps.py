@@ -77,6 +77,12 @@ def cluster_means(contraction: Contraction, labels: NDArray[np.intp]) -> NDArray
     return sums / weights[:, None]
 
 
+def explained(contraction: Contraction, labels: NDArray[np.intp]) -> float:
+    """Return sum_c N_c || m_c ||^2, the part of the total that the labels (m,) do not cost."""
+    weights = np.bincount(labels, weights=contraction.weights, minlength=contraction.k)
+    return float(weights @ (cluster_means(contraction, labels) ** 2).sum(axis=1))
+
+
 @dataclass(frozen=True, eq=False)
 class KMeansLabels:
     """Labels (m,) that k-means ends with.

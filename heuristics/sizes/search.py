@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from heuristics.kmeans_steps import cluster_means
+from heuristics.descent import PATIENCE
+from heuristics.kmeans_steps import cluster_means, explained
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment
 from heuristics.sizes.exchange_kernels import exchange
@@ -91,8 +92,9 @@ class SizedSearch:
                 return
             if begins_anew:
                 anew = self._centres(rng, affinity, time_left)
-                self._start_often(anew, rng, time_left, source, found)
-            self._start_often(self._relocated_centres(rng), rng, time_left, source, found)
+                self._start_often(anew, rng, time_left, source, found, False)
+            elsewhere = self._relocated_centres(rng)
+            self._start_often(elsewhere, rng, time_left, source, found, True)
         except OutOfTime:
             return
 
@@ -103,15 +105,18 @@ class SizedSearch:
         time_left: TimeLeft,
         source: str,
         found: OnFound,
+        is_hasty: bool,
     ) -> None:
         """Start from centres (k, r), one after the other.
 
         Where assignments are integer programmes, end after some that find nothing better.
+
+        is_hasty : whether k-means is left where it is not expected to come to the best
         """
         n_idle = 0
         for centres in starts:
             before = self.cost
-            self._from_centres(centres, rng, time_left, source, found)
+            self._from_centres(centres, rng, time_left, source, found, is_hasty)
             n_idle = 0 if self.cost < before else n_idle + 1
             if n_idle == IDLE_STARTS and not self._assign.is_quick:
                 return
@@ -153,12 +158,15 @@ class SizedSearch:
         time_left: TimeLeft,
         source: str,
         found: OnFound,
+        is_hasty: bool,
     ) -> None:
+        # The pace is that of the sum of squares alone.
+        goal = self.cost if is_hasty and not self._contraction.soft else np.inf
         for order in self._assign.orders(centres, rng):
             prices = np.zeros(len(order))
             labels = self._assign(centres, time_left, order, prices)
             if labels is not None:
-                self._descend(labels, time_left, source, found, order)
+                self._descend(labels, time_left, source, found, order, goal)
 
     def _descend(
         self,
@@ -167,8 +175,12 @@ class SizedSearch:
         source: str,
         found: OnFound,
         order: NDArray[np.intp] | None = None,
+        goal: float = np.inf,
     ) -> None:
-        """Improve labels by k-means and exchanges, in turn, and offer what comes of it."""
+        """Improve labels by k-means and exchanges, in turn, and offer what comes of it.
+
+        Leave them once k-means is not expected to come to the goal.
+        """
         contraction = self._contraction
         cost = contraction.cost(labels)
         self._offer(labels, cost, source, found)
@@ -176,7 +188,10 @@ class SizedSearch:
             check_time(time_left)
             before = cost
             if order is not None and self._assign.is_quick:
-                labels, cost = self._kmeans(labels, cost, order, time_left)
+                labels, is_hopeless = self._kmeans(labels, order, time_left, goal)
+                if is_hopeless:
+                    return
+                cost = contraction.cost(labels)
             exchanged = labels.astype(np.int64)
             saved = exchange(
                 contraction.means,
@@ -213,22 +228,29 @@ class SizedSearch:
     def _kmeans(
         self,
         labels: NDArray[np.intp],
-        cost: float,
         order: NDArray[np.intp],
         time_left: TimeLeft,
-    ) -> tuple[NDArray[np.intp], float]:
-        """Return labels after steps of k-means for as long as these save, and their cost."""
-        prices = np.zeros(len(order))
+        goal: float,
+    ) -> tuple[NDArray[np.intp], bool]:
+        """Return labels after steps of k-means for as long as these save.
+
+        And whether it was left because a few steps more, each as good as the last one, would not
+        take it to the goal.
+        """
+        contraction, prices = self._contraction, np.zeros(len(order))
+        cost = contraction.total - explained(contraction, labels)
         for _ in range(self._parameters.max_iterations):
-            centres = cluster_means(self._contraction, labels)
+            centres = cluster_means(contraction, labels)
             better = self._assign(centres, time_left, order, prices)
             if better is None or np.array_equal(better, labels):
                 break
-            new = self._contraction.cost(better)
-            if not new < cost:
+            new = contraction.total - explained(contraction, better)
+            if not new < cost - LEAST_SAVING * contraction.total:
                 break
-            labels, cost = better, new
-        return labels, cost
+            labels, decrease, cost = better, cost - new, new
+            if cost - PATIENCE * decrease > goal:
+                return labels, True
+        return labels, False
 
     def _offer(self, labels: NDArray[np.intp], cost: float, source: str, found: OnFound) -> None:
         if cost < self.cost and self._contraction.keeps_sizes(labels):
