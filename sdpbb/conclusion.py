@@ -74,6 +74,7 @@ def unknown(
     seconds: float,
     n_blocks: int,
     statistics: SearchStatistics | None = None,
+    notes: tuple[str, ...] = (),
 ) -> Result:
     """Return the result of a run that a limit ended before any clustering was found.
 
@@ -87,6 +88,7 @@ def unknown(
         status=SolutionStatus.UNKNOWN,
         termination=limit,
         lower_bound=lower,
+        notes=notes,
     )
 
 
@@ -97,8 +99,12 @@ def of_search(
     parameters: SolverParameters,
     seconds: float,
     n_blocks: int,
+    notes: tuple[str, ...] = (),
 ) -> Result:
-    """Return the result of a search that ended, at a limit or (None) with nothing left to do."""
+    """Return the result of a search that ended, at a limit or (None) with nothing left to do.
+
+    notes : on what was done otherwise than asked
+    """
     tree, statistics = search.tree, search.statistics
     if tree.is_exhausted:
         proof = Infeasibility(InfeasibilityKind.EXHAUSTED, n_nodes=statistics.n_nodes)
@@ -106,7 +112,7 @@ def of_search(
     assert tree.is_closed or limit is not None
     if tree.labels is None:
         assert limit is not None  # nothing is closed without a clustering
-        return unknown(limit, tree.lower, parameters, seconds, n_blocks, statistics)
+        return unknown(limit, tree.lower, parameters, seconds, n_blocks, statistics, notes)
     partition = Partition(tree.labels)
     if not partition.is_feasible(instance):
         raise AssertionError("the incumbent violates a constraint")
@@ -127,6 +133,7 @@ def of_search(
         lower_bound=lower,
         gap=gap,
         soft=SoftViolations.of(partition, instance),
+        notes=notes,
         centers=partition.means(instance.points, instance.weights),
     )
 

@@ -193,6 +193,7 @@ def summary(result: Result) -> str:
     if statistics.root_seconds is not None:
         gap = "" if statistics.root_gap is None else f", gap {percent_up(statistics.root_gap)}"
         lines.append(("Root", f"{statistics.root_seconds:.2f} s{gap}"))
+    lines += [("Note", note) for note in result.notes]
     text = "\n".join(f"{name:<15} {text}" for name, text in lines)
     return text if result.conflict is None else f"{text}\n\n{result.conflict}"
 

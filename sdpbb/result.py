@@ -95,6 +95,7 @@ class Result:
         words; None if only the search as a whole is a proof
     soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
         without a clustering or soft constraints
+    notes : a line for each thing that was done otherwise than asked, or left out of the bounds
     centers : (k, d) the means of the clusters 0, ..., k - 1, weighted where points are; None
         without a clustering
     labels, sizes : (n,) the clusters of the points, and (k,) the numbers of points of clusters;
@@ -120,6 +121,7 @@ class Result:
     conflict: Conflict | None = None
     soft: SoftViolations | None = None
     centers: NDArray[np.float64] | None = field(default=None, compare=False)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         has_clustering = self.partition is not None
@@ -175,6 +177,7 @@ class Result:
             **statistics,
             "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
             "conflict": None if self.conflict is None else self.conflict.to_dict(),
+            "notes": list(self.notes),
             "parameters": self.parameters,
             "version": self.version,
         }
@@ -206,6 +209,7 @@ class Result:
             "n_clusters": None if self.partition is None else self.partition.n_clusters,
             **asdict(self.statistics),
             "infeasibility": None if self.infeasibility is None else str(self.infeasibility),
+            "notes": "; ".join(self.notes),
             **asked,
             "version": self.version,
         }

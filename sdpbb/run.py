@@ -41,12 +41,14 @@ from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition, contract
 from sdpbb.problem.cluster_rules import checked_soft_pairs, cluster_rules
 from sdpbb.problem.equal_points import join_equal_points
+from sdpbb.report import memory_shortage
 from sdpbb.result import Result, Termination
 from sdpbb.search.evaluate import EvaluationContext
 from sdpbb.search.evaluations import Evaluations
 from sdpbb.search.events import (
     Compiling,
     Finished,
+    MemoryShort,
     Observer,
     Resumed,
     Started,
@@ -162,6 +164,7 @@ class _Run:
         self._observer = request.observer
         # As asked for until the memory is known to hold no more than others.
         self._parameters = parameters
+        self._shortage: MemoryShort | None = None
         self._limits = Limits(
             time_limit=parameters.time_limit,
             node_limit=parameters.node_limit,
@@ -215,8 +218,18 @@ class _Run:
             # Of a task or of who evaluates them: what is known of the tree is as it should be.
             self._writer.write(search)
             raise
-        seconds = self._limits.seconds
-        return conclusion.of_search(search, reached, instance, self._parameters, seconds, n_blocks)
+        seconds, asked = self._limits.seconds, self._parameters
+        notes = self._notes(search)
+        return conclusion.of_search(search, reached, instance, asked, seconds, n_blocks, notes)
+
+    def _notes(self, search: Search) -> tuple[str, ...]:
+        """Return a line for each thing that was done otherwise than asked."""
+        subsets, notes = self._writer.saved.subsets, ()
+        if subsets is not None and search.statistics.n_subsets:
+            from sdpbb.decomposition.left_out import left_out  # seldom needed
+
+            notes = left_out(self._request.instance, subsets)
+        return notes if self._shortage is None else (*notes, memory_shortage(self._shortage))
 
     def write_certificate(self, result: Result) -> None:
         """Write the certificate of the result, if it is asked for."""
@@ -356,7 +369,8 @@ class _Run:
         """Bound the root as a whole, and branch; return the limit that was reached, or None."""
         is_short = plan.parameters != self._parameters or plan.is_without_bound
         if is_short and search.tree.n_open:
-            self._observer(plan.event(n_blocks))
+            self._shortage = plan.event(n_blocks)
+            self._observer(self._shortage)
             self._parameters = plan.parameters
             self._writer.keep_parameters(plan.parameters)
             self._processes.allow_workers(plan.parameters.workers)

@@ -82,9 +82,11 @@ def test_json_and_rows():
         assert {"labels", "sdp", "parameters"}.isdisjoint(row)
         assert (row["gap_asked"], row["time_limit"]) == (1e-4, None)
         assert not any(isinstance(value, (list, dict)) for value in row.values())
-        shared = set(row) & set(values) - {"infeasibility"}
+        shared = set(row) & set(values) - {"infeasibility", "notes"}
         assert {name: row[name] for name in shared} == {name: values[name] for name in shared}
     assert row["infeasibility"] == str(PROOF)
+    noted = Result(**OPTIMAL | {"notes": ("one", "two")})
+    assert noted.to_row()["notes"] == "; ".join(noted.to_dict()["notes"]) == "one; two"
     assert row["n_clusters"] is None
     assert Result(**OPTIMAL).to_row()["n_clusters"] == 2
 

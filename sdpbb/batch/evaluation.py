@@ -91,6 +91,7 @@ def _solve(job: Job, certificate: str | None) -> dict[str, Any]:
     messages = problem + [str(w.message) for w in caught if issubclass(w.category, InstanceWarning)]
     if result.infeasibility is not None:
         messages.insert(0, _proof(result))
+    messages += result.notes
     return {
         **_result_fields(result),
         **_instance_fields(instance),

@@ -46,7 +46,7 @@ class Row:
     name, data, constraints : of the job
     status : of the solution, or why there is none
     termination : why the run stopped, as in `sdpbb.Termination`; None without a run
-    message : what is wrong, the proof of infeasibility, or warnings; "" for none
+    message : what is wrong, the proof of infeasibility, warnings, notes of the result; "" for none
     n_points, n_features, k, n_must_link, n_cannot_link : of the instance; None if it was not read
     objective, lower_bound, gap, n_nodes, n_blocks, root_gap, root_seconds : as in `Result`
     wall_seconds : of the run, without reading

@@ -224,6 +224,7 @@ def reproduction(run: ReportedRun) -> Markup:
             facts.append((name, str(parameters[key])))
     if result.statistics.root_seconds is not None:
         facts.append(("Root", f"left after {_seconds(result.statistics.root_seconds)}"))
+    facts += [("Note", note) for note in result.notes]
     parts.append(definitions(facts))
     if parameters.get("workers") != 1 and result.termination is Termination.GAP_CLOSED:
         parts.append(

@@ -85,9 +85,9 @@ def test_prices_of_other_centres_change_no_cost(seed):
 
 
 def test_sizes_that_do_not_add_up_are_told():
-    labels = np.empty(3, np.int64)
-    assert not sized_labels(np.zeros((3, 2)), np.array([2, 2]), np.array([2, 2]), np.zeros(2), labels)
-    assert not sized_labels(np.zeros((3, 2)), np.array([0, 0]), np.array([1, 1]), np.zeros(2), labels)
+    costs, prices, labels = np.zeros((3, 2)), np.zeros(2), np.empty(3, np.int64)
+    assert not sized_labels(costs, np.array([2, 2]), np.array([2, 2]), prices, labels)
+    assert not sized_labels(costs, np.array([0, 0]), np.array([1, 1]), prices, labels)
 
 
 @pytest.mark.parametrize("seed", range(120))

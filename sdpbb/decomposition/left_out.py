@@ -1,0 +1,40 @@
+"""Constraints that the bounds of subsets leave out, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdpbb.decomposition.bounds import SubsetBounds
+from sdpbb.problem import Contraction, Instance, contract
+from sdpbb.values import counted
+
+
+def left_out(instance: Instance, bounds: SubsetBounds) -> tuple[str, ...]:
+    """Return a line for each kind of constraints of which the bounds of subsets know nothing.
+
+    instance : as it was dealt out to the subsets
+    bounds : whose best sum is the bound
+    """
+    told = []
+    has_least = (instance.min_size or 1) > 1 or instance.min_weight is not None
+    if has_least or instance.sizes is not None:
+        told.append("bounds of subsets leave out least sizes and weights, and listed sizes")
+    n_across = _cannot_links_across(instance, bounds)
+    if n_across:
+        told.append(f"bounds of subsets leave out {counted(n_across, 'cannot-link')} across")
+    if instance.has_soft_constraints:
+        told.append("bounds of subsets leave out soft constraints")
+    return tuple(told)
+
+
+def _cannot_links_across(instance: Instance, bounds: SubsetBounds) -> int:
+    """Return how many cannot-links of blocks are across the subsets of the best sum."""
+    if not len(instance.cannot_link):
+        return 0
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)  # it has been dealt out
+    subset_of = np.empty(contraction.n_blocks, np.intp)
+    for subset in bounds.best_partition():
+        subset_of[bounds.tree.blocks(subset)] = subset
+    i, j = contraction.cannot_link.T
+    return int((subset_of[i] != subset_of[j]).sum())

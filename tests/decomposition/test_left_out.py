@@ -1,0 +1,74 @@
+"""What the bounds of subsets leave out is said with the result."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sdpbb.decomposition.bounds import SubsetBounds
+from sdpbb.decomposition.left_out import left_out
+from sdpbb.decomposition.parameters import DecompositionParameters
+from sdpbb.decomposition.subsets import SubsetTree
+from sdpbb.html_report import html_report
+from sdpbb.parameters import SolverParameters
+from sdpbb.problem import Instance
+from sdpbb.report import summary
+from sdpbb.solver import solve
+
+POINTS = np.random.default_rng(0).normal(size=(8, 2))
+LEAST = "bounds of subsets leave out least sizes and weights, and listed sizes"
+
+
+def halves(proven: list[float]) -> SubsetBounds:
+    """The first four of eight points, and the others."""
+    bounds = SubsetBounds(SubsetTree(np.arange(8), np.array([0, 4, 8])), 1)
+    bounds.proven[:] = proven
+    return bounds
+
+
+@pytest.mark.parametrize(
+    ("constraints", "told"),
+    [
+        ({}, ()),
+        ({"max_size": 5}, ()),
+        ({"min_size": 3}, (LEAST,)),
+        ({"sizes": [3, 5]}, (LEAST,)),
+        ({"weights": np.arange(1.0, 9.0), "min_weight": 10.0}, (LEAST,)),
+        ({"cannot_link": [(0, 1)]}, ()),
+        ({"cannot_link": [(0, 4)]}, ("bounds of subsets leave out 1 cannot-link across",)),
+        (
+            {"cannot_link": [(0, 4), (1, 6)], "soft_must_link": [(0, 1, 2.0)]},
+            (
+                "bounds of subsets leave out 2 cannot-links across",
+                "bounds of subsets leave out soft constraints",
+            ),
+        ),
+    ],
+)
+def test_a_line_for_each_kind(constraints, told):
+    assert left_out(Instance(POINTS, 2, **constraints), halves([0.0, 0.0, 1.0, 1.0])) == told
+
+
+def test_nothing_is_across_where_the_best_bound_is_that_of_the_whole():
+    instance = Instance(POINTS, 2, cannot_link=[(0, 4)])
+    assert left_out(instance, halves([0.0, 3.0, 1.0, 1.0])) == ()
+
+
+def test_results_say_it_wherever_they_are_shown():
+    rng = np.random.default_rng(0)
+    points = 6.0 * rng.normal(size=(3, 4))[np.arange(120) % 3] + rng.normal(size=(120, 4))
+    parameters = SolverParameters(
+        bounding="decomposition",
+        decomposition=DecompositionParameters(smallest=30, largest=60),
+        gap=0.05,
+    )
+    result = solve(Instance(points, 3, min_size=38), parameters)
+    assert result.statistics.n_subsets
+    assert result.notes == (LEAST,)
+    assert f"{'Note':<15} {LEAST}" in summary(result).splitlines()
+    assert result.to_dict()["notes"] == [LEAST]
+    assert result.to_row()["notes"] == LEAST
+    assert LEAST in html_report(Instance(points, 3, min_size=38), result)
+    none = replace(result, notes=())
+    assert "Note" not in summary(none)
+    assert none.to_row()["notes"] == ""
