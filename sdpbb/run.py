@@ -224,7 +224,8 @@ class _Run:
 
     def _notes(self, search: Search) -> tuple[str, ...]:
         """Return a line for each thing that was done otherwise than asked."""
-        subsets, notes = self._writer.saved.subsets, ()
+        subsets = self._writer.saved.subsets
+        notes: tuple[str, ...] = ()
         if subsets is not None and search.statistics.n_subsets:
             from sdpbb.decomposition.left_out import left_out  # seldom needed
 
