@@ -7,25 +7,41 @@ import numbers
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_argmin
+from sklearn.metrics import pairwise_distances, pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from heuristics.prediction import cheapest_clusters
 from heuristics.result import centres_of
 from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.interruption import Interrupted
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
-from sdpbb.problem.checks import check_exact
-from sdpbb.problem.frames import check_numbers, distinct_columns, is_frame
+from sdpbb.problem.checks import check_exact, checked_pairs, checked_weights
+from sdpbb.problem.frames import (
+    check_numbers,
+    distinct_columns,
+    is_frame,
+    numbered,
+    table_of_frame,
+    with_present_rows,
+)
+from sdpbb.problem.known_classes import pairs_of_classes
+from sdpbb.problem.size_limits import checked_size
 from sdpbb.problem.table import left_out_columns
 from sdpbb.report import ProgressTable, stopped_by
 from sdpbb.result import Result, SolutionStatus
@@ -34,6 +50,7 @@ from sdpbb.solver import solve
 from sdpbb.values import percent_up
 
 NAMING = ", or to give it as index_column if it names the rows"
+_PAIRS = ("must_link", "cannot_link", "soft_must_link", "soft_cannot_link")
 # Constraints that the message on an infeasible instance names.
 SHOWN_MEMBERS = 8
 
@@ -50,7 +67,9 @@ class NoClusteringFound(SdpbbError, RuntimeError):
     """A fit was stopped before there was any clustering, or a proof that there is none."""
 
 
-class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
+class ExactConstrainedKMeans(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Constrained k-means clustering, solved to proven optimality.
 
     `fit` minimises the sum of squared distances of the points to the means of their clusters over
@@ -72,6 +91,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         cores. With one, and without a time limit, fits are repeatable
     random_state : seed of the random choices, a `RandomState`, or None for another one in each fit
     index_column : the column of a data frame that names its rows and is no feature; None for none
+    absent_rows : what to do with pairs of names that a data frame lacks: "refuse" them, or "drop"
+        them, as cross-validation asks for, whose folds hold a part of the rows each
     verbose : whether to print how the run goes
 
     Attributes
@@ -111,6 +132,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = 0,
         index_column: str | None = None,
+        absent_rows: Literal["refuse", "drop"] = "refuse",
         verbose: bool = False,
     ) -> None:
         self.n_clusters = n_clusters
@@ -125,6 +147,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.index_column = index_column
+        self.absent_rows = absent_rows
         self.verbose = verbose
 
     def fit(
@@ -138,6 +161,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         soft_must_link: Iterable[Any] | None = None,
         soft_cannot_link: Iterable[Any] | None = None,
         cluster_constraints: Iterable[ClusterConstraint] | None = None,
+        known_classes: Any = None,
     ) -> ExactConstrainedKMeans:
         """Find the best clustering of the points, and prove it.
 
@@ -154,6 +178,8 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
         soft_must_link, soft_cannot_link : triples of two such rows and a weight >= 0, in squared
             units of X, which is added to the sum of squares if the pair is violated
         cluster_constraints : what every cluster has to keep; needs bounding "colgen" or "hybrid"
+        known_classes : (n,) classes of rows, -1 or None where unknown: rows of the same class share
+            a cluster, rows of different classes do not. In cross-validation each fold takes its own
 
         Raises
         ------
@@ -192,10 +218,7 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             "weights": sample_weight,
         }
         with _as_value_errors():
-            if is_frame(X):
-                instance = Instance.from_frame(X, index_column=self.index_column, **given)
-            else:
-                instance = Instance(points, **given)
+            instance = self._instance(X, points, given, known_classes)
             observer = ProgressTable() if self.verbose else ignore
             try:
                 result = solve(instance, parameters, observer)
@@ -215,17 +238,102 @@ class ExactConstrainedKMeans(ClusterMixin, BaseEstimator):
             )
         return self
 
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return the cluster with the nearest centre for each point, (n,).
+    def predict(
+        self,
+        X: Any,
+        *,
+        must_link: Iterable[Any] | None = None,
+        cannot_link: Iterable[Any] | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+    ) -> NDArray[np.intp]:
+        """Return the cluster of each point, (n,): without constraints that of the nearest centre.
 
-        No constraint is looked at.
+        With constraints among these points, their squared distances from the centres are the least
+        in sum of all labels that keep them. Those of the fit are not looked at: a limit on sizes
+        holds here if it is given here.
+
+        Parameters
+        ----------
+        X : array (n, d), or a data frame, with or without index_column
+        must_link, cannot_link : pairs of rows of X, as for `fit`
+        min_size, max_size : limits on how many of these points a cluster gets; None for none
+
+        Raises
+        ------
+        InstanceError
+            (Also a ValueError.) On X and the constraints; also if no labels keep them.
+        """
+        check_is_fitted(self)
+        points = validate_data(self, self._features(X), dtype=np.float64, reset=False)
+        if must_link is None and cannot_link is None and min_size is None and max_size is None:
+            nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
+            return nearest.astype(np.intp)
+        with _as_value_errors():
+            pairs: dict[str, Any] = {"must_link": must_link, "cannot_link": cannot_link}
+            if is_frame(X):
+                table = table_of_frame(X, self.index_column)
+                pairs = {name: numbered(given, table, name) for name, given in pairs.items()}
+            labels = cheapest_clusters(
+                points,
+                self.cluster_centers_,
+                *(checked_pairs(given, len(points), name) for name, given in pairs.items()),
+                checked_size(min_size, "min_size"),
+                checked_size(max_size, "max_size"),
+            )
+        if labels is None:
+            raise InvalidInstance("no labels of these points keep the constraints")
+        return labels
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the distances of points to the centres, (n, n_clusters).
 
         X : array (n, d), or a data frame, with or without index_column
         """
         check_is_fitted(self)
         points = validate_data(self, self._features(X), dtype=np.float64, reset=False)
-        nearest: NDArray[np.intp] = pairwise_distances_argmin(points, self.cluster_centers_)
-        return nearest.astype(np.intp)
+        return np.asarray(pairwise_distances(points, self.cluster_centers_))
+
+    def fit_transform(self, X: Any, y: Any = None, **named: Any) -> NDArray[np.float64]:
+        """Fit, and return the distances of the points to the centres; arguments as for `fit`."""
+        return self.fit(X, y, **named).transform(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the weighted sum of squared distances of points to their nearest centres.
+
+        y : ignored
+        """
+        squares = self.transform(X).min(axis=1) ** 2
+        with _as_value_errors():
+            weights = checked_weights(sample_weight, squares[:, None])
+        return -float(squares.sum() if weights is None else weights @ squares)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Number of columns of `transform`, as scikit-learn asks for it."""
+        return len(self.cluster_centers_)
+
+    def _instance(
+        self, X: Any, points: NDArray[np.float64], given: dict[str, Any], known_classes: Any
+    ) -> Instance:
+        """Return the instance of a fit, with the pairs of known classes."""
+        if self.absent_rows not in ("refuse", "drop"):
+            raise ParameterError(f"absent_rows = {self.absent_rows!r}: expected 'refuse' or 'drop'")
+        if not is_frame(X):
+            instance = Instance(points, **given)
+        else:
+            if self.absent_rows == "drop":
+                kept = {n: with_present_rows(given[n], X, self.index_column) for n in _PAIRS}
+                given = given | kept
+            instance = Instance.from_frame(X, index_column=self.index_column, **given)
+        if known_classes is None:
+            return instance
+        together, apart = pairs_of_classes(known_classes, len(points), "known_classes")
+        return replace(
+            instance,
+            must_link=np.concatenate([instance.must_link, together]),
+            cannot_link=np.concatenate([instance.cannot_link, apart]),
+        )
 
     def _parameters(self) -> SolverParameters:
         k = self.n_clusters

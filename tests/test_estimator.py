@@ -356,3 +356,129 @@ def test_weights_of_points_are_those_of_sample_weight():
         np.testing.assert_allclose(centre, np.average(X[of], axis=0, weights=weights[of]))
     with pytest.raises(ValueError, match=r"weights\[0\] is 0.0; every weight must be positive"):
         ExactConstrainedKMeans(3).fit(X, sample_weight=np.arange(12))
+
+
+def groups(n_each=10):
+    rng = np.random.default_rng(1)
+    centres = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], n_each, axis=0)
+    return centres + rng.normal(size=(3 * n_each, 2))
+
+
+def test_distances_to_centres_and_the_score():
+    points = groups()
+    model = ExactConstrainedKMeans(3).fit(points)
+    distances = model.transform(points)
+    assert distances.shape == (30, 3)
+    assert np.array_equal(distances.argmin(axis=1), model.labels_)
+    assert model.score(points) == pytest.approx(-model.inertia_)
+    assert np.array_equal(ExactConstrainedKMeans(3).fit_transform(points), distances)
+    weights = np.arange(1.0, 31.0)
+    weighted = ExactConstrainedKMeans(3).fit(points, sample_weight=weights)
+    assert weighted.score(points, sample_weight=weights) == pytest.approx(-weighted.inertia_)
+    with pytest.raises(ValueError, match=r"weights\[0\] is 0"):
+        model.score(points, sample_weight=np.zeros(30))
+
+
+def test_output_as_a_frame():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(groups(), columns=["x", "y"], index=[f"row{i}" for i in range(30)])
+    found = ExactConstrainedKMeans(3).set_output(transform="pandas").fit_transform(frame)
+    assert list(found.columns) == [f"exactconstrainedkmeans{c}" for c in range(3)]
+    assert found.index.equals(frame.index)
+
+
+def test_known_classes_are_pairs():
+    points = groups(3)
+    classes = [0, -1, 1, 0, -1, -1, 1, None, np.nan]
+    model = ExactConstrainedKMeans(3).fit(points, known_classes=classes)
+    pairs = {"must_link": [(0, 3), (2, 6)], "cannot_link": [(0, 2)]}
+    again = ExactConstrainedKMeans(3).fit(points, **pairs)
+    assert model.inertia_ == pytest.approx(again.inertia_)
+    assert model.labels_[0] == model.labels_[3] != model.labels_[2] == model.labels_[6]
+    with pytest.raises(ValueError, match=r"known_classes: shape \(2,\); expected \(9,\)"):
+        model.fit(points, known_classes=[0, 1])
+
+
+def test_grid_search_over_a_pipeline():
+    """Known classes are split with the rows; pairs of names are kept as far as a fold has them."""
+    from sklearn.model_selection import GridSearchCV
+
+    pd = pytest.importorskip("pandas")
+    points = groups(8)
+    frame = pd.DataFrame(points, columns=["x", "y"], index=[f"p{i}" for i in range(24)])
+    classes = np.full(24, -1)
+    classes[[0, 1, 8, 9, 16]] = [0, 0, 1, 1, 2]
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = ExactConstrainedKMeans(gap=1e-3, absent_rows="drop")
+        model.set_fit_request(known_classes=True, must_link=True, cannot_link=True)
+        pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), model)
+        search = GridSearchCV(pipeline, {"exactconstrainedkmeans__n_clusters": [3, 4]}, cv=3)
+        search.fit(
+            frame, known_classes=classes, must_link=[("p2", "p3")], cannot_link=[("p4", "p20")]
+        )
+    best = search.best_estimator_[-1]
+    assert best.n_clusters in (3, 4)
+    labels = dict(zip(frame.index, best.labels_, strict=True))
+    assert labels["p2"] == labels["p3"]
+    assert labels["p4"] != labels["p20"]
+    assert labels["p0"] == labels["p1"] != labels["p8"]
+
+
+def test_pairs_of_absent_rows_are_refused_unless_dropped():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(POINTS, columns=["x"], index=list("abcd"))
+    with pytest.raises(InstanceError, match="no row is called 'e'"):
+        ExactConstrainedKMeans(2).fit(frame, must_link=[("a", "e")])
+    model = ExactConstrainedKMeans(2, absent_rows="drop")
+    model.fit(frame, must_link=[("a", "e")], soft_cannot_link=[("a", "b", 100.0)])
+    assert model.labels_[0] != model.labels_[1]
+    with pytest.raises(ParameterError, match="absent_rows = 'keep': expected 'refuse' or 'drop'"):
+        ExactConstrainedKMeans(2, absent_rows="keep").fit(frame)
+
+
+@given(st.integers(0, 10**9))
+@examples(40)
+def test_predictions_with_constraints_are_cheapest(seed):
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.integers(1, 7)), int(rng.integers(1, 4))
+    points, centres = rng.normal(size=(n, 2)), rng.normal(size=(k, 2))
+    pairs = np.array([(i, j) for i in range(n) for j in range(i)]).reshape(-1, 2)
+    pairs = pairs[rng.permutation(len(pairs))]
+    n_together, n_apart = rng.integers(0, 2), rng.integers(0, 4)
+    named = {
+        "must_link": pairs[:n_together],
+        "cannot_link": pairs[n_together : n_together + n_apart],
+        "min_size": None if rng.random() < 0.5 else 1,
+        "max_size": None if rng.random() < 0.5 else int(rng.integers(1, n + 1)),
+    }
+    model = ExactConstrainedKMeans(k)
+    model.cluster_centers_, model.n_features_in_ = centres, 2
+    costs = ((points[:, None] - centres) ** 2).sum(axis=2)
+    best = np.inf
+    for labels in np.ndindex(*[k] * n):
+        labels = np.array(labels)
+        sizes = np.bincount(labels, minlength=k)
+        keeps = all(labels[i] == labels[j] for i, j in named["must_link"])
+        keeps &= all(labels[i] != labels[j] for i, j in named["cannot_link"])
+        keeps &= sizes.min() >= (named["min_size"] or 0)
+        keeps &= sizes.max() <= (named["max_size"] or n)
+        if keeps:
+            best = min(best, costs[np.arange(n), labels].sum())
+    if best == np.inf:
+        with pytest.raises(InstanceError, match="no labels of these points keep the constraints"):
+            model.predict(points, **named)
+        return
+    found = model.predict(points, **named)
+    assert costs[np.arange(n), found].sum() == pytest.approx(best)
+
+
+def test_predictions_of_rows_by_name():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": list("abcd"), "x": POINTS[:, 0]})
+    model = ExactConstrainedKMeans(2, index_column="id").fit(frame)
+    new = pd.DataFrame({"id": ["u", "v"], "x": [0.0, 0.1]})
+    assert len(set(model.predict(new))) == 1
+    apart = model.predict(new, cannot_link=[("u", "v")])
+    assert len(set(apart)) == 2
+    with pytest.raises(InstanceError, match="no row is called 'w'"):
+        model.predict(new, cannot_link=[("u", "w")])

@@ -123,6 +123,20 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
     return result
 
 
+def with_present_rows(
+    entries: Iterable[Any] | None, frame: Any, index_column: str | None
+) -> list[Any] | None:
+    """Return those of some pairs, or triples with a weight, both of whose rows a frame has.
+
+    entries : by names of rows, as for `numbered`, or by row numbers where the index merely counts
+    """
+    if entries is None or isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
+        return entries  # which `numbered` refuses
+    names, _ = _row_names(frame, index_column, distinct_columns(frame))
+    known = set(range(len(frame)) if names is None else names)
+    return [entry for entry in _rows_of(entries) if known.issuperset(tuple(entry)[:2])]
+
+
 def _rows_of(entries: Iterable[Any]) -> Iterator[Any]:
     if is_frame(entries):
         columns: Any = entries
