@@ -58,7 +58,7 @@ def cheapest_clusters(
 def _paired(costs: NDArray[np.float64], apart: NDArray[np.intp]) -> NDArray[np.intp] | None:
     """Return the cheapest labels (m,) that keep cannot-links."""
     if not len(apart):
-        return costs.argmin(axis=1)
+        return np.asarray(costs.argmin(axis=1))
     graph = PairGraph(len(costs), apart, np.full(len(apart), np.inf))
     found = PairwiseAssignment(graph, costs.shape[1])(costs, fill=False)
     if found.is_optimal or found.is_infeasible:

@@ -277,7 +277,8 @@ class ExactConstrainedKMeans(
             labels = cheapest_clusters(
                 points,
                 self.cluster_centers_,
-                *(checked_pairs(given, len(points), name) for name, given in pairs.items()),
+                checked_pairs(pairs["must_link"], len(points), "must_link"),
+                checked_pairs(pairs["cannot_link"], len(points), "cannot_link"),
                 checked_size(min_size, "min_size"),
                 checked_size(max_size, "max_size"),
             )

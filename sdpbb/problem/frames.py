@@ -125,7 +125,7 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
 
 def with_present_rows(
     entries: Iterable[Any] | None, frame: Any, index_column: str | None
-) -> list[Any] | None:
+) -> Any:
     """Return those of some pairs, or triples with a weight, both of whose rows a frame has.
 
     entries : by names of rows, as for `numbered`, or by row numbers where the index merely counts
