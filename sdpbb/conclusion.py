@@ -45,6 +45,7 @@ def infeasible(
     """
     rows = tuple(instance.origin.rows(proof.points))
     return _result(
+        instance,
         parameters,
         seconds,
         n_blocks,
@@ -70,6 +71,7 @@ def _conflict(proof: Infeasibility, instance: Instance, seconds_left: float) -> 
 def unknown(
     limit: Termination,
     lower: float,
+    instance: Instance,
     parameters: SolverParameters,
     seconds: float,
     n_blocks: int,
@@ -81,6 +83,7 @@ def unknown(
     It was not known either whether there is one; lower is proven for all there may be.
     """
     return _result(
+        instance,
         parameters,
         seconds,
         n_blocks,
@@ -112,7 +115,9 @@ def of_search(
     assert tree.is_closed or limit is not None
     if tree.labels is None:
         assert limit is not None  # nothing is closed without a clustering
-        return unknown(limit, tree.lower, parameters, seconds, n_blocks, statistics, notes)
+        return unknown(
+            limit, tree.lower, instance, parameters, seconds, n_blocks, statistics, notes
+        )
     partition = Partition(tree.labels)
     if not partition.is_feasible(instance):
         raise AssertionError("the incumbent violates a constraint")
@@ -122,6 +127,7 @@ def of_search(
     closed = tree.is_closed and gap <= max(parameters.gap, PRECISION)
     limited = Termination.PRECISION if limit is None or tree.is_closed else limit
     return _result(
+        instance,
         parameters,
         seconds,
         n_blocks,
@@ -134,11 +140,12 @@ def of_search(
         gap=gap,
         soft=SoftViolations.of(partition, instance),
         notes=notes,
-        centers=partition.means(instance.points, instance.weights),
+        centers=instance.origin.in_user_units(partition.means(instance.points, instance.weights)),
     )
 
 
 def _result(
+    instance: Instance,
     parameters: SolverParameters,
     seconds: float,
     n_blocks: int,
@@ -152,5 +159,7 @@ def _result(
         statistics=Statistics(wall_seconds=seconds, n_blocks=n_blocks, **counters),
         parameters=parameters.to_dict(),
         version=installed_version(),
+        k=instance.k,
+        origin=instance.origin,
         **(without_clustering | proven),
     )

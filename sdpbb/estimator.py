@@ -29,6 +29,7 @@ from heuristics.result import centres_of
 from sdpbb.bounds.registry import Bounding
 from sdpbb.errors import InstanceError, ParameterError, SdpbbError
 from sdpbb.interruption import Interrupted
+from sdpbb.notebook import progress_table
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import ClusterConstraint, Instance
 from sdpbb.problem.checks import check_exact, checked_pairs, checked_weights
@@ -43,7 +44,7 @@ from sdpbb.problem.frames import (
 from sdpbb.problem.known_classes import pairs_of_classes
 from sdpbb.problem.size_limits import checked_size
 from sdpbb.problem.table import left_out_columns
-from sdpbb.report import ProgressTable, stopped_by
+from sdpbb.report import stopped_by
 from sdpbb.result import Result, SolutionStatus
 from sdpbb.search.events import ignore
 from sdpbb.solver import solve
@@ -219,7 +220,7 @@ class ExactConstrainedKMeans(
         }
         with _as_value_errors():
             instance = self._instance(X, points, given, known_classes)
-            observer = ProgressTable() if self.verbose else ignore
+            observer = progress_table() if self.verbose else ignore
             try:
                 result = solve(instance, parameters, observer)
             except Interrupted as stopped:

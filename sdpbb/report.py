@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
 from sdpbb.files import shown_path
 from sdpbb.interruption import TERMINATED, exit_status
-from sdpbb.result import Result, SolutionStatus, Termination
+from sdpbb.result import Result, SolutionStatus, Termination, clusters_text
 from sdpbb.search.events import (
     CertificateWritten,
     CheckpointFailed,
@@ -33,6 +33,7 @@ INTERVAL = 0.5
 SOURCES = {"start": "L", "k-means++": "K", "sdp": "S", "bounding": "B"}
 OTHER_SOURCE = "H"
 
+COMPILING = "Compiling kernels: once per machine and version"
 LEGEND = "New clusterings: L given labels, K k-means++, S sdp, B bounding, H other heuristics"
 HEADING = (
     f"  {'nodes':>7} {'open':>6} {'lower':>14} {'upper':>14} {'gap':>9} {'cuts':>8} {'time':>9}"
@@ -59,6 +60,14 @@ def stopped_by(termination: Termination) -> str:
     return _STOPPED_BY[termination]
 
 
+class TextStream(Protocol):
+    """Interface of what text is written to."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
 class ProgressTable:
     """Observer that writes a line-by-line log of the run, then the summary.
 
@@ -72,9 +81,9 @@ class ProgressTable:
     """
 
     def __init__(
-        self, stream: TextIO | None = None, version: str | None = None, summarise: bool = True
+        self, stream: TextStream | None = None, version: str | None = None, summarise: bool = True
     ) -> None:
-        self._stream = sys.stdout if stream is None else stream
+        self._stream: TextStream = sys.stdout if stream is None else stream
         self._version = installed_version() if version is None else version
         self._summarise = summarise
         self._printed_at = -math.inf
@@ -86,10 +95,6 @@ class ProgressTable:
             case Started():
                 self._write(_header(event, self._version))
                 self._tells_of_sizes = bool(event.sizes)
-            case Compiling():
-                self._write("Compiling kernels: once per machine and version")
-            case MemoryShort():
-                self._write(memory_shortage(event))
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
@@ -97,25 +102,14 @@ class ProgressTable:
                     self._write(SIZES_OF_SUBSETS)
                     self._tells_of_sizes = False
                 self._write(subsets_line(event))
-            case WorkerLost(node):
-                self._write(
-                    f"node {node}: two workers crashed; node given up with the bound it has"
-                )
-            case SubsetLost(n_blocks):
-                self._write(
-                    f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset given up "
-                    "with the bound it has"
-                )
-            case CheckpointFailed():
-                self._write(checkpoint_failure(event))
-            case CertificateWritten(path, n_bytes):
-                size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.1f} kB"
-                self._write(f"certificate {shown_path(path)} written ({size})")
             case Finished(result):
                 if self._held_back is not None:
                     self._write(progress_line(self._held_back))
                 if self._summarise:
                     self._write("\n" + summary(result))
+            case _:
+                if text := notice(event):
+                    self._write(text)
 
     def _progress(self, progress: Progress) -> None:
         if not progress.source and progress.seconds - self._printed_at < INTERVAL:
@@ -128,6 +122,28 @@ class ProgressTable:
     def _write(self, text: str) -> None:
         self._stream.write(text + "\n")
         self._stream.flush()
+
+
+def notice(event: Event) -> str:
+    """Return one line on an event that is seldom; "" for the others."""
+    match event:
+        case Compiling():
+            return COMPILING
+        case MemoryShort():
+            return memory_shortage(event)
+        case WorkerLost(node):
+            return f"node {node}: two workers crashed; node given up with the bound it has"
+        case SubsetLost(n_blocks):
+            return (
+                f"subset of {counted(n_blocks, 'block')}: two workers crashed; subset given up "
+                "with the bound it has"
+            )
+        case CheckpointFailed():
+            return checkpoint_failure(event)
+        case CertificateWritten(path, n_bytes):
+            size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.1f} kB"
+            return f"certificate {shown_path(path)} written ({size})"
+    return ""
 
 
 def memory_shortage(short: MemoryShort) -> str:
@@ -182,6 +198,8 @@ def summary(result: Result) -> str:
         lines.append(("Lower bound", rounded_down(result.lower_bound, 12)))
     if result.gap is not None:
         lines.append(("Gap", percent_up(result.gap)))
+    if result.partition is not None:
+        lines.append(("Clusters", clusters_text(result.partition)))
     if statistics.n_subsets:
         lost = statistics.n_lost_subsets
         given_up = f", {lost} given up after two workers crashed" if lost else ""
@@ -209,12 +227,22 @@ def result_json(result: Reportable) -> str:
     return json_text(result.to_dict())
 
 
-def _header(started: Started, version: str) -> str:
+def instance_line(started: Started) -> str:
+    """Return one line: the instance, its points and its constraints."""
     name = shown_path(started.name) or "unnamed"
     n = started.n_cluster_constraints
     on_clusters = f", {counted(n, 'constraint')} on clusters" if n else ""
     on_clusters += f", {started.sizes}" if started.sizes else ""
     soft = f", {counted(started.n_soft, 'soft constraint')}" if started.n_soft else ""
+    return (
+        f"{name}: {counted(started.n_points, 'point')}{' with weights' * started.has_weights}, "
+        f"{counted(started.n_features, 'feature')}, "
+        f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
+        f"{counted(started.n_cannot_link, 'cannot-link')}{soft}{on_clusters}"
+    )
+
+
+def _header(started: Started, version: str) -> str:
     equal = f", {counted(started.n_equal, 'equal point')} joined" if started.n_equal else ""
     contracted = (
         f"contracted: {counted(started.n_blocks, 'block')}, "
@@ -222,10 +250,7 @@ def _header(started: Started, version: str) -> str:
     )
     return (
         f"sdpbb {version}: exact constrained minimum sum-of-squares clustering\n"
-        f"{name}: {counted(started.n_points, 'point')}{' with weights' * started.has_weights}, "
-        f"{counted(started.n_features, 'feature')}, "
-        f"k = {started.k}, {counted(started.n_must_link, 'must-link')}, "
-        f"{counted(started.n_cannot_link, 'cannot-link')}{soft}{on_clusters}\n"
+        f"{instance_line(started)}\n"
         # An instance that is infeasible at once has no blocks.
         f"{contracted if started.n_blocks else ''}"
         f"{_resumption(started.resumed)}{LEGEND}\n\n{HEADING}"

@@ -10,14 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.problem import Infeasibility, Partition, SoftViolations
-from sdpbb.values import finite_or_none, json_text, pandas_series, percent_up, rounded_down
+from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
+from sdpbb.values import (
+    counted,
+    finite_or_none,
+    json_text,
+    pandas_module,
+    percent_up,
+    rounded_down,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sdpbb.explanation.conflict import Conflict
 
+# Clusters whose sizes are listed one by one in a line.
+LISTED = 10
 # The least relative gap that double precision is trusted to tell from none. Asking for less means
 # asking for this.
 PRECISION = 1e-12
@@ -96,8 +105,10 @@ class Result:
     soft : of the clustering, the soft constraints that it violates and the parts of its cost; None
         without a clustering or soft constraints
     notes : a line for each thing that was done otherwise than asked, or left out of the bounds
-    centers : (k, d) the means of the clusters 0, ..., k - 1, weighted where points are; None
-        without a clustering
+    centers : (k, d) the means of the clusters 0, ..., k - 1 in the user's units, weighted where
+        points are; None without a clustering
+    k : number of clusters that was asked for
+    origin : what the user calls the rows and columns, and the files that they are from
     labels, sizes : (n,) the clusters of the points, and (k,) the numbers of points of clusters;
         None without a clustering. Clusters are numbered 0, 1, ... by their first points, so that
         the same clustering always has the same labels
@@ -122,6 +133,8 @@ class Result:
     soft: SoftViolations | None = None
     centers: NDArray[np.float64] | None = field(default=None, compare=False)
     notes: tuple[str, ...] = ()
+    k: int | None = None
+    origin: Origin = field(default_factory=Origin, compare=False)
 
     def __post_init__(self) -> None:
         has_clustering = self.partition is not None
@@ -143,8 +156,13 @@ class Result:
 
     @property
     def labels(self) -> Any:
-        """The clusters (n,) of the points, numbered by their first points; None without any."""
-        return None if self.partition is None else self.partition.labels
+        """The clusters (n,) of the points, numbered by their first points; None without any.
+
+        They are an array, or of a pandas data frame a Series with its index.
+        """
+        if self.partition is None or self.origin.index is None:
+            return None if self.partition is None else self.partition.labels
+        return self.to_pandas()["cluster"]
 
     @property
     def sizes(self) -> NDArray[np.intp] | None:
@@ -164,7 +182,9 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON; numbers that are not finite become None.
 
-        `soft` is among them where the instance has soft constraints.
+        `names`, those of the points, `features`, `data` and `constraints`, the paths of files, and
+        `dropped`, the rows that were left out, are among them where there are any, and `soft` where
+        the instance has soft constraints.
         """
         statistics = asdict(self.statistics)
         values = {
@@ -173,7 +193,11 @@ class Result:
             "objective": self.objective,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
+            "k": self.k,
             "labels": None if self.partition is None else self.partition.labels.tolist(),
+            "sizes": None if self.sizes is None else self.sizes.tolist(),
+            "centers": None if self.centers is None else self.centers.tolist(),
+            **names_of(self.origin),
             **statistics,
             "infeasibility": None if self.infeasibility is None else self.infeasibility.to_dict(),
             "conflict": None if self.conflict is None else self.conflict.to_dict(),
@@ -215,15 +239,22 @@ class Result:
         }
         return {key: finite_or_none(value) for key, value in values.items()}
 
-    def to_pandas(self) -> pd.Series:
-        """Return `to_row()` as a pandas Series; a list of them makes a data frame.
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the clusters of the points: a row for each, named as the user does.
+
+        The only column is `cluster`; `frame.join(result.to_pandas())` adds it to the data frame
+        that was clustered. (`to_row` is what a table of several runs has of this one.)
 
         Raises
         ------
+        ValueError
+            Without a clustering.
         BackendUnavailable
             Without pandas.
         """
-        return pandas_series(self.to_row())
+        if self.partition is None:
+            raise ValueError(f"the result is {self.status.value}: there are no clusters of rows")
+        return clusters_in_pandas({"cluster": self.partition}, self.origin)
 
     def __str__(self) -> str:
         statistics = self.statistics
@@ -243,8 +274,63 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        shown = f"infeasible: {self.infeasibility}" if self.infeasibility else str(self)
-        return f"Result({shown})"
+        told = [self.status.value]
+        if self.infeasibility is not None:
+            told.append(str(self.conflict.heading if self.conflict else self.infeasibility))
+        if self.objective is not None:
+            told.append(f"{self.cost_name} {self.objective:.6g}")
+        if self.gap is not None:
+            told.append(f"gap {percent_up(self.gap)}")
+        elif self.lower_bound is not None:
+            told.append(f"lower bound {rounded_down(self.lower_bound, 6)}")
+        if self.partition is not None:
+            told.append(clusters_text(self.partition))
+        return f"<Result: {', '.join(told)}>"
+
+
+def clusters_text(partition: Partition) -> str:
+    """Return the number of clusters and their sizes: "3 clusters of 50, 61, 39 points"."""
+    sizes = partition.sizes
+    if len(sizes) > LISTED:
+        return f"{len(sizes)} clusters of {sizes.min()} to {sizes.max()} points"
+    return f"{counted(len(sizes), 'cluster')} of {', '.join(map(str, sizes.tolist()))} points"
+
+
+def names_of(origin: Origin) -> dict[str, Any]:
+    """Return what the user calls the rows, columns and files, as far as they have names."""
+    named = {
+        "names": list(origin.row_names or ()),
+        "features": list(origin.feature_names),
+        "data": origin.data_path,
+        "constraints": origin.constraints_path,
+        "dropped": list(origin.dropped_rows),
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def clusters_in_pandas(columns: dict[str, Partition], origin: Origin) -> pd.DataFrame:
+    """Return a data frame with a row for each point, and labels as columns.
+
+    Raises
+    ------
+    BackendUnavailable
+        Without pandas.
+    """
+    pandas = pandas_module("labels, an array")
+    index: Any = origin.index
+    if index is None:
+        (first, *_) = columns.values()
+        index = pandas.Index(row_ids(origin, len(first.labels)), name=origin.index_name or None)
+    labels = {name: partition.labels for name, partition in columns.items()}
+    return pandas.DataFrame(labels, index=index)
+
+
+def row_ids(origin: Origin, n_points: int) -> list[Any]:
+    """Return the names of the points, or else their positions in the data, from 0."""
+    if origin.row_names is not None:
+        return list(origin.row_names)
+    positions = np.arange(n_points) if origin.kept_rows is None else origin.kept_rows
+    return list(positions.tolist())
 
 
 def relative_gap(lower: float, upper: float) -> float:

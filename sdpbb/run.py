@@ -209,7 +209,9 @@ class _Run:
         if search is None:
             self._writer.write()
             limit = self._limits.urgent() or Termination.TIME_LIMIT
-            return conclusion.unknown(limit, 0.0, parameters, self._limits.seconds, n_blocks)
+            return conclusion.unknown(
+                limit, 0.0, instance, parameters, self._limits.seconds, n_blocks
+            )
         assert isinstance(contraction, Contraction)
         try:
             with self._processes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 from dataclasses import replace
@@ -12,6 +13,8 @@ from numpy.typing import ArrayLike
 from sdpbb.checkpoint import read_checkpoint
 from sdpbb.files import FilePath, new_file_problem, output_problem
 from sdpbb.interruption import interruptible
+from sdpbb.logs import log
+from sdpbb.notebook import announcement, progress_table
 from sdpbb.parameters import SolverParameters
 from sdpbb.problem import Instance
 from sdpbb.refusals import (
@@ -23,20 +26,25 @@ from sdpbb.refusals import (
 )
 from sdpbb.result import Result
 from sdpbb.run import Request, run
-from sdpbb.search.events import Observer, Resumed, ignore
+from sdpbb.search.events import Observer, Resumed, all_of, ignore
+from sdpbb.solve_arguments import SolveArguments, stated_run
 
 if TYPE_CHECKING:
     from sdpbb.certificates.writer import CertificateOrder
 
 
 def solve(
-    instance: Instance,
-    parameters: SolverParameters | None = None,
+    instance: Any,
+    k: int | SolverParameters | None = None,
     observer: Observer = ignore,
     interrupt: threading.Event | None = None,
     checkpoint: FilePath | None = None,
     start: ArrayLike | None = None,
     certificate: FilePath | None = None,
+    *,
+    parameters: SolverParameters | None = None,
+    verbose: bool = False,
+    **arguments: Unpack[SolveArguments],
 ) -> Result:
     """Find a clustering with the least sum of squares that keeps the constraints, and prove it.
 
@@ -50,10 +58,20 @@ def solve(
     that a bound which is valid whatever the numerical method did lies within the gap of the
     clustering.
 
+    Examples
+    --------
+    >>> import sdpbb
+    >>> points = [[0.0], [0.1], [5.0], [5.1]]
+    >>> result = sdpbb.solve(points, 2, cannot_link=[(0, 1)], time_limit=60)
+    >>> result.status.value, result.labels.tolist(), result.sizes.tolist()
+    ('optimal', [0, 1, 1, 1], [1, 3])
+
     Parameters
     ----------
-    instance : points, k and constraints
-    parameters : tolerance, limits, seed, workers, and the numbers of the components
+    instance : points, k and constraints as an `Instance`; or points alone, an array (n, d) or a
+        data frame of pandas or polars, with the others as further arguments
+    k : number of clusters, of points. Of an `Instance`, which states it, the parameters may be in
+        this place: `solve(instance, parameters)`
     observer : is told how the run goes (`sdpbb.search.events`)
     interrupt : set it, from a signal handler or another thread, to end the run cleanly: what was
         found until then is returned (`Termination.INTERRUPTED`). Without one, the first Ctrl-C in
@@ -64,6 +82,14 @@ def solve(
         numbering
     certificate : a file for the proof, which `sdpbb verify` and `sdpbb.checker` check without this
         package's engine. Bounds then count as far as the checker confirms them
+    parameters : tolerance, limits, seed, workers, and the numbers of the components
+    verbose : whether to show the progress table; in a notebook it is updated in place. All runs
+        are told to Python's `logging`, too, under the name "sdpbb"
+    arguments : single parameters, such as gap, time_limit, node_limit, memory_limit, seed, workers
+        and bounding (see `SolverParameters`); and of points what makes an `Instance` of them:
+        must_link, cannot_link, soft_must_link, soft_cannot_link, cluster_constraints, min_size,
+        max_size, sizes, weights, name, and of a data frame index_column, drop and weight_column
+        (see `Instance.from_frame`). Pairs are row numbers from 0, or names of the rows of a frame
 
     Returns
     -------
@@ -72,9 +98,13 @@ def solve(
 
     Raises
     ------
+    TypeError
+        If there is no argument of a name.
     InstanceError
-        If the instance is none.
+        If the instance is none, or the points and constraints make none.
     ParameterError
+        If a parameter is outside of its domain, or an `Instance` is given together with what it
+        states itself.
         If start does not keep the constraints; if there is a checkpoint already, none can be
         written there, or another run is writing to it (`FileInUse`); if a certificate is asked for
         of a gap below 1e-9, with constraints on clusters that are the user's own code, or where
@@ -92,8 +122,18 @@ def solve(
         (A KeyboardInterrupt.) After Ctrl-C, unless there is an interrupt of the caller's; the
         result is its attribute `result`. A second Ctrl-C raises KeyboardInterrupt at once.
     """
+    own = [*inspect.signature(solve).parameters][1:-1]
+    stated, asked = stated_run(instance, k, parameters, arguments, own)
     order = None if certificate is None else _order(certificate)
-    return solve_and_certify(instance, parameters, observer, interrupt, checkpoint, start, order)
+    watcher = _watcher(observer, verbose)
+    return solve_and_certify(stated, asked, watcher, interrupt, checkpoint, start, order)
+
+
+def _watcher(observer: Observer, verbose: bool) -> Observer:
+    """Return the observer that tells the caller's, and the user of a notebook if that is asleep."""
+    if verbose:
+        return all_of(progress_table(), observer)
+    return announcement() if observer is ignore else observer
 
 
 def solve_and_certify(
@@ -116,7 +156,15 @@ def solve_and_certify(
         return interruptible(
             interrupt,
             lambda stop: run(
-                Request(instance, parameters, observer, stop, checkpoint, order, start=first)
+                Request(
+                    instance,
+                    parameters,
+                    all_of(log, observer),
+                    stop,
+                    checkpoint,
+                    order,
+                    start=first,
+                )
             ),
         )
 
@@ -137,6 +185,8 @@ def resume(
     interrupt: threading.Event | None = None,
     checkpoint: FilePath | None = None,
     certificate: FilePath | None = None,
+    *,
+    verbose: bool = False,
     **changes: Unpack[Changes],
 ) -> Result:
     """Go on with a run from its checkpoint. A run that was finished is reported again.
@@ -147,6 +197,7 @@ def resume(
     observer, interrupt : as for `solve`
     checkpoint : a new file that is written to from now on; None for path
     certificate : as for `solve`, of a run that was begun with one
+    verbose : as for `solve`
     time_limit, node_limit, memory_limit, workers, dask : instead of those before. Limits are for
         the whole run, including the seconds and nodes of before, so one that has ended the run must
         be raised for it to go on. workers and dask are each given up for the other
@@ -164,6 +215,7 @@ def resume(
     if unknown:
         raise TypeError(f"resume() cannot change {', '.join(unknown)}")
     check_header(path)  # what is no checkpoint at all is told first
+    watcher = _watcher(observer, verbose)
     is_same = checkpoint is None or os.path.realpath(checkpoint) == os.path.realpath(path)
     writable = output_problem if is_same else new_file_problem
     written_to = path if checkpoint is None else checkpoint
@@ -187,7 +239,7 @@ def resume(
                 Request(
                     saved.instance,
                     parameters,
-                    observer,
+                    all_of(log, watcher),
                     stop,
                     written_to,
                     order,

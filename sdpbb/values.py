@@ -6,13 +6,10 @@ import json
 import math
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sdpbb.errors import BackendUnavailable
 from sdpbb.extras import install_command
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Enough digits for the largest of floats in per cent, with four decimals.
 _UP = Context(prec=320, rounding=ROUND_CEILING)
@@ -78,8 +75,10 @@ def json_text(values: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(items) + "\n}\n"
 
 
-def pandas_series(row: Mapping[str, Any]) -> pd.Series:
-    """Return a row of a table.
+def pandas_module(instead: str) -> Any:
+    """Return the module pandas.
+
+    instead : what can be taken without it
 
     Raises
     ------
@@ -87,10 +86,9 @@ def pandas_series(row: Mapping[str, Any]) -> pd.Series:
         Without pandas.
     """
     try:
-        import pandas as pd
+        import pandas
     except ImportError:
         raise BackendUnavailable(
-            f"pandas is not installed; install it with {install_command('pandas')}, or take "
-            "to_row(), a dictionary"
+            f"pandas is not installed; install it with {install_command('pandas')}, or take {instead}"
         ) from None
-    return pd.Series(dict(row), dtype=object)
+    return pandas

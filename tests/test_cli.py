@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from sdpbb import __version__, cli
 from sdpbb.cli import ExitCode, exit_code, main
 from sdpbb.cli.app import application
 from sdpbb.cli.options import usable_cores
+from sdpbb.cli.running import LABELS_HINT
 from sdpbb.errors import BackendFailure
 from sdpbb.executors.dask import DaskCluster
-from sdpbb.problem import Instance, MaximumOverlap, MaximumSize
+from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin
 from sdpbb.problem.formats import write_points
 from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import CheckpointFailed, Finished
@@ -150,6 +152,37 @@ def test_results_are_written(run, engine, data, tmp_path):
     assert run("solve", data, *outputs, "--quiet") == (0, "", "")
     assert json.loads((tmp_path / "out.json").read_text())["status"] == "optimal"
     assert (tmp_path / "labels.txt").read_text() == "0\n1\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("origin", "content"),
+    [
+        (Origin(), "id,cluster\n0,0\n1,1\n2,1\n"),
+        (
+            Origin(row_names=("Anna", "B, C", 'D"'), index_name="who"),
+            'who,cluster\nAnna,0\n"B, C",1\n"D""",1\n',
+        ),
+        (
+            Origin(kept_rows=np.array([1, 4, 5]), dropped_rows=("0", "2", "3"), first_row=1),
+            "id,cluster\n1,0\n4,1\n5,1\n",
+        ),
+    ],
+)
+def test_labels_in_a_csv_have_the_names_of_the_points(run, engine, data, tmp_path, origin, content):
+    engine.result = replace(Result(**OPTIMAL), origin=origin)
+    assert run("solve", data, "--labels", tmp_path / "labels.CSV", "--quiet") == (0, "", "")
+    assert (tmp_path / "labels.CSV").read_text() == content
+
+
+def test_the_end_says_how_to_get_labels(run, engine, data, tmp_path):
+    out = run("solve", data)[1]
+    assert "\nClusters        2 clusters of 1, 2 points\n" in out
+    assert out.endswith("\n" + LABELS_HINT + "\n")
+    for option in ("--json", "--labels"):
+        assert LABELS_HINT not in run("solve", data, option, tmp_path / "out")[1]
+    assert run("solve", data, "--quiet")[1] == ""
+    engine.result = Result(**UNKNOWN)
+    assert LABELS_HINT not in run("solve", data)[1]
 
 
 def test_without_a_clustering_no_labels_are_written(run, engine, data, tmp_path):

@@ -10,8 +10,8 @@ import pytest
 
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.html_report import html_report, write_html_report
-from sdpbb.html_report.markup import Markup, element, markup
 from sdpbb.html_report.run import gap_text
+from sdpbb.markup import Markup, element, markup
 from sdpbb.parameters import SolverParameters
 from sdpbb.plots.style import RED
 from sdpbb.problem import Instance, MaximumOverlap, MaximumSize, Origin, Partition

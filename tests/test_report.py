@@ -204,7 +204,7 @@ def test_the_status_in_words(fields, status):
 
 def test_the_summary_shows_what_there_is():
     names = [line[:15].strip() for line in summary(Result(**OPTIMAL)).splitlines()]
-    assert names == ["Status", "Sum of squares", "Lower bound", "Gap", "Nodes", "Time"]
+    assert names == ["Status", "Sum of squares", "Lower bound", "Gap", "Clusters", "Nodes", "Time"]
     names = [line[:15].strip() for line in summary(Result(**INFEASIBLE)).splitlines()]
     assert names == ["Status", "Nodes", "Time"]
 

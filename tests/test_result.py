@@ -1,10 +1,13 @@
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
 
-from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Partition
+from sdpbb.errors import BackendUnavailable
+from sdpbb.problem import Infeasibility, InfeasibilityKind, Instance, Origin, Partition
+from sdpbb.problem.scaling import standardization
 from sdpbb.result import Result, SolutionStatus, Statistics, Termination, relative_gap
 from sdpbb.solver import solve
 
@@ -64,7 +67,7 @@ INFEASIBLE = UNKNOWN | {
 def test_what_a_result_says_of_itself(fields, text):
     result = Result(**fields)
     assert str(result) == text
-    assert repr(result).startswith(f"Result({result.status.value}")
+    assert repr(result).startswith(f"<Result: {result.status.value}, ")
     assert "\n" not in repr(result)
 
 
@@ -91,12 +94,80 @@ def test_json_and_rows():
     assert Result(**OPTIMAL).to_row()["n_clusters"] == 2
 
 
-def test_a_row_of_pandas():
+def test_rows_of_pandas():
     pandas = pytest.importorskip("pandas")
     results = [Result(**OPTIMAL), Result(**UNKNOWN)]
-    frame = pandas.DataFrame([result.to_pandas() for result in results])
+    frame = pandas.DataFrame([result.to_row() for result in results])
     assert frame["status"].tolist() == ["optimal", "unknown"]
     assert frame["lower_bound"].tolist() == [1.9999, 1.9999]
+
+
+def test_clusters_in_pandas():
+    pandas = pytest.importorskip("pandas")
+    numbered = Result(**OPTIMAL).to_pandas()
+    assert numbered.equals(pandas.DataFrame({"cluster": [0, 1, 1]}))
+    named = Result(**OPTIMAL | {"origin": Origin(row_names=("a", "b", "c"), index_name="who")})
+    assert named.to_pandas().index.tolist() == ["a", "b", "c"]
+    assert named.to_pandas().index.name == "who"
+    assert named.labels.tolist() == [0, 1, 1]
+    left_out = Origin(kept_rows=np.array([0, 2, 5]), dropped_rows=("1", "3", "4"))
+    assert Result(**OPTIMAL | {"origin": left_out}).to_pandas().index.tolist() == [0, 2, 5]
+    with pytest.raises(ValueError, match="unknown: there are no clusters"):
+        Result(**UNKNOWN).to_pandas()
+
+
+def test_without_pandas_labels_are_an_array(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert Result(**OPTIMAL).labels.tolist() == [0, 1, 1]
+    with pytest.raises(BackendUnavailable, match=r"pandas\].*labels"):
+        Result(**OPTIMAL).to_pandas()
+
+
+@pytest.mark.parametrize("kind", ["dates", "numbers", "counted"])
+def test_labels_of_a_frame_have_its_index(kind):
+    pandas = pytest.importorskip("pandas")
+    index = {
+        "dates": pandas.date_range("2026-01-01", periods=4),
+        "numbers": pandas.Index([30, 10, 20, 40], name="id"),
+        "counted": pandas.RangeIndex(4),
+    }[kind]
+    frame = pandas.DataFrame({"x": [0.0, 5.0, 0.1, 5.1]}, index=index)
+    result = solve(Instance.from_frame(frame, 2))
+    assert result.labels.index.equals(index)
+    shuffled = frame.sample(frac=1.0, random_state=0)
+    shuffled["cluster"] = result.labels
+    assert shuffled["cluster"].groupby(shuffled["x"] < 1).nunique().tolist() == [1, 1]
+    joined = frame.join(result.to_pandas())
+    assert joined["cluster"].tolist() == [0, 1, 0, 1]
+
+
+def test_json_has_clusters_and_names():
+    origin = Origin(
+        row_names=("a", "b", "c"), feature_names=("x",), data_path="d.csv", constraints_path="c.txt"
+    )
+    centers = np.array([[1.0], [2.5]])
+    values = Result(**OPTIMAL | {"k": 2, "centers": centers, "origin": origin}).to_dict()
+    assert (values["k"], values["sizes"], values["centers"]) == (2, [1, 2], [[1.0], [2.5]])
+    assert (values["names"], values["features"]) == (["a", "b", "c"], ["x"])
+    assert (values["data"], values["constraints"]) == ("d.csv", "c.txt")
+    assert {"names", "data", "dropped"}.isdisjoint(Result(**OPTIMAL).to_dict())
+
+
+def test_centers_are_in_the_units_of_the_user():
+    points = np.array([[100.0, 1.0], [102.0, 1.2], [200.0, 9.0], [204.0, 9.2]])
+    scaling = standardization(points)
+    instance = Instance(scaling.applied(points), 2, origin=Origin(scaling=scaling))
+    assert solve(instance).centers == pytest.approx(np.array([[101.0, 1.1], [202.0, 9.1]]))
+
+
+def test_representations_are_short():
+    result = Result(**OPTIMAL)
+    assert repr(result) == (
+        "<Result: optimal, sum of squares 2, gap 0.0050%, 2 clusters of 1, 2 points>"
+    )
+    assert repr(Result(**UNKNOWN)) == "<Result: unknown, lower bound 1.9999>"
+    many = Result(**OPTIMAL | {"partition": Partition(np.arange(300) % 99)})
+    assert repr(many).endswith(", 99 clusters of 3 to 4 points>")
 
 
 @pytest.mark.parametrize(

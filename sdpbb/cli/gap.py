@@ -51,8 +51,8 @@ class GapOutputs(CertifiedOutputs):
         str | None,
         options.option(
             metavar="OUT",
-            help="Write the labels of the best clustering found, which may be the given one, one "
-            "per line; '-' as for --json.",
+            help="Write the labels of the best clustering found, which may be the given one: "
+            "'id,cluster' to a .csv, and else one per line; '-' as for --json.",
         ),
     ] = None
 
@@ -126,7 +126,8 @@ def _run(
             failure, report = error, error.result
         current.tell(f"\n{report}")
         best = report.result.partition
-        outputs.write(report, None if best is None else best.labels, quiet)
+        labels = None if best is None else best.labels
+        outputs.write(report, labels, quiet, origin=instance.origin)
     if failure is not None:
         raise failure
     if outputs.certificate is not None and not report.is_comparable and not quiet:

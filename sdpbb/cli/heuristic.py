@@ -193,7 +193,7 @@ def _run(
             installed_version(),
         )
         current.tell(report.summary())
-        outputs.write(report, result.labels, quiet)
+        outputs.write(report, result.labels, quiet, origin=instance.origin)
     return heuristic_exit_code(result)
 
 

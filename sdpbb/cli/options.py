@@ -287,8 +287,9 @@ Labels = Annotated[
     str | None,
     option(
         metavar="OUT",
-        help="Write the labels, one per line, in the order of the points, if there is a "
-        "clustering; '-' as for --json.",
+        help="Write the labels, if there is a clustering: 'id,cluster' with the names of the "
+        "points to a .csv, and to any other file one per line, in the order of the points; '-' as "
+        "for --json.",
     ),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="Print errors only.")]

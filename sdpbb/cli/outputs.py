@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from sdpbb.problem import Origin
     from sdpbb.report import Reportable
 
 # What stands for standard output where a file to write is asked for.
@@ -93,20 +94,21 @@ class Outputs:
         labels: NDArray[np.intp] | None,
         quiet: bool,
         others: Sequence[tuple[str, Callable[[], str]]] = (),
+        origin: Origin | None = None,
     ) -> None:
         """Write what there is, and end with one line if something cannot be.
 
         labels : (n,), or None, of which a line is told unless quiet
         others : further files, and what makes their text once the first ones are written
+        origin : what the user calls the points, for labels in a CSV file
         """
-        from sdpbb.problem.formats import labels_text
         from sdpbb.report import result_json
 
         texts: list[tuple[str, Callable[[], str]]] = []
         if self.json is not None:
             texts.append((self.json, lambda: result_json(result)))
         if self.labels is not None and labels is not None:
-            texts.append((self.labels, lambda: labels_text(labels)))
+            texts.append((self.labels, lambda: _labels_text(str(self.labels), labels, origin)))
         problems = []
         for path, text in [*texts, *others]:
             try:
@@ -152,6 +154,18 @@ def _is_same(path: str, other: str) -> bool:
 def _require(problem: str | None) -> None:
     if problem:
         raise InstanceError(problem)
+
+
+def _labels_text(path: str, labels: NDArray[np.intp], origin: Origin | None) -> str:
+    """Return the content of a file of labels: CSV with the names of the points, or one a line."""
+    from sdpbb.problem import Origin
+    from sdpbb.problem.formats import labels_csv, labels_text
+    from sdpbb.result import row_ids
+
+    if not path.lower().endswith(".csv"):
+        return labels_text(labels)
+    origin = Origin() if origin is None else origin
+    return labels_csv(labels, row_ids(origin, len(labels)), origin.index_name or "id")
 
 
 def _write(path: str, text: str) -> None:

@@ -41,6 +41,11 @@ ReportOut = Annotated[
     ),
 ]
 
+LABELS_HINT = (
+    "Labels          not written: "
+    "--labels OUT.csv writes the cluster of each point, --json OUT all of this"
+)
+
 
 @dataclass(frozen=True)
 class Running:
@@ -137,7 +142,7 @@ def report(
             labels = None if result.partition is None else result.partition.labels
             others = outputs.of_run(instance, result, trace)
             try:
-                outputs.write(result, labels, quiet, others)
+                outputs.write(result, labels, quiet, others, result.origin)
             except SystemExit as failure:
                 failures.append(failure)
 
@@ -146,6 +151,8 @@ def report(
         if trace is not None:
             observers.insert(1, trace)
         result = run(all_of(*observers), current.interrupt)
+        if result.partition is not None and outputs.json is None and outputs.labels is None:
+            current.tell(LABELS_HINT)
     if failures:
         raise failures[0]
     return exit_code(result)

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sdpbb.gaps.labelling import Violation
 from sdpbb.problem import Partition, SoftViolations
 from sdpbb.report import stopped_by
-from sdpbb.result import PRECISION, Result, SolutionStatus
+from sdpbb.result import PRECISION, Result, SolutionStatus, clusters_in_pandas
 from sdpbb.values import (
     counted,
     finite_or_none,
     json_text,
-    pandas_series,
     percent,
     percent_up,
     rounded_down,
@@ -138,15 +137,19 @@ class GapReport:
         best = {f"best_{name}": value for name, value in self.result.to_row().items()}
         return self._figures() | {"n_violations": len(self.violations)} | best
 
-    def to_pandas(self) -> pd.Series:
-        """Return `to_row()` as a pandas Series.
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the clusters of the points: a row for each, named as the user does.
+
+        Columns are `given`, the cluster of the labels, and `best`, that of the best clustering
+        found, if there is one. (`to_row` is what a table of several reports has of this one.)
 
         Raises
         ------
         BackendUnavailable
             Without pandas.
         """
-        return pandas_series(self.to_row())
+        best = {} if self.result.partition is None else {"best": self.result.partition}
+        return clusters_in_pandas({"given": self.partition} | best, self.result.origin)
 
     def _figures(self) -> dict[str, Any]:
         figures = {
@@ -185,9 +188,11 @@ class GapReport:
         return text if conflict is None else f"{text}\n\n{conflict}"
 
     def __repr__(self) -> str:
-        gap = "" if self.gap is None else f", gap {percent_up(self.gap)}"
-        cost = self.result.cost_name
-        return f"GapReport({self.verdict.value}: {cost} {self.sum_of_squares:.10g}{gap})"
+        told = [self.verdict.value.replace("_", " ")]
+        told.append(f"{self.result.cost_name} {self.sum_of_squares:.6g}")
+        if self.gap is not None:
+            told.append(f"gap {percent_up(self.gap)}")
+        return f"<GapReport: {', '.join(told)}>"
 
 
 def _sentence(report: GapReport) -> str:

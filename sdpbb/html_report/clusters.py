@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from sdpbb.html_report.drawings import COLOURS, inline_svg
-from sdpbb.html_report.markup import Markup, element, figure, markup, paragraph, section, table
 from sdpbb.html_report.run import ReportedRun, amount
+from sdpbb.markup import Markup, element, figure, markup, paragraph, section, table
 from sdpbb.plots import plot_clusters
 from sdpbb.plots.clusters import look_of
 from sdpbb.problem import Instance, Partition

@@ -6,7 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from sdpbb.html_report.markup import Markup
+from sdpbb.markup import Markup
 from sdpbb.plots.style import BLUE, GREEN, INK, PALE, PAPER, RED, RULE, SKY, rendered
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sdpbb.files import FilePath, write_atomically
 from sdpbb.html_report.clusters import clustering, conflict
-from sdpbb.html_report.markup import Markup, element, markup
 from sdpbb.html_report.run import ReportedRun
 from sdpbb.html_report.sections import course, opening, question, reproduction
 from sdpbb.html_report.style import CSS
+from sdpbb.markup import Markup, element, markup
 from sdpbb.plots.style import require_matplotlib
 from sdpbb.problem import Instance
 from sdpbb.result import Result

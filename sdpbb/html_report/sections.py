@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdpbb.html_report.drawings import inline_svg
-from sdpbb.html_report.markup import (
+from sdpbb.html_report.run import ReportedRun, amount, explanation, gap_text, verdict
+from sdpbb.markup import (
     Markup,
     definitions,
     details,
@@ -23,7 +24,6 @@ from sdpbb.html_report.markup import (
     section,
     table,
 )
-from sdpbb.html_report.run import ReportedRun, amount, explanation, gap_text, verdict
 from sdpbb.plots import plot_bounds, plot_tree
 from sdpbb.result import Result, Termination, relative_gap
 from sdpbb.search.events import NodeEnd

@@ -240,7 +240,7 @@ class Instance:
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
-        row_names = None
+        row_names, index = None, getattr(points, "index", None) if is_frame(points) else None
         if is_frame(points):
             table = finite_table(points, index_column, drop).with_weights(weight_column)
             weights = table.weights if weights is None else weights
@@ -256,7 +256,7 @@ class Instance:
         stated = read_constraints(
             constraints, len(checked), constraints_format, one_based=one_based, row_names=row_names
         )
-        origin = Origin(int(one_based), row_names, str(constraints))
+        origin = Origin(int(one_based), row_names, str(constraints)).with_index(index)
         masses = checked_weights(weights, checked)
         return cls(checked, k, name=name, weights=masses, **stated.arguments(checked, origin))
 
@@ -317,7 +317,9 @@ class Instance:
             numbered(soft_must_link, table, "soft_must_link"),
             numbered(soft_cannot_link, table, "soft_cannot_link"),
             cluster_constraints,  # type: ignore[arg-type]
-            Origin(row_names=table.shown_names, feature_names=table.feature_names),
+            Origin(row_names=table.shown_names, feature_names=table.feature_names).with_index(
+                getattr(frame, "index", None)
+            ),
             weights=weights,  # type: ignore[arg-type]
             min_size=min_size,
             max_size=max_size,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +129,24 @@ class Origin:
     scaling: Scaling | None = None
     kept_rows: NDArray[np.intp] | None = None
     dropped_rows: tuple[str, ...] = ()
+
+    @property
+    def index(self) -> Any:
+        """Index (n,) of the pandas data frame that the points are from; None without one.
+
+        It is what Python made of the names, dates say. Files do not keep it.
+        """
+        return self.__dict__.get("_index")
+
+    def with_index(self, index: Any) -> Origin:
+        """Return the origin of points of a pandas data frame with this index; None for another.
+
+        It is that of all rows of the data.
+        """
+        made = replace(self)
+        if index is not None:
+            made.__dict__["_index"] = index if self.kept_rows is None else index[self.kept_rows]
+        return made
 
     def row(self, i: int) -> str:
         """Return the user's name of row i."""

@@ -282,12 +282,14 @@ def test_what_a_report_says_of_itself(verdict):
     lines = str(report).splitlines()
     assert lines[0] == f"Verdict         {sentence}"
     assert f"Sum of squares  {report.sum_of_squares:g}" in lines
-    assert repr(report).startswith(f"GapReport({verdict.value}: sum of squares ")
+    assert repr(report).startswith(
+        f"<GapReport: {verdict.value.replace('_', ' ')}, sum of squares "
+    )
 
 
 def test_a_gap_is_printed_rounded_up():
     report, _ = REPORTS[LabelVerdict.NOT_OPTIMAL]
-    assert repr(report).endswith(", gap 20.0034%)")
+    assert repr(report).endswith(", gap 20.0034%>")
 
 
 def test_figures_of_reports():
@@ -332,10 +334,14 @@ def test_plain_values(verdict):
     assert not any(isinstance(value, (list, dict)) for value in row.values())
 
 
-def test_a_row_of_pandas():
+def test_clusters_in_pandas():
     pytest.importorskip("pandas")
-    report, _ = REPORTS[LabelVerdict.NOT_COMPARABLE]
-    assert report.to_pandas().to_dict() == report.to_row()
+    report, _ = REPORTS[LabelVerdict.OPTIMAL]
+    rows = report.to_pandas()
+    assert rows["given"].tolist() == report.partition.labels.tolist()
+    assert rows["best"].tolist() == report.result.partition.labels.tolist()
+    without_best, _ = REPORTS[LabelVerdict.NOT_COMPARABLE]
+    assert list(without_best.to_pandas().columns) == ["given"]
 
 
 def test_a_gap_within_the_precision_of_numbers_is_none():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import sys
 from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
@@ -70,6 +72,19 @@ def write_labels(path: FilePath, labels: NDArray[np.intp]) -> None:
 def labels_text(labels: NDArray[np.intp]) -> str:
     """Return the content of a file of labels (n,)."""
     return "".join(f"{label}\n" for label in labels.tolist())
+
+
+def labels_csv(labels: NDArray[np.intp], names: Sequence[object], heading: str = "id") -> str:
+    """Return the content of a CSV file of labels (n,): a heading, and a name and a label a row.
+
+    names : (n,) of the points
+    heading : of the column of names; the other one is called cluster
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([heading, "cluster"])
+    writer.writerows(zip(names, labels.tolist(), strict=True))
+    return text.getvalue()
 
 
 def _label(field: str, where: str) -> Hashable:

@@ -1,0 +1,93 @@
+"""`sdpbb.solve` with points and keywords, and what it says of wrong ones."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import sdpbb
+from sdpbb.declaration import own_declarations
+from sdpbb.solve_arguments import SolveArguments, stated_run
+
+POINTS = np.array([[0.0], [0.1], [5.0], [5.1]])
+INSTANCE = sdpbb.Instance(POINTS, 2)
+
+
+def stated(given, k=None, parameters=None, **arguments):
+    return stated_run(given, k, parameters, arguments, ["verbose"])
+
+
+def test_keywords_are_those_of_instances_and_parameters():
+    of_frames = [*inspect.signature(sdpbb.Instance.from_frame).parameters][2:]
+    expected = {*of_frames, *own_declarations(sdpbb.SolverParameters)}
+    assert set(SolveArguments.__annotations__) == expected
+
+
+def test_points_and_keywords_make_an_instance_and_parameters():
+    instance, parameters = stated(
+        POINTS, 2, cannot_link=[(0, 1)], weights=[1, 2, 3, 4], min_size=1, name="a", time_limit=5
+    )
+    assert (instance.k, instance.name, instance.min_size) == (2, "a", 1)
+    assert instance.cannot_link.tolist() == [[0, 1]]
+    assert instance.weights.tolist() == [1, 2, 3, 4]
+    assert parameters == sdpbb.SolverParameters(time_limit=5)
+
+
+def test_an_instance_takes_parameters_in_any_way():
+    parameters = sdpbb.SolverParameters(gap=1e-6)
+    assert stated(INSTANCE) == (INSTANCE, sdpbb.SolverParameters())
+    assert stated(INSTANCE, parameters) == (INSTANCE, parameters)
+    assert stated(INSTANCE, parameters=parameters) == (INSTANCE, parameters)
+    assert stated(INSTANCE, parameters, gap=0.1) == (INSTANCE, sdpbb.SolverParameters(gap=0.1))
+
+
+def test_a_run_of_points():
+    result = sdpbb.solve(POINTS, 2, cannot_link=[(0, 1)], time_limit=60)
+    assert result.labels.tolist() == [0, 1, 1, 1]
+    instance = sdpbb.Instance(POINTS, 2, cannot_link=[(0, 1)])
+    assert sdpbb.solve(instance).partition == result.partition
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_rows_of_a_frame_have_names(frames):
+    library = pytest.importorskip(frames)
+    frame = library.DataFrame({"who": ["a", "b", "c", "d"], "x": POINTS[:, 0]})
+    instance, _ = stated(frame, 2, must_link=[("a", "d")], index_column="who")
+    assert instance.must_link.tolist() == [[0, 3]]
+    assert instance.origin.row_names == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("mustlink", "must_link"), ("timelimit", "time_limit"), ("verbos", "verbose")],
+)
+def test_a_wrong_keyword_names_the_right_one(name, meant):
+    with pytest.raises(TypeError, match=rf"no argument '{name}'; did you mean {meant}\?$"):
+        sdpbb.solve(POINTS, 2, **{name: 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        (("points.csv", 3), {}, r"instance = 'points.csv': expected points.*read_instance"),
+        ((POINTS,), {}, r"k: expected the number of clusters, as in sdpbb.solve\(points, 3\)"),
+        ((POINTS, "2"), {}, "k is a str; expected the number"),
+        ((POINTS, sdpbb.SolverParameters()), {}, "k is a SolverParameters; expected the number"),
+        ((POINTS, 9), {}, "k = 9: expected 1 <= k"),
+        ((INSTANCE, 2), {}, "k: expected None, as the Instance states it"),
+        ((INSTANCE,), {"must_link": [(0, 1)]}, "must_link: expected None, as the Instance"),
+        ((POINTS, 2), {"drop": ["a"]}, "drop: an array has no columns with names"),
+        ((POINTS, 2), {"gap": 2}, "gap = 2: expected"),
+        ((None, 2), {}, "points is of type NoneType"),
+    ],
+)
+def test_wrong_arguments_are_one_line(arguments, keywords, message):
+    with pytest.raises(sdpbb.SdpbbError, match=message) as caught:
+        sdpbb.solve(*arguments, **keywords)
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_twice():
+    parameters = sdpbb.SolverParameters()
+    with pytest.raises(TypeError, match="parameters twice"):
+        sdpbb.solve(INSTANCE, parameters, parameters=parameters)
