@@ -8,16 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.first_clustering import first_clustering
 from heuristics.result import HeuristicResult, HeuristicStatus, Stop, describe
-from sdpbb.declaration import Parameters, parameter
+from sdpbb.declaration import Parameters, did_you_mean, parameter
 from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem.stated import InstanceArguments, stated_instance
 from sdpbb.time_left import OutOfTime
 
 
@@ -103,18 +104,27 @@ class Heuristic(Parameters, ABC):
     )
 
     def run(
-        self, instance: Instance, seed: int = 0, stop: Callable[[], bool] = lambda: False
+        self,
+        instance: Any,
+        seed: int = 0,
+        stop: Callable[[], bool] = lambda: False,
+        *,
+        k: int | None = None,
+        **arguments: Unpack[InstanceArguments],
     ) -> HeuristicResult:
         """Look for a clustering.
 
         Parameters
         ----------
-        instance : with soft constraints only if the method weighs or ignores them, and with
-            constraints on clusters only if they amount to cannot-links, or to limits on sizes if
-            the method keeps these
+        instance : an `Instance`; or points alone, an array (n, d) or a data frame, with k and what
+            else makes an instance of them by keyword, as `sdpbb.solve` takes it. With soft
+            constraints only if the method weighs or ignores them, and with constraints on clusters
+            only if they amount to cannot-links, or to limits on sizes if the method keeps these
         seed : of all random choices: the same for the same instance and seed, unless a time limit
             cuts in
         stop : asked as often; when true the run ends with what it has
+        k : number of clusters, of points
+        arguments : must_link, cannot_link, weights and the others of `Instance.from_frame`
 
         Raises
         ------
@@ -123,6 +133,13 @@ class Heuristic(Parameters, ABC):
         ParameterError
             If the seed is not an integer >= 0.
         """
+        for name in arguments:
+            if name not in InstanceArguments.__annotations__:
+                known = did_you_mean(
+                    name, ("seed", "stop", "k", *InstanceArguments.__annotations__)
+                )
+                raise TypeError(f"run() has no argument {name!r}; {known}")
+        instance = stated_instance(instance, k, arguments)
         self.check(instance)
         instance = instance.in_pairs_and_sizes() if self.keeps_sizes else instance.in_pairs()
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:

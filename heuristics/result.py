@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.markup import card
 from sdpbb.problem import Infeasibility, Instance, Partition
 
 
@@ -68,7 +69,7 @@ class Violations:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeuristicResult:
     """Result of `run` of any heuristic.
 
@@ -78,8 +79,8 @@ class HeuristicResult:
     status : whether there is a clustering
     stop : why the run ended
     labels : (n,) clusters 0..k-1 of the points, in the canonical order of `Partition`, or None
-    centres : (k, d) the means of the clusters in the coordinates of the points, or None; fewer than
-        k rows if clusters are empty (only methods that ignore or soften constraints do that)
+    centers : (k, d) the means of the clusters in the user's units, or None; fewer than k rows if
+        clusters are empty (only methods that ignore or soften constraints do that)
     sum_of_squares : of the labels around these means; None without labels
     penalised_objective : what a method that weighs soft constraints minimises, for these labels;
         None for the others
@@ -94,13 +95,18 @@ class HeuristicResult:
     status: HeuristicStatus
     stop: Stop
     labels: NDArray[np.intp] | None = None
-    centres: NDArray[np.float64] | None = None
+    centers: NDArray[np.float64] | None = None
     sum_of_squares: float | None = None
     penalised_objective: float | None = None
     violations: Violations | None = None
     infeasibility: Infeasibility | None = None
     n_iterations: int = 0
     seconds: float = 0.0
+
+    @property
+    def sizes(self) -> NDArray[np.intp] | None:
+        """The numbers of points of the clusters 0, 1, ...; None without labels."""
+        return None if self.labels is None else Partition(self.labels).sizes
 
     @property
     def keeps_hard_constraints(self) -> bool:
@@ -125,8 +131,32 @@ class HeuristicResult:
             "n_iterations": self.n_iterations,
             "seconds": self.seconds,
             "labels": None if self.labels is None else self.labels.tolist(),
-            "centres": None if self.centres is None else self.centres.tolist(),
+            "sizes": None if self.sizes is None else self.sizes.tolist(),
+            "centers": None if self.centers is None else self.centers.tolist(),
         }
+
+    def __repr__(self) -> str:
+        told = [self.method]
+        if self.labels is None or self.sum_of_squares is None:
+            told.append(f"{self.status.value} ({self.stop.value})")
+        else:
+            told.append(f"sum of squares {self.sum_of_squares:.6g}")
+            if not self.keeps_hard_constraints:
+                told.append("hard constraints violated")
+            told.append(str(Partition(self.labels)))
+        return f"<HeuristicResult: {', '.join(told)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        facts = [("Method", self.method), ("Status", self.status.value)]
+        if self.labels is not None and self.sum_of_squares is not None:
+            facts.append(("Sum of squares", f"{self.sum_of_squares:.10g}"))
+            facts.append(("Clusters", str(Partition(self.labels))))
+        if self.violations is not None:
+            violated = [f"{n:g} {kind}" for kind, n in asdict(self.violations).items() if n]
+            facts.append(("Violated", ", ".join(violated).replace("_", " ") or "no constraint"))
+        facts += [("Stopped", self.stop.value), ("Time", f"{self.seconds:.2f} s")]
+        return card("Result of a heuristic", facts)
 
 
 def centres_of(instance: Instance, labels: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -152,7 +182,7 @@ def describe(
         status=HeuristicStatus.FOUND,
         stop=stop,
         labels=partition.labels,
-        centres=centres_of(instance, partition.labels),
+        centers=instance.origin.in_user_units(centres_of(instance, partition.labels)),
         sum_of_squares=partition.sum_of_squares(instance.points, instance.weights),
         penalised_objective=penalised_objective,
         violations=Violations.of(instance, partition.labels),

@@ -95,3 +95,27 @@ def details(summary: str, content: Markup) -> Markup:
 def figure(drawing: Markup, caption: str) -> Markup:
     parts = [element("div", drawing, class_="scroll"), element("figcaption", caption)]
     return element("figure", Markup.joined(parts))
+
+
+def card(title: str, facts: Iterable[tuple[str, str]], text: str = "") -> str:
+    """Return what a notebook shows of an object: a title, a table of facts, preformatted text.
+
+    Colours and fonts are those of the page, and nothing is loaded.
+    """
+    left = "text-align:left;padding:.1em 1em .1em 0"
+    rows = [
+        element(
+            "tr",
+            Markup(
+                element("th", name, scope="row", style=left).html
+                + element("td", value, style=left).html
+            ),
+        )
+        for name, value in facts
+    ]
+    parts = [element("strong", title)]
+    if rows:
+        parts.append(element("table", element("tbody", Markup.joined(rows))))
+    if text:
+        parts.append(element("pre", text))
+    return element("div", Markup.joined(parts)).html

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sdpbb.files import shown_path
 from sdpbb.interruption import TERMINATED, exit_status
-from sdpbb.result import Result, SolutionStatus, Termination, clusters_text
+from sdpbb.result import Result, SolutionStatus, Termination
 from sdpbb.search.events import (
     CertificateWritten,
     CheckpointFailed,
@@ -199,7 +199,7 @@ def summary(result: Result) -> str:
     if result.gap is not None:
         lines.append(("Gap", percent_up(result.gap)))
     if result.partition is not None:
-        lines.append(("Clusters", clusters_text(result.partition)))
+        lines.append(("Clusters", str(result.partition)))
     if statistics.n_subsets:
         lost = statistics.n_lost_subsets
         given_up = f", {lost} given up after two workers crashed" if lost else ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdpbb.markup import card
 from sdpbb.problem import Infeasibility, Origin, Partition, SoftViolations
 from sdpbb.values import (
-    counted,
     finite_or_none,
     json_text,
     pandas_module,
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from sdpbb.explanation.conflict import Conflict
 
-# Clusters whose sizes are listed one by one in a line.
-LISTED = 10
 # The least relative gap that double precision is trusted to tell from none. Asking for less means
 # asking for this.
 PRECISION = 1e-12
@@ -273,6 +271,23 @@ class Result:
             f"{bound}, gap {percent_up(self.gap)} ({taken})"
         )
 
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        stopped = self.termination.value.replace("_", " ")
+        facts = [("Status", f"{self.status.value} ({stopped})")]
+        if self.objective is not None:
+            facts.append((self.cost_name.capitalize(), f"{self.objective:.10g}"))
+        if self.lower_bound is not None:
+            facts.append(("Lower bound", rounded_down(self.lower_bound, 10)))
+        if self.gap is not None:
+            facts.append(("Gap", percent_up(self.gap)))
+        if self.partition is not None:
+            facts.append(("Clusters", str(self.partition)))
+        facts.append(("Nodes", str(self.statistics.n_nodes)))
+        facts.append(("Time", f"{self.statistics.wall_seconds:.2f} s"))
+        why = str(self.conflict or self.infeasibility or "")
+        return card("Result of a run", facts, why)
+
     def __repr__(self) -> str:
         told = [self.status.value]
         if self.infeasibility is not None:
@@ -284,16 +299,8 @@ class Result:
         elif self.lower_bound is not None:
             told.append(f"lower bound {rounded_down(self.lower_bound, 6)}")
         if self.partition is not None:
-            told.append(clusters_text(self.partition))
+            told.append(str(self.partition))
         return f"<Result: {', '.join(told)}>"
-
-
-def clusters_text(partition: Partition) -> str:
-    """Return the number of clusters and their sizes: "3 clusters of 50, 61, 39 points"."""
-    sizes = partition.sizes
-    if len(sizes) > LISTED:
-        return f"{len(sizes)} clusters of {sizes.min()} to {sizes.max()} points"
-    return f"{counted(len(sizes), 'cluster')} of {', '.join(map(str, sizes.tolist()))} points"
 
 
 def names_of(origin: Origin) -> dict[str, Any]:

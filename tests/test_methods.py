@@ -71,7 +71,7 @@ def test_small_and_degenerate_instances(n, k, same, seed):
     assert (Z >= 0).all()
     result = sdpbb.heuristic("ipc-kmeans", start="sdp").run(instance, seed)
     assert result.keeps_hard_constraints
-    assert len(result.centres) == k
+    assert len(result.centers) == k
 
 
 def test_a_relaxation_that_takes_hours_is_refused(monkeypatch):

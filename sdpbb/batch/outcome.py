@@ -6,9 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdpbb.batch.row import STOPPED, Row, RowStatus
+from sdpbb.markup import card
+from sdpbb.values import counted, pandas_module
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SECONDS_SHIFT = 1.0
 """Shift of the geometric mean of seconds: keeps instances of milliseconds from dominating it."""
@@ -41,7 +46,7 @@ class Means:
         return {"instances": self.n_rows, "seconds": seconds, "nodes": nodes}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchResult:
     """Result of a batch.
 
@@ -106,6 +111,28 @@ class BatchResult:
             "nodes_shift": NODES_SHIFT,
             "rows": [row.to_dict() for row in self.rows],
         }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a data frame with a row for each job that has been done, without labels.
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        rows = [row.to_dict() for row in self.rows]
+        return pandas_module("rows").DataFrame(rows).drop(columns="labels", errors="ignore")
+
+    def __repr__(self) -> str:
+        counts = [f"{count} {status.value}" for status, count in self.counts.items()]
+        done = f"{len(self.rows)} of {counted(self.n_jobs, 'instance')}"
+        return f"<BatchResult: {', '.join([done, *counts])}, {self.wall_seconds:.1f} s>"
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        facts = [("Instances", f"{len(self.rows)} of {self.n_jobs} done")]
+        facts += [(status.value, str(count)) for status, count in self.counts.items()]
+        return card("Result of a batch", [*facts, ("Time", f"{self.wall_seconds:.1f} s")])
 
 
 def shifted_geometric_mean(values: list[float] | list[int], shift: float) -> float:

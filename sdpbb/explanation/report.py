@@ -10,6 +10,7 @@ from sdpbb.explanation.conflict import Conflict, table
 from sdpbb.explanation.implications import ForcedPair
 from sdpbb.explanation.statements import Statement
 from sdpbb.files import shown_path
+from sdpbb.markup import card
 from sdpbb.problem import Instance
 from sdpbb.values import counted, json_text
 
@@ -102,11 +103,25 @@ class ConstraintReport:
         return json_text(self.to_dict())
 
     def __str__(self) -> str:
-        return "\n\n".join(["\n".join(_summary(self)), *_sections(self)])
+        summary = "\n".join(f"{name:<15} {text}" for name, text in _summary(self))
+        return "\n\n".join([summary, *_sections(self)])
+
+    def __repr__(self) -> str:
+        known = {True: "feasible", False: "infeasible", None: "not known whether feasible"}
+        told = [known[self.is_feasible]]
+        if self.conflict is not None:
+            told.append(f"{counted(len(self.conflict.members), 'constraint')} in conflict")
+        told.append(f"{len(self.redundant)} implied by others")
+        told.append(counted(len(self.warnings), "warning"))
+        return f"<ConstraintReport: {', '.join(told)}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        return card("Check of constraints", _summary(self), "\n\n".join(_sections(self)))
 
 
-def _summary(report: ConstraintReport) -> list[str]:
-    """Return a line for each fact."""
+def _summary(report: ConstraintReport) -> list[tuple[str, str]]:
+    """Return the facts by name."""
     instance = report.instance
     constraints = [
         counted(len(instance.must_link), "must-link"),
@@ -126,7 +141,7 @@ def _summary(report: ConstraintReport) -> list[str]:
     ]
     if report.groups is not None:
         lines += _facts(report.groups)
-    return [f"{name:<15} {text}" for name, text in lines]
+    return lines
 
 
 def _status(report: ConstraintReport) -> str:

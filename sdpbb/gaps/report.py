@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from sdpbb.gaps.labelling import Violation
+from sdpbb.markup import card
 from sdpbb.problem import Partition, SoftViolations
 from sdpbb.report import stopped_by
 from sdpbb.result import PRECISION, Result, SolutionStatus, clusters_in_pandas
@@ -166,8 +167,8 @@ class GapReport:
         }
         return {name: finite_or_none(value) for name, value in figures.items()}
 
-    def __str__(self) -> str:
-        """Return the verdict and the figures behind it, over several lines."""
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the verdict and the figures behind it, by name."""
         cost = self.result.cost_name.capitalize(), f"{self.sum_of_squares:.12g}"
         lines = [("Verdict", _sentence(self)), cost]
         if self.soft is not None:
@@ -183,9 +184,17 @@ class GapReport:
             lines.append(("Best clustering", _best(self)))
         lines.append(("Nodes", str(self.result.statistics.n_nodes)))
         lines.append(("Time", f"{self.result.statistics.wall_seconds:.2f} s"))
-        text = "\n".join(f"{name:<15} {text}" for name, text in lines)
+        return lines
+
+    def __str__(self) -> str:
+        """Return the verdict and the figures behind it, over several lines."""
+        text = "\n".join(f"{name:<15} {text}" for name, text in self._facts())
         conflict = self.result.conflict
         return text if conflict is None else f"{text}\n\n{conflict}"
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        return card("Gap of labels", self._facts(), str(self.result.conflict or ""))
 
     def __repr__(self) -> str:
         told = [self.verdict.value.replace("_", " ")]

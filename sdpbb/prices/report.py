@@ -8,11 +8,22 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdpbb.explanation.statements import Statement
+from sdpbb.markup import card
 from sdpbb.result import Result, SolutionStatus
-from sdpbb.values import counted, finite_or_none, json_text, percent_up, rounded_down
+from sdpbb.values import (
+    counted,
+    finite_or_none,
+    json_text,
+    pandas_module,
+    percent_up,
+    rounded_down,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Rows that `str` shows.
 SHOWN = 20
@@ -47,7 +58,7 @@ class PriceProof(Enum):
     """The instance has been solved without it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Price:
     """Price of a constraint: the decrease of the optimum when it is left out.
 
@@ -97,8 +108,11 @@ class Price:
         least, most = _at_least(self.lower), _at_most(self.upper)
         return f"{self.statement}: costs {least} to {most}"
 
+    def __repr__(self) -> str:
+        return f"<Price of {self}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class PriceReport:
     """Report on the prices of constraints.
 
@@ -168,6 +182,27 @@ class PriceReport:
 
     def __str__(self) -> str:
         return self.table()
+
+    def __repr__(self) -> str:
+        dearest = ""
+        if self.prices and self.prices[0].lower > 0:
+            dearest = f", dearest {self.prices[0]}"
+        left = f", {len(self.unpriced)} not priced" if self.unpriced else ""
+        return f"<PriceReport: {counted(len(self.prices), 'constraint')} priced{left}{dearest}>"
+
+    def _repr_html_(self) -> str:
+        """Return what `str` does, as notebooks show it."""
+        return card("Prices of constraints", [], str(self))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return `to_rows()` as a data frame: a row for each price, the dearest first.
+
+        Raises
+        ------
+        BackendUnavailable
+            Without pandas.
+        """
+        return pandas_module("to_rows(), dictionaries").DataFrame(self.to_rows(), columns=COLUMNS)
 
 
 def _at_least(value: float) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
+from sdpbb.markup import card
 from sdpbb.problem.checks import (
     SoftPairs,
     checked_pairs,
@@ -37,6 +38,9 @@ from sdpbb.problem.textfile import naming_file
 from sdpbb.problem.weight_limits import WeightLimits, checked_weight, sizes_of_weights
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.values import counted
+
+# Names of features that a notebook shows.
+SHOWN_NAMES = 8
 
 
 @stored
@@ -470,7 +474,8 @@ class Instance:
             np.concatenate([self.cannot_link, self.compiled_constraints.forbidden])
         )
 
-    def __repr__(self) -> str:
+    def _stated(self) -> list[str]:
+        """Return the numbers of constraints, a text for each kind."""
         soft = len(self.soft_must_link) + len(self.soft_cannot_link)
         constraints = [
             counted(len(self.must_link), "must-link"),
@@ -482,11 +487,29 @@ class Instance:
             on_clusters = counted(len(self.cluster_constraints), "constraint")
             constraints.append(f"{on_clusters} on clusters")
         constraints += self.stated_limits
+        return constraints
+
+    def __repr__(self) -> str:
         weights = "" if self.weights is None else " with weights"
         return (
             f"Instance({self.name or 'unnamed'}: n={self.n_points}{weights}, d={self.n_features}, "
-            f"k={self.k}, {', '.join(constraints)})"
+            f"k={self.k}, {', '.join(self._stated())})"
         )
+
+    def _repr_html_(self) -> str:
+        """Return a table, as notebooks show it."""
+        weights = "" if self.weights is None else " with weights"
+        facts = [
+            ("Points", f"{self.n_points}{weights}"),
+            ("Features", str(self.n_features)),
+            ("Clusters", f"k = {self.k}"),
+            ("Constraints", ", ".join(self._stated())),
+        ]
+        named = self.origin.feature_names
+        if named:
+            more = ", ..." if len(named) > SHOWN_NAMES else ""
+            facts[1] = ("Features", f"{len(named)}: {', '.join(named[:SHOWN_NAMES])}{more}")
+        return card(f"Instance {self.name or 'unnamed'}", facts)
 
 
 def _set(instance: Instance, attribute: str, value: object) -> None:

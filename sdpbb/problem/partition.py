@@ -14,9 +14,13 @@ from sdpbb.problem.cluster_constraints import is_allowed
 from sdpbb.problem.coordinates import members_of, sum_of_squares
 from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.problem.instance import Instance
+from sdpbb.values import counted
+
+# Clusters whose sizes are listed one by one in a line.
+LISTED = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Partition:
     """Labels in canonical form: clusters numbered 0, 1, ... by their first point.
 
@@ -148,6 +152,16 @@ class Partition:
         return weights is None or weights.limits.keeps(
             sums_over(weights.weights.units, self.labels)
         )
+
+    def __str__(self) -> str:
+        """Return the number of clusters and their sizes: "3 clusters of 50, 61, 39 points"."""
+        sizes = self.sizes
+        if len(sizes) > LISTED:
+            return f"{len(sizes)} clusters of {sizes.min()} to {sizes.max()} points"
+        return f"{counted(len(sizes), 'cluster')} of {', '.join(map(str, sizes.tolist()))} points"
+
+    def __repr__(self) -> str:
+        return f"<Partition: {self}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Partition) and np.array_equal(self.labels, other.labels)

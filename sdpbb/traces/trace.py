@@ -19,7 +19,7 @@ from sdpbb.search.events import (
     Started,
     SubsetsBounded,
 )
-from sdpbb.values import json_text
+from sdpbb.values import counted, json_text
 from sdpbb.version import installed_version
 
 KIND = "sdpbb trace"
@@ -129,6 +129,15 @@ class Trace:
     def n_open(self) -> int:
         """Nodes that are not finished."""
         return sum(node.end is NodeEnd.OPEN for node in self.nodes)
+
+    def __repr__(self) -> str:
+        told = [
+            self.name or "unnamed",
+            self.status or "no end yet",
+            counted(len(self.points), "point"),
+            counted(len(self.nodes), "node"),
+        ]
+        return f"<Trace: {', '.join(told)}>"
 
     def _progress(self, event: Progress) -> None:
         point = ProgressPoint(

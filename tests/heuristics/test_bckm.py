@@ -280,7 +280,7 @@ def test_the_end_is_a_fixed_point_of_kmeans_under_constraints():
         instance = Instance(np.random.default_rng(seed).normal(size=(30, 2)), 3)
         result = BCKM(rho=1e-6, ridge=1e-9).run(instance, seed)
         assert result.stop is Stop.CONVERGED
-        distances = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+        distances = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
         own = distances[np.arange(30), result.labels]
         assert own == pytest.approx(distances.min(axis=1), abs=1e-5)
 

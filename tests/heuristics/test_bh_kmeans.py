@@ -41,7 +41,7 @@ def test_the_objective_is_that_of_the_paper_at_the_means(seed, distance):
     instance = random_instance(np.random.default_rng(seed), n_max=7)
     method = BHKMeans(p=0.5, distance=distance, max_iterations=1)
     result = method.run(instance, seed)
-    distances = np.sqrt(((instance.points - result.centres[result.labels]) ** 2).sum(axis=1))
+    distances = np.sqrt(((instance.points - result.centers[result.labels]) ** 2).sum(axis=1))
     if distance == "squared":
         distances **= 2
     violated = number_violated(instance, result.labels)
@@ -80,7 +80,7 @@ def test_at_a_low_price_it_is_kmeans():
     rng = np.random.default_rng(6)
     instance = Instance(rng.normal(size=(80, 2)), 4, cannot_link=[(0, 1), (2, 3)])
     result = BHKMeans(p=1e-9).run(instance, 1)
-    squares = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+    squares = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
     assert np.array_equal(np.argmin(squares, axis=1), result.labels)
 
 

@@ -46,7 +46,7 @@ def test_no_clustering_is_cheaper_at_the_means_of_the_last(seed):
         every = every[every[:, i] == every[:, j]]
     for i, j in instance.cannot_link:
         every = every[every[:, i] != every[:, j]]
-    squares = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+    squares = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
     costs = squares[np.arange(instance.n_points), every].sum(axis=1)
     # Where the cheapest labels leave a cluster empty, that is filled at a price.
     if len(np.unique(every[np.argmin(costs)])) == instance.k:

@@ -49,7 +49,7 @@ def test_verdicts_and_figures_are_true(name, seed):
         assert not len(feasible)
         assert result.infeasibility is not None
     if result.status is not HeuristicStatus.FOUND:
-        assert result.labels is result.centres is result.sum_of_squares is result.violations is None
+        assert result.labels is result.centers is result.sum_of_squares is result.violations is None
         assert name not in EXACT or not len(feasible)
         return
     labels = result.labels
@@ -57,7 +57,7 @@ def test_verdicts_and_figures_are_true(name, seed):
     assert result.sum_of_squares == pytest.approx(
         float(sums_of_squares(instance.points, labels[None])[0]), abs=1e-9
     )
-    for c, centre in enumerate(result.centres):
+    for c, centre in enumerate(result.centers):
         assert centre == pytest.approx(instance.points[labels == c].mean(axis=0), abs=1e-12)
     apart, together = Partition(labels).violations(instance)
     assert (result.violations.must_link, result.violations.cannot_link) == (

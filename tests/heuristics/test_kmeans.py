@@ -48,7 +48,7 @@ def test_more_steps_never_cost_more(seed):
 def test_every_point_ends_nearest_to_its_own_centre(seed):
     instance = random_points(seed)
     result = KMeans().run(instance, seed)
-    distances = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+    distances = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
     own = distances[np.arange(len(distances)), result.labels]
     assert own == pytest.approx(distances.min(axis=1), abs=1e-12)
 

@@ -162,7 +162,7 @@ def test_without_constraints_every_point_is_nearest_to_its_own_mean():
     instance = Instance(rng.normal(size=(200, 3)), 7)
     for q in (None, 1, 2):
         result = PCCC(q=q).run(instance, 1)
-        squares = ((instance.points[:, None] - result.centres) ** 2).sum(axis=2)
+        squares = ((instance.points[:, None] - result.centers) ** 2).sum(axis=2)
         assert np.array_equal(np.argmin(squares, axis=1), result.labels)
         assert result.penalised_objective == pytest.approx(result.sum_of_squares)
 

@@ -113,7 +113,7 @@ def test_every_heuristic_reports_the_weighted_sum_of_squares(name):
     labels = found.labels
     cost = sum(
         instance.weights[labels == c]
-        @ np.square(instance.points[labels == c] - found.centres[c]).sum(axis=1)
+        @ np.square(instance.points[labels == c] - found.centers[c]).sum(axis=1)
         for c in range(3)
     )
     assert found.sum_of_squares == pytest.approx(cost, rel=1e-10)
