@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,6 +111,27 @@ class Instance:
     sizes: tuple[int, ...] | None = None
     min_weight: float | None = None
     max_weight: float | None = None
+
+    if TYPE_CHECKING:  # what may be given; the attributes are what it is made to
+
+        def __init__(
+            self,
+            points: ArrayLike,
+            k: int,
+            must_link: ArrayLike | Iterable[Any] | None = None,
+            cannot_link: ArrayLike | Iterable[Any] | None = None,
+            name: str = "",
+            soft_must_link: SoftPairs | Iterable[Any] | None = None,
+            soft_cannot_link: SoftPairs | Iterable[Any] | None = None,
+            cluster_constraints: Iterable[ClusterConstraint] | None = (),
+            origin: Origin = ...,
+            weights: ArrayLike | None = None,
+            min_size: int | None = None,
+            max_size: int | None = None,
+            sizes: Iterable[int] | None = None,
+            min_weight: float | None = None,
+            max_weight: float | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         points = checked_points(self.points)
@@ -320,14 +341,14 @@ class Instance:
             name,
             numbered(soft_must_link, table, "soft_must_link"),
             numbered(soft_cannot_link, table, "soft_cannot_link"),
-            cluster_constraints,  # type: ignore[arg-type]
+            cluster_constraints,
             Origin(row_names=table.shown_names, feature_names=table.feature_names).with_index(
                 getattr(frame, "index", None)
             ),
-            weights=weights,  # type: ignore[arg-type]
+            weights=weights,
             min_size=min_size,
             max_size=max_size,
-            sizes=sizes,  # type: ignore[arg-type]
+            sizes=sizes,
             min_weight=min_weight,
             max_weight=max_weight,
         )

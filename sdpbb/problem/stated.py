@@ -28,6 +28,8 @@ class InstanceArguments(TypedDict, total=False):
     min_size: int | None
     max_size: int | None
     sizes: Iterable[int] | None
+    min_weight: float | None
+    max_weight: float | None
     weights: ArrayLike | None
     index_column: str | None
     drop: Sequence[str]
