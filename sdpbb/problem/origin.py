@@ -113,8 +113,8 @@ class Origin:
     feature_names : (d,) what the user calls the columns; () where they have no names
     index_name : what the user calls the column that names the rows; "" for none
     scaling : from the user's units to those of the points; None where these are the user's
-    kept_rows : (n,) positions of the rows, ascending from 0, in data of which some rows are left out,
-        as values are missing; None where none is
+    kept_rows : (n,) positions of the rows, ascending from 0, in data of which some rows are left
+        out, as values are missing; None where none is
     dropped_rows : the user's names of those that are left out, in their order
     """
 
