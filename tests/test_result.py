@@ -119,7 +119,7 @@ def test_clusters_in_pandas():
 def test_without_pandas_labels_are_an_array(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert Result(**OPTIMAL).labels.tolist() == [0, 1, 1]
-    with pytest.raises(BackendUnavailable, match=r"pandas\].*labels"):
+    with pytest.raises(BackendUnavailable, match=r"pandas.*labels"):
         Result(**OPTIMAL).to_pandas()
 
 
