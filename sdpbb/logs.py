@@ -39,6 +39,8 @@ def log(event: Event) -> None:
                 *(source, event.upper, event.lower, percent_up(event.gap), event.seconds),
             )
         case Finished(result):
+            for note in result.notes:
+                LOGGER.warning("%s", note)
             LOGGER.info("%s", result)
         case _:
             if text := notice(event):

@@ -285,6 +285,7 @@ class Result:
             facts.append(("Clusters", str(self.partition)))
         facts.append(("Nodes", str(self.statistics.n_nodes)))
         facts.append(("Time", f"{self.statistics.wall_seconds:.2f} s"))
+        facts += [("Note", note) for note in self.notes]
         why = str(self.conflict or self.infeasibility or "")
         return card("Result of a run", facts, why)
 

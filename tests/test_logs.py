@@ -8,7 +8,16 @@ import pytest
 
 import sdpbb
 from sdpbb.logs import log
-from sdpbb.search.events import CheckpointFailed, Compiling, MemoryShort, SubsetsChosen, WorkerLost
+from sdpbb.result import Result
+from sdpbb.search.events import (
+    CheckpointFailed,
+    Compiling,
+    Finished,
+    MemoryShort,
+    SubsetsChosen,
+    WorkerLost,
+)
+from tests.test_result import OPTIMAL
 
 POINTS = [[0.0], [0.1], [5.0], [5.1]]
 
@@ -44,6 +53,12 @@ def test_levels(caplog, event, level, text):
         log(event)
     (record,) = caplog.records
     assert (record.levelno, record.getMessage().startswith(text)) == (level, True)
+
+
+def test_notes_are_warnings(caplog):
+    with caplog.at_level(logging.WARNING, "sdpbb"):
+        log(Finished(Result(**OPTIMAL | {"notes": ("sizes are left out",)})))
+    assert [record.getMessage() for record in caplog.records] == ["sizes are left out"]
 
 
 def test_other_events_are_not_logged(caplog):
