@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heuristics.descent import PATIENCE
-from heuristics.kmeans_steps import cluster_means, explained
+from heuristics.kmeans_steps import cluster_means, digest, explained
 from heuristics.parameters import MultiStartParameters
 from heuristics.sizes.assignment import SizedAssignment
 from heuristics.sizes.exchange_kernels import exchange
@@ -21,6 +21,7 @@ from heuristics.starts import (
     with_one_elsewhere,
 )
 from sdpbb.problem import Contraction
+from sdpbb.problem.graph import by_first_occurrence
 from sdpbb.time_left import WORK, OutOfTime, TimeLeft, check_time, with_stop
 
 # Blocks up to which pairs of them are swapped, and their coordinates times their squared number, of
@@ -67,6 +68,7 @@ class SizedSearch:
         means = contraction.means
         self._products = means @ means.T if swaps else np.empty((0, 0))
         self._sweeps = max(1, min(SWEEPS, WORK // (m * m))) if swaps else SWEEPS
+        self._met: set[bytes] = set()  # digests of what k-means has ended with
         self.labels = known
         self.cost = contraction.cost(known) if contraction.keeps_sizes(known) else np.inf
 
@@ -189,8 +191,11 @@ class SizedSearch:
             before = cost
             if order is not None and self._assign.is_quick:
                 labels, is_hopeless = self._kmeans(labels, order, time_left, goal)
-                if is_hopeless:
+                # What k-means has ended with before leads where it has led.
+                reached = digest(by_first_occurrence(labels))
+                if is_hopeless or reached in self._met:
                     return
+                self._met.add(reached)
                 cost = contraction.cost(labels)
             exchanged = labels.astype(np.int64)
             saved = exchange(
