@@ -75,7 +75,8 @@ def _sized(costs: NDArray[np.float64], least: int, most: int) -> NDArray[np.intp
         return None
     labels = np.empty(n, np.int64)
     lowest, highest = np.full(k, least), np.full(k, min(most, n))
-    found = sized_labels(np.ascontiguousarray(costs), lowest, highest, labels)
+    prices = np.zeros(k)
+    found = sized_labels(np.ascontiguousarray(costs), lowest, highest, prices, labels)
     return labels.astype(np.intp) if found else None
 
 
