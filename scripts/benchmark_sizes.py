@@ -31,6 +31,7 @@ import rows
 from numpy.typing import NDArray
 
 import sdpbb
+from sdpbb.compilation import load_kernels
 from sdpbb.problem import Instance, Partition
 
 PROOF_FIELDS = (
@@ -133,6 +134,7 @@ def prove(data: Path, case: Case, seconds: float) -> dict[str, Any]:
 
 def run_proofs(data: Path, out: Path, names: list[str], seconds: float | None) -> None:
     """Do the proofs that have no row yet, with kernels compiled before."""
+    load_kernels("hybrid")
     small = Instance(np.arange(12.0)[:, None] ** 2, 3, sizes=[4, 4, 4])
     sdpbb.solve(small, sdpbb.SolverParameters(workers=1))
     done = {(row["suite"], row["name"], row["set"]) for row in rows.read(out)}
