@@ -15,7 +15,7 @@ from sdpbb.bounds.method import BoundingMethod
 from sdpbb.cores import using_cores
 from sdpbb.feasibility import find_feasible
 from sdpbb.problem import Contraction, Infeasibility, Instance, Partition
-from sdpbb.search.branching import most_undecided_pair
+from sdpbb.search.branching import branching_pair
 from sdpbb.search.contractions import (
     bounded_contraction,
     contractions_of,
@@ -327,7 +327,7 @@ class _Evaluation:
         }
         if len(fixings) and self._changes_blocks(fixings):
             return self._result(NodeStatus.FIXED, **found)
-        pair = most_undecided_pair(self._bounded, run.affinity())
+        pair = branching_pair(self._bounded, run.affinity())
         if pair is None:  # more than k blocks, and each two of them are cannot-linked
             return self._result(NodeStatus.INFEASIBLE)
         return self._result(NodeStatus.BRANCH, pair=pair, **found)
