@@ -131,11 +131,21 @@ def test_data_without_constraints_have_no_prices(run, data):
     assert err.startswith(f"error: {data}: no must-links and no cannot-links")
 
 
-def test_soft_constraints_alone_have_no_prices(run, data, constraints):
-    constraints.write_text("SML 0 1\n")
-    code, _, err = run(data, "--constraints", constraints)
-    assert code == ExitCode.BAD_INPUT
-    assert "no must-links and no cannot-links" in err
+def test_soft_constraints_have_prices_by_their_lines(run, data, constraints, tmp_path):
+    constraints.write_text("SML 0 1 0\nSML 10 14 1\n# a comment\nSCL 7 8 1e-3\nSML 10 14 2\n")
+    json_file, csv_file = tmp_path / "p.json", tmp_path / "p.csv"
+    files = ("--json", json_file, "--csv", csv_file)
+    code, out, _ = run(data, "--constraints", constraints, *files)
+    assert code == 0
+    assert f"{constraints}:4  SCL 7 8 0.001  (violated)" in out
+    rows = {row["place"]: row for row in json.loads(json_file.read_text())["prices"]}
+    assert set(rows) == {f"{constraints}:{line}" for line in (2, 4, 5)}
+    told = rows[f"{constraints}:4"]
+    assert (told["kind"], told["weight"], told["violated"]) == ("soft_cannot_link", 1e-3, True)
+    header, *_ = csv_file.read_text().splitlines()
+    assert header.startswith("place,kind,row_i,row_j,weight,violated,price_lower")
+    code, out, _ = run(data, "--constraints", constraints, "--only", "4")
+    assert (code, "Priced          1 constraint" in out) == (0, True)
 
 
 def test_outputs_are_three_different_files(run, data, constraints, tmp_path):

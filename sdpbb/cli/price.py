@@ -92,7 +92,8 @@ def price(
     """Tell what each must-link and cannot-link costs: by how much the optimum decreases without it.
 
     The dearest come first; a wrong constraint is often among them. The instance is solved, and then
-    again without each constraint that the others do not imply.
+    again without each constraint that the others do not imply. A soft one costs its weight if the
+    optimal clustering violates it, and no more than that if not.
     """
     with one_line_errors(debug):
         if top < 0:
@@ -100,7 +101,8 @@ def price(
         parameters = solver_parameters(**engine.stated(), workers=workers)
         outputs.check([data, inputs.constraints, engine.file])
         instance = inputs.read(data)
-        if not len(instance.must_link) + len(instance.cannot_link):
+        n_hard = len(instance.must_link) + len(instance.cannot_link)
+        if n_hard == 0 and not instance.has_soft_constraints:
             raise InstanceError(
                 f"{shown_path(inputs.constraints or data)}: no must-links and no cannot-links, "
                 "which alone have a price; expected some (--constraints)"

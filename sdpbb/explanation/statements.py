@@ -17,6 +17,7 @@ from sdpbb.problem import (
     Instance,
     MaximumDiameter,
     Origin,
+    SoftPairs,
 )
 from sdpbb.problem.files.cluster_lines import line_of
 
@@ -41,6 +42,8 @@ class StatementKind(Enum):
     """The cannot-link of two points that are too far apart."""
     MINIMUM_SEPARATION = "DELTA"
     """The must-link of two points that are too close to each other."""
+    SOFT_MUST_LINK = "SML"
+    SOFT_CANNOT_LINK = "SCL"
     ON_CLUSTERS = "clusters"
     """A constraint on single clusters that no pairs of points stand for."""
 
@@ -68,11 +71,12 @@ class Statement:
     kind : of the constraint
     rows : the row numbers of the pair, i < j, from 0; () for a constraint on clusters
     names : what the user calls these rows
-    argument, position : where it is in the instance: "must_link", "cannot_link" or
-        "cluster_constraints", and the position in that list; or "min_size", "max_size", "sizes",
-        "min_weight" or "max_weight"
+    argument, position : where it is in the instance: "must_link", "cannot_link", "soft_must_link",
+        "soft_cannot_link" or "cluster_constraints", and the position in that list; or "min_size",
+        "max_size", "sizes", "min_weight" or "max_weight"
     place : where the user stated it: a file and a line, or the argument and the position
     text : what it says, in the words of a file of constraints
+    weight : of a soft one; None for others
     """
 
     kind: StatementKind
@@ -82,10 +86,11 @@ class Statement:
     position: int
     place: str
     text: str
+    weight: float | None = None
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values; rows are named as the user does."""
-        return {
+        values: dict[str, object] = {
             "kind": self.kind.name.lower(),
             "rows": list(self.names),
             "place": self.place,
@@ -93,6 +98,9 @@ class Statement:
             "position": self.position,
             "text": self.text,
         }
+        if self.weight is not None:
+            values["weight"] = self.weight
+        return values
 
     def __str__(self) -> str:
         return f"{self.place}  {self.text}"
@@ -270,6 +278,24 @@ class Catalogue:
         return Statement(kind, rows, names, argument, position, place, text)
 
 
+def soft_statements(instance: Instance) -> list[Statement]:
+    """Return the soft must-links, then the soft cannot-links, in the user's words."""
+    kinds = (StatementKind.SOFT_MUST_LINK, StatementKind.SOFT_CANNOT_LINK)
+    statements = []
+    for kind in kinds:
+        argument = kind.name.lower()
+        soft: SoftPairs = getattr(instance, argument)
+        triples = zip(soft.pairs.tolist(), soft.weights.tolist(), strict=True)
+        for position, ((i, j), weight) in enumerate(triples):
+            names = tuple(instance.origin.rows((i, j)))
+            place = place_of_pair(instance, argument, position)
+            text = f"{kind.value} {' '.join(names)} {weight:.10g}"
+            statements.append(
+                Statement(kind, (i, j), names, argument, position, place, text, weight)
+            )
+    return statements
+
+
 def _text(constraint: ClusterConstraint, origin: Origin) -> str:
     """Return the text of a constraint on clusters, as in a file where there is a line for it."""
     if line := line_of(constraint):
@@ -287,13 +313,13 @@ def _first(pairs: NDArray[np.intp], i: int, j: int) -> int:
 
 
 def place_of_pair(instance: Instance, argument: str, position: int) -> str:
-    """Return where the pair at a position of "must_link" or "cannot_link" is stated.
+    """Return where the pair at a position of a list, hard or soft, is stated.
 
     It is its place in a file, or that position.
     """
     origin = instance.origin
-    pair = getattr(instance, argument)[position]
-    stated = getattr(origin, argument)
+    listed, stated = getattr(instance, argument), getattr(origin, argument)
+    pair = (listed.pairs if isinstance(listed, SoftPairs) else listed)[position]
     if position < len(stated.pairs) and (stated.pairs[position] == pair).all():
         # One of several places that state the pair, and not only the first.
         at = int(stated.lines[position])

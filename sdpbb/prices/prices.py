@@ -18,7 +18,7 @@ from sdpbb.executors.memory import free_mebibytes
 from sdpbb.executors.pool import TaskPool
 from sdpbb.executors.processes import LocalProcesses
 from sdpbb.executors.serial import SerialExecutor
-from sdpbb.explanation.statements import Catalogue, Statement
+from sdpbb.explanation.statements import Catalogue, Statement, StatementKind, soft_statements
 from sdpbb.interruption import interruptible
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import Price, PriceProof, PriceReport
@@ -39,10 +39,11 @@ ALONE = 2.0
 def stated_constraints(instance: Instance) -> tuple[Statement, ...]:
     """Return the must-links and the cannot-links of an instance, in the user's words.
 
-    Those that distances (GAMMA, DELTA) stand for are not among them.
+    Soft ones come last. Those that distances (GAMMA, DELTA) stand for are not among them.
     """
     catalogue = Catalogue(instance)
-    return tuple(catalogue.statement(number) for number in catalogue.stated_pairs)
+    hard = (catalogue.statement(number) for number in catalogue.stated_pairs)
+    return (*hard, *soft_statements(instance))
 
 
 def constraint_prices(
@@ -61,10 +62,16 @@ def constraint_prices(
     LB_c <= OPT_c <= UB_c, the price OPT - OPT_c lies between max(0, LB - UB_c) and UB - LB_c. A
     wrong constraint is often a dear one.
 
+    Costs are sums of squares plus the weights of the soft constraints that are violated. The price
+    of a soft constraint of weight w is at most w, as every clustering costs at most w less without
+    it; and it is w where an optimal clustering violates the constraint, as that one costs w less.
+    So those that the best clustering known violates have their price at once: from w - (UB - LB) to
+    w, as OPT_c is between LB - w and UB - w.
+
     The instance is solved, and then again without each constraint, beginning with the best
     clustering known; except where it is proven sooner that the price is exactly 0, since each
-    clustering that keeps the other constraints and violates this one costs at least UB, or since
-    there is none (`PriceProof`).
+    clustering that keeps the other constraints and violates this one costs at least UB (its own
+    weight left out), or since there is none (`PriceProof`).
 
     Parameters
     ----------
@@ -90,15 +97,15 @@ def constraint_prices(
     check_instance(instance)
     parameters = parameters or SolverParameters()
     _check(parameters, time_limit_each)
-    catalogue = Catalogue(instance)
-    numbers = catalogue.stated_pairs if constraints is None else _numbers(catalogue, constraints)
+    stated = stated_constraints(instance)
+    numbers = range(len(stated)) if constraints is None else _numbers(stated, constraints)
 
     def report(stop: threading.Event) -> PriceReport:
         clock = _PriceClock(parameters.time_limit, time_limit_each, stop)
         result = solve(instance, parameters, observer, stop)
         if result.partition is None:
             return PriceReport(result, (), (), stop.is_set(), clock.seconds)
-        run = _PriceRun(catalogue, parameters, clock, result, on_price)
+        run = _PriceRun(instance, stated, parameters, clock, result, on_price)
         run.price(numbers)
         return run.report()
 
@@ -112,19 +119,15 @@ def _check(parameters: SolverParameters, time_limit_each: float) -> None:
         raise ParameterError(f"dask = {parameters.dask}: expected None; workers are local here")
 
 
-def _numbers(catalogue: Catalogue, constraints: Iterable[Statement]) -> list[int]:
-    p, instance = len(catalogue.must_link), catalogue.instance
+def _numbers(stated: Sequence[Statement], constraints: Iterable[Statement]) -> list[int]:
+    number_of = {statement: number for number, statement in enumerate(stated)}
     numbers = []
     for statement in constraints:
-        offset = {"must_link": 0, "cannot_link": p}.get(statement.argument)
-        number = -1 if offset is None else offset + statement.position
-        if not 0 <= number < p + len(instance.cannot_link) or (
-            catalogue.statement(number) != statement
-        ):
+        if statement not in number_of:
             raise ParameterError(
                 f"constraints = {statement}: expected must-links and cannot-links of the instance"
             )
-        numbers.append(number)
+        numbers.append(number_of[statement])
     return list(dict.fromkeys(numbers))
 
 
@@ -158,7 +161,8 @@ class _PriceRun:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        instance: Instance,
+        stated: Sequence[Statement],
         parameters: SolverParameters,
         clock: _PriceClock,
         result: Result,
@@ -167,11 +171,12 @@ class _PriceRun:
         assert result.partition is not None
         assert result.objective is not None
         assert result.lower_bound is not None
-        self._catalogue, self._parameters, self._clock = catalogue, parameters, clock
+        self._instance, self._stated = instance, stated
+        self._parameters, self._clock = parameters, clock
         self._result, self._on_price = result, on_price
         self._partition, self._upper = result.partition, result.objective
         self._lower = result.lower_bound
-        contraction = contract(catalogue.instance)
+        contraction = contract(instance)
         assert isinstance(contraction, Contraction)  # there is a clustering
         # Such steps can only be left in processes that can be ended.
         probing, n_blocks = bounding_method("sdp"), contraction.n_blocks
@@ -182,17 +187,22 @@ class _PriceRun:
         self._probes_bounds = not is_large and needed <= free_mebibytes()
         self._free: dict[int, PriceProbe] = {}
         self._solved: dict[int, SolvedWithout] = {}
+        self._saved: set[int] = set()  # soft ones that the clustering first found violates
         self._left: list[int] = []
         self._is_here = True  # whether tasks are done by this process
 
     def price(self, numbers: Sequence[int]) -> None:
         """Find the prices of the constraints of these numbers.
 
-        First those of which a short look shows that they cost nothing, then the others.
+        First the soft ones that are violated, then those of which a short look shows that they cost
+        nothing, then the others.
         """
         self._left = list(numbers)
+        for number in numbers:
+            if self._is_violated(self._stated[number]):
+                self._take_violated(number)
         end_alone = self._clock.seconds + ALONE
-        later = list(numbers)
+        later = list(self._left)
         if not (self._probes_bounds and self._has_long_steps):
             with TaskPool(SerialExecutor()) as local_pool:
                 later = self._each(local_pool, later, self._probe, self._take_probe, end_alone)
@@ -211,9 +221,9 @@ class _PriceRun:
             objective=self._upper,
             lower_bound=lower,
             gap=relative_gap(lower, self._upper),
-            soft=SoftViolations.of(self._partition, self._catalogue.instance),
+            soft=SoftViolations.of(self._partition, self._instance),
         )
-        unpriced = tuple(self._catalogue.statement(number) for number in self._left)
+        unpriced = tuple(self._stated[number] for number in self._left)
         interrupted = self._clock.stop.is_set()
         return PriceReport(best, tuple(prices), unpriced, interrupted, self._clock.seconds)
 
@@ -225,11 +235,11 @@ class _PriceRun:
         """
         from heuristics.result import centres_of  # which imports what compiles
 
-        instance, labels = self._catalogue.instance, self._partition.labels
+        instance, labels = self._instance, self._partition.labels
         points, centres = instance.points, centres_of(instance, labels)
         squares = np.stack([((points - centre) ** 2).sum(axis=1) for centre in centres], axis=1)
         excess = squares[np.arange(len(points)), labels] - squares.min(axis=1)
-        rows = {number: list(self._catalogue.statement(number).rows) for number in self._left}
+        rows = {number: list(self._stated[number].rows) for number in self._left}
         return sorted(self._left, key=lambda number: -float(excess[rows[number]].max()))
 
     def _pool(self, n_tasks: int) -> TaskPool:
@@ -273,15 +283,14 @@ class _PriceRun:
         return self._clock.for_next if self._clock.seconds <= end else 0.0
 
     def _probe(self, pool: TaskPool, number: int, seconds: float) -> None:
-        statement = self._catalogue.statement(number)
-        instance = self._catalogue.instance
-        pool.submit(number, probe, instance, statement, self._upper, seconds, self._probes_bounds)
+        statement, bounds = self._stated[number], self._probes_bounds
+        pool.submit(number, probe, self._instance, statement, self._upper, seconds, bounds)
 
     def _solve(self, pool: TaskPool, number: int, seconds: float) -> None:
         parameters = replace(self._parameters, workers=1, time_limit=seconds)
         # Other processes do not receive an interrupt: they are ended.
         stop = self._clock.stop if self._is_here else None
-        instance = without(self._catalogue.instance, self._catalogue.statement(number))
+        instance = without(self._instance, self._stated[number])
         pool.submit(number, solve_from, instance, parameters, self._partition.labels, stop)
 
     def _take_probe(self, number: int, found: PriceProbe) -> None:
@@ -300,8 +309,32 @@ class _PriceRun:
         self._solved[number] = solved
         self._lower = max(self._lower, solved.lower_bound)
         partition = Partition(solved.labels)
-        if solved.objective < self._upper and partition.is_feasible(self._catalogue.instance):
-            self._partition, self._upper = partition, solved.objective
+        is_soft = self._stated[number].weight is not None
+        cost = partition.cost(self._instance) if is_soft else solved.objective
+        if cost < self._upper and partition.is_feasible(self._instance):
+            self._partition, self._upper = partition, cost
+        self._done(number)
+
+    def _is_violated(self, statement: Statement) -> bool:
+        """Return whether the best clustering known violates a constraint, a soft one."""
+        if statement.weight is None:
+            return False
+        together = len(set(self._partition.labels[list(statement.rows)].tolist())) == 1
+        return together == (statement.kind is StatementKind.SOFT_CANNOT_LINK)
+
+    def _take_violated(self, number: int) -> None:
+        """Learn what the best clustering known costs without a soft constraint that it violates."""
+        weight = self._stated[number].weight
+        assert weight is not None
+        self._saved.add(number)
+        self._solved[number] = SolvedWithout(
+            objective=self._partition.cost(without(self._instance, self._stated[number])),
+            lower_bound=max(0.0, self._lower - weight),
+            labels=self._partition.labels,
+            is_optimal=self._result.status is SolutionStatus.OPTIMAL,
+            was_interrupted=False,
+            seconds=0.0,
+        )
         self._done(number)
 
     def _done(self, number: int) -> None:
@@ -310,7 +343,7 @@ class _PriceRun:
             self._on_price(self._price(number), len(self._left))
 
     def _price(self, number: int) -> Price:
-        statement = self._catalogue.statement(number)
+        statement = self._stated[number]
         lower, upper = min(self._lower, self._upper), self._upper
         if number in self._free:
             found = self._free[number]
@@ -318,15 +351,19 @@ class _PriceRun:
             return Price(statement, 0.0, 0.0, 0.0, upper, lower, True, found.proof, found.seconds)
         solved = self._solved[number]
         best = min(solved.objective, upper)
+        most = upper - solved.lower_bound
+        if statement.weight is not None:
+            most = min(most, statement.weight)
         least = max(0.0, lower - best)
         return Price(
             statement=statement,
             lower=least,
-            upper=max(least, upper - solved.lower_bound),
+            upper=max(least, most),
             difference=upper - best,
             objective_without=best,
             lower_bound_without=solved.lower_bound,
             proven=self._result.status is SolutionStatus.OPTIMAL and solved.is_optimal,
-            proof=PriceProof.SOLVED,
+            proof=PriceProof.VIOLATED if number in self._saved else PriceProof.SOLVED,
             seconds=solved.seconds,
+            violated=self._is_violated(statement),
         )

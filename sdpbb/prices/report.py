@@ -35,6 +35,8 @@ COLUMNS = (
     "kind",
     "row_i",
     "row_j",
+    "weight",
+    "violated",
     "price_lower",
     "price_upper",
     "difference",
@@ -54,6 +56,9 @@ class PriceProof(Enum):
     IDLE = "idle"
     """Nothing: clusterings that keep the others and violate it are proven to be no better than the
     best one known that keeps all."""
+    VIOLATED = "violated"
+    """The weight of a soft constraint: the best clustering known violates it, so that leaving it
+    out saves the weight, and nothing saves more."""
     SOLVED = "solved"
     """The instance has been solved without it."""
 
@@ -64,7 +69,7 @@ class Price:
 
     Attributes
     ----------
-    statement : the constraint
+    statement : the constraint, with its weight if it is soft
     lower, upper : the price lies between them, which is proven
     difference : of the best clusterings found, with the constraint and without
     objective_without, lower_bound_without : the cost of the best clustering found without the
@@ -72,6 +77,7 @@ class Price:
     proven : whether the price is exactly 0, or both optima are known to the gap asked for
     proof : how it is known
     seconds : that it took
+    violated : whether the best clustering known violates the constraint, a soft one
     """
 
     statement: Statement
@@ -83,6 +89,7 @@ class Price:
     proven: bool
     proof: PriceProof
     seconds: float
+    violated: bool = False
 
     def to_row(self) -> dict[str, Any]:
         """Return a row of a table, by `COLUMNS`; rows of points are named as the user does."""
@@ -91,6 +98,8 @@ class Price:
             statement.place,
             statement.kind.name.lower(),
             *statement.names,
+            statement.weight,
+            self.violated,
             self.lower,
             self.upper,
             self.difference,
@@ -103,7 +112,7 @@ class Price:
         return dict(zip(COLUMNS, values, strict=True))
 
     def __str__(self) -> str:
-        if self.proof is not PriceProof.SOLVED:
+        if self.proof in (PriceProof.IMPLIED, PriceProof.IDLE):
             return f"{self.statement}: costs nothing ({self.proof.value})"
         least, most = _at_least(self.lower), _at_most(self.upper)
         return f"{self.statement}: costs {least} to {most}"
@@ -250,7 +259,9 @@ def _table(prices: Sequence[Price], total: int) -> list[str]:
     for price in prices:
         least, most = _at_least(price.lower), _at_most(price.upper)
         statement = price.statement
-        remark = "" if price.proven else "  (not solved out)"
+        remark = ("  (violated)" if price.violated else "") + (
+            "" if price.proven else "  (not solved out)"
+        )
         lines.append(
             f"{least:>14} {most:>12} {price.difference:>12.{DIGITS}g}  "
             f"{statement.place:<{width}}  {statement.text}{remark}"

@@ -14,7 +14,7 @@ from sdpbb.bounds.registry import bounding_method
 from sdpbb.explanation.statements import Catalogue, Statement
 from sdpbb.parameters import SolverParameters
 from sdpbb.prices.report import PriceProof
-from sdpbb.problem import Contraction, Infeasibility, Instance, contract
+from sdpbb.problem import Contraction, Infeasibility, Instance, SoftPairs, contract
 from sdpbb.result import PRECISION, SolutionStatus, Termination
 from sdpbb.solver import solve
 
@@ -44,11 +44,16 @@ class SolvedWithout:
 
 
 def without(instance: Instance, statement: Statement) -> Instance:
-    """Return the instance without a must-link or a cannot-link.
+    """Return the instance without a must-link or a cannot-link, hard or soft.
 
-    The pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
+    A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
     """
     argument, catalogue = statement.argument, Catalogue(instance)
+    if statement.weight is not None:
+        soft: SoftPairs = getattr(instance, argument)
+        pairs = np.delete(soft.pairs, statement.position, axis=0)
+        weights = np.delete(soft.weights, statement.position)
+        return replace(instance, **{argument: SoftPairs(pairs, weights)})
     offset = 0 if argument == "must_link" else len(instance.must_link)
     if offset + statement.position in catalogue.stated_and_implied:
         return instance
@@ -62,17 +67,18 @@ def probe(
     """Look for a proof that a constraint costs nothing.
 
     With OPT_v the least cost of the clusterings that keep the other constraints and violate this
-    one, the optimum without it is the lesser of OPT and OPT_v. It is OPT if there are none of them,
-    or if a bound proves OPT_v >= upper.
+    one, the optimum without it is the lesser of OPT and OPT_v, if some optimal clustering keeps it.
+    It is OPT if there are none of them, or if a bound proves OPT_v >= upper. The weight of a soft
+    one is not part of OPT_v.
 
-    upper : the cost of a clustering that keeps all constraints
+    upper : the cost of a clustering that keeps all constraints, and this one if it is soft
     seconds : after which nothing more is tried
     is_bounded : whether a bound is tried, too, with matrices of all blocks
     """
     started = time.perf_counter()
     others, pair = without(instance, statement), [(statement.rows[0], statement.rows[1])]
     # A violated must-link is a cannot-link, and the other way round.
-    if statement.argument == "must_link":
+    if statement.argument in ("must_link", "soft_must_link"):
         violated = contract(others, cannot_link=pair)
     else:
         violated = contract(others, must_link=pair)

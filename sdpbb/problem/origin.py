@@ -116,6 +116,7 @@ class Origin:
     kept_rows : (n,) positions of the rows, ascending from 0, in data of which some rows are left
         out, as values are missing; None where none is
     dropped_rows : the user's names of those that are left out, in their order
+    soft_must_link, soft_cannot_link : the places that state soft ones
     """
 
     first_row: int = 0
@@ -129,6 +130,8 @@ class Origin:
     scaling: Scaling | None = None
     kept_rows: NDArray[np.intp] | None = None
     dropped_rows: tuple[str, ...] = ()
+    soft_must_link: PairLines = field(default_factory=_nowhere)
+    soft_cannot_link: PairLines = field(default_factory=_nowhere)
 
     @property
     def index(self) -> Any:
@@ -183,8 +186,13 @@ class Origin:
 
         Examples: "constraints.txt:17", "constraints.json: ml[3]".
 
-        kind : "must_link" or "cannot_link"
+        kind : "must_link", "cannot_link", "soft_must_link" or "soft_cannot_link"
         """
-        pairs: PairLines = {"must_link": self.must_link, "cannot_link": self.cannot_link}[kind]
-        place = pairs.place_of(i, j)
+        places: dict[str, PairLines] = {
+            "must_link": self.must_link,
+            "cannot_link": self.cannot_link,
+            "soft_must_link": self.soft_must_link,
+            "soft_cannot_link": self.soft_cannot_link,
+        }
+        place = places[kind].place_of(i, j)
         return f"{shown_path(self.constraints_path)}{place}" if place else ""

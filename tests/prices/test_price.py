@@ -168,9 +168,9 @@ def test_better_clusterings_of_later_runs_are_used():
         lower_bound=0.0,
         gap=1.0,
     )
-    catalogue = price_module.Catalogue(instance)
+    stated = stated_constraints(instance)
     clock = price_module._PriceClock(math.inf, math.inf, threading.Event())
-    run = price_module._PriceRun(catalogue, SolverParameters(), clock, bad, None)
+    run = price_module._PriceRun(instance, stated, SolverParameters(), clock, bad, None)
     run.price([0, 1])
     report = run.report()
     assert report.result.objective == pytest.approx(1.0)
@@ -189,9 +189,9 @@ def test_an_interval_rests_on_the_lower_bounds():
         lower_bound=90.0,
         gap=20.0 / 110.0,
     )
-    catalogue = price_module.Catalogue(instance)
+    stated = stated_constraints(instance)
     clock = price_module._PriceClock(math.inf, math.inf, threading.Event())
-    run = price_module._PriceRun(catalogue, SolverParameters(), clock, stopped, None)
+    run = price_module._PriceRun(instance, stated, SolverParameters(), clock, stopped, None)
     run._left = [0, 1]
     run._take_solved(0, SolvedWithout(110.0, 80.0, stopped.partition.labels, False, False, 0.0))
     run._take_solved(1, SolvedWithout(70.0, 60.0, np.array([0, 1, 1, 1]), False, False, 0.0))
@@ -316,15 +316,81 @@ def test_constraints_of_another_instance_are_refused():
 
 
 @pytest.mark.long
-def test_prices_beside_soft_constraints_are_the_differences_of_the_least_costs():
-    for seed in range(12):
-        instance = random_soft_instance(np.random.default_rng(seed), 7)
-        best = least_cost(instance)
-        if best is None:
+@given(st.integers(0, 2**32 - 1))
+@examples(25)
+def test_prices_with_soft_constraints_are_the_differences_of_the_least_costs(seed):
+    instance = random_soft_instance(np.random.default_rng(seed), 7)
+    best = least_cost(instance)
+    if best is None:
+        return
+    report = constraint_prices(instance, parameters=EXACT)
+    assert report.is_complete
+    pairs = (instance.must_link, instance.cannot_link)
+    soft = (instance.soft_must_link, instance.soft_cannot_link)
+    assert len(report.prices) == sum(map(len, (*pairs, *soft)))
+    rounding = 1e-9 * max(best, 1.0)
+    labels, n_violated = report.result.partition.labels, 0
+    for price in report.prices:
+        statement = price.statement
+        true = best - least_cost(without(instance, statement))
+        assert price.lower - rounding <= true <= price.upper + rounding
+        assert price.upper - price.lower <= rounding
+        if statement.weight is None:
+            assert not price.violated
             continue
-        report = constraint_prices(instance, parameters=EXACT)
-        rounding = 1e-9 * max(best, 1.0)
-        assert len(report.prices) == len(instance.must_link) + len(instance.cannot_link)
-        for price in report.prices:
-            true = best - least_cost(without(instance, price.statement))
-            assert price.lower - rounding <= true <= price.upper + rounding
+        assert true <= statement.weight + rounding
+        i, j = statement.rows
+        assert price.violated == ((labels[i] == labels[j]) == (statement.kind.value == "SCL"))
+        if price.violated:
+            n_violated += 1
+            assert true == pytest.approx(statement.weight, abs=rounding)
+    assert n_violated == len(report.result.soft.must_link) + len(report.result.soft.cannot_link)
+
+
+def two_groups_in_doubt() -> Instance:
+    """Two groups of ten, and soft pairs: violated, kept at a price, and kept anyway."""
+    points = two_groups().points
+    soft = {"soft_must_link": [(5, 15, 1.0), (0, 3, 2.0)], "soft_cannot_link": [(7, 8, 1e3)]}
+    return Instance(points, 2, None, None, **soft)
+
+
+def test_a_violated_soft_constraint_costs_its_weight_and_no_other_costs_more():
+    report = constraint_prices(two_groups_in_doubt(), parameters=EXACT)
+    assert report.is_complete
+    heavy, light, idle = report.prices
+    assert [price.statement.text for price in report.prices] == [
+        "SCL 7 8 1000",
+        "SML 5 15 1",
+        "SML 0 3 2",
+    ]
+    assert (heavy.proof, heavy.violated) == (PriceProof.SOLVED, False)
+    assert 1.0 < heavy.lower <= heavy.upper < 1e3
+    assert (light.proof, light.violated) == (PriceProof.VIOLATED, True)
+    assert light.lower == pytest.approx(1.0, abs=1e-9)
+    assert light.upper == 1.0
+    assert light.objective_without == pytest.approx(report.result.objective - 1.0)
+    assert (idle.proof, idle.upper, idle.violated) == (PriceProof.IDLE, 0.0, False)
+    row = next(row for row in report.to_rows() if row["violated"])
+    assert (row["kind"], row["weight"], row["proof"]) == ("soft_must_link", 1.0, "violated")
+    assert "SML 5 15 1  (violated)" in str(report)
+    assert str(light).startswith("soft_must_link[0]  SML 5 15 1: costs ")
+
+
+def test_a_wide_gap_leaves_intervals_of_soft_prices_that_hold():
+    instance = two_groups_in_doubt()
+    true = {p.statement: p.lower for p in constraint_prices(instance, parameters=EXACT).prices}
+    for price in constraint_prices(instance, parameters=SolverParameters(gap=0.5)).prices:
+        assert price.lower - 1e-6 <= true[price.statement] <= price.upper + 1e-6
+        assert price.upper <= price.statement.weight
+
+
+def test_soft_constraints_that_hard_ones_decide():
+    """Of all clusterings, none keeps the first, and none violates the second."""
+    soft = {"soft_cannot_link": [(0, 1, 2.0)], "soft_must_link": [(1, 0, 3.0)]}
+    instance = Instance(np.arange(6.0)[:, None], 2, [(0, 1)], **soft)
+    prices = {p.statement.text: p for p in constraint_prices(instance, parameters=EXACT).prices}
+    assert prices["SCL 0 1 2"].violated
+    assert prices["SCL 0 1 2"].lower == pytest.approx(2.0)
+    assert prices["SML 0 1 3"].proof is PriceProof.IMPLIED
+    assert prices["ML 0 1"].proof in (PriceProof.IDLE, PriceProof.SOLVED)
+    assert prices["ML 0 1"].upper <= 1e-9

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+from sdpbb.explanation.statements import place_of_pair
 from sdpbb.problem import Instance, Origin, PairLines
 from sdpbb.problem.files.constraints import Constraints
 
@@ -184,3 +185,33 @@ PAIRS, LINES = np.array([[0, 1], [1, 3]]), np.array([4, 9])
 def test_places_fit_their_pairs(pairs, lines, n_stated, message):
     with pytest.raises(InstanceError, match=f"^{re.escape(message)}"):
         PairLines(pairs, lines, n_stated)
+
+
+def test_places_of_soft_constraints(tmp_path):
+    path = tmp_path / "c.txt"
+    path.write_text("SML 0 1 0\nSML 3 2 1.5\nSCL 0 3 inf\nCL 1 3\nSML 2 3 2\nSCL 1 2 0.1\n")
+    instance = Instance.from_points(LINE, 2, path)
+    assert instance.soft_must_link.weights.tolist() == [1.5, 2.0]
+    assert instance.cannot_link.tolist() == [[1, 3], [0, 3]]
+    places = [
+        (name, place_of_pair(instance, name, position).removeprefix(str(path)))
+        for name in ("soft_must_link", "soft_cannot_link", "cannot_link")
+        for position in range(len(getattr(instance, name)))
+    ]
+    assert places == [
+        ("soft_must_link", ":2"),
+        ("soft_must_link", ":5"),
+        ("soft_cannot_link", ":6"),
+        ("cannot_link", ":4"),
+        ("cannot_link", ":3"),
+    ]
+
+
+def test_places_of_soft_constraints_of_lists(tmp_path):
+    path = tmp_path / "c.json"
+    path.write_text('{"ml": [], "cl": [], "sml": [[0, 1]], "sml_proba": [0.5], "scl": [[2, 3]]}')
+    instance = Instance.from_points(LINE, 2, path)
+    assert place_of_pair(instance, "soft_must_link", 0).endswith(": sml[0]")
+    assert place_of_pair(instance, "soft_cannot_link", 0).endswith(": scl[0]")
+    of_lists = Instance(LINE, 2, soft_must_link=[(0, 1, 1.0)])
+    assert place_of_pair(of_lists, "soft_must_link", 0) == "soft_must_link[0]"

@@ -6,7 +6,7 @@ import pytest
 
 from sdpbb.bounds.bound import ProvenBound
 from sdpbb.problem import Instance, contract
-from sdpbb.search.branching import most_undecided_pair
+from sdpbb.search.branching import branching_pair, most_contested_pair, most_undecided_pair
 from sdpbb.search.events import NodeEnd, NodeLeft
 from sdpbb.search.node import Fixings, Node, NodeResult, NodeStatus
 from sdpbb.search.tolerances import Tolerances
@@ -235,3 +235,28 @@ def test_branching_never_takes_a_cannot_link():
     assert most_undecided_pair(contraction, np.ones((3, 3))) == (0, 2)
     triangle = contract(Instance(np.arange(3.0)[:, None], 3, [], [(0, 1), (1, 2), (0, 2)]))
     assert most_undecided_pair(triangle, np.ones((3, 3))) is None
+
+
+def test_branching_takes_the_soft_pair_in_doubt_whose_weight_counts_most():
+    """Of 0 and 1, 2 and 3, 4 and 5, of which 0 and 1 are together: half is paid for the others."""
+    soft = {"soft_must_link": [(0, 1, 9.0), (2, 3, 1.0)], "soft_cannot_link": [(4, 5, 2.0)]}
+    contraction = contract(Instance(np.arange(6.0)[:, None], 3, **soft))
+    Z = np.zeros((6, 6))
+    for i, j, together in ((0, 1, 1.0), (2, 3, 0.5), (4, 5, 0.5)):
+        # Half of two in one cluster, half of each alone: at a share of two clusters of one point.
+        Z[[i, j], [i, j]] = 1.0 - 0.5 * together
+        Z[i, j] = Z[j, i] = 0.5 * together
+    assert most_contested_pair(contraction, Z) == (4, 5)
+    assert branching_pair(contraction, Z) == (4, 5)
+    Z[[4, 5], [4, 5]], Z[4, 5], Z[5, 4] = 1.0, 0.0, 0.0
+    assert branching_pair(contraction, Z) == (2, 3)
+
+
+def test_branching_where_no_soft_pair_is_in_doubt():
+    points = np.arange(5.0)[:, None]
+    contraction = contract(Instance(points, 2, soft_must_link=[(0, 4, 1.0)]))
+    Z = np.eye(5) * 0.5
+    Z[1, 2] = Z[2, 1] = 0.3
+    Z[[0, 4], [0, 4]] = 1.0
+    assert most_contested_pair(contraction, Z) is None
+    assert branching_pair(contraction, Z) == (1, 2)

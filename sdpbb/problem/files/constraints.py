@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +42,12 @@ class Constraints:
     min_size, max_size, sizes : limits on the numbers of points of clusters, as an `Instance` has
         them, or None; a line MAXSIZE that is read is one of the cluster_constraints
     min_weight, max_weight : limits on the weights of clusters, > 0, or None
-    must_link_lines, cannot_link_lines : (p,) the line of each pair, from 1, or with keys its
-        position in the list, from 0; empty if not from a file
+    must_link_lines, cannot_link_lines, soft_must_link_lines, soft_cannot_link_lines : (p,) the line
+        of each pair, from 1, or with keys its position in the list, from 0; empty if not from a
+        file
     max_diameter_line, min_separation_line : the lines of the distances, from 1
     keys : what the lists of must-links and of cannot-links are called, in a file that has such
-        lists; "" elsewhere
+        lists, those of soft ones with an "s" before that; "" elsewhere
     """
 
     must_link: NDArray[np.intp] = field(default_factory=_no_pairs)
@@ -66,6 +67,8 @@ class Constraints:
     sizes: tuple[int, ...] | None = None
     min_weight: float | None = None
     max_weight: float | None = None
+    soft_must_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
+    soft_cannot_link_lines: NDArray[np.intp] = field(default_factory=_no_lines)
 
     @property
     def all_pairs(self) -> list[NDArray[np.intp]]:
@@ -86,7 +89,16 @@ class Constraints:
         InstanceError
             If a distance amounts to too many pairs.
         """
-        must_link, cannot_link = self.must_link, self.cannot_link
+        must = _KindOfPairs.of(
+            self.must_link, self.must_link_lines, self.soft_must_link, self.soft_must_link_lines
+        )
+        cannot = _KindOfPairs.of(
+            self.cannot_link,
+            self.cannot_link_lines,
+            self.soft_cannot_link,
+            self.soft_cannot_link_lines,
+        )
+        must_link, cannot_link = must.hard, cannot.hard
         far, near = None, None
         try:
             if self.max_diameter is not None:
@@ -100,8 +112,8 @@ class Constraints:
         return {
             "must_link": must_link,
             "cannot_link": cannot_link,
-            "soft_must_link": self.soft_must_link,
-            "soft_cannot_link": self.soft_cannot_link,
+            "soft_must_link": must.soft,
+            "soft_cannot_link": cannot.soft,
             "cluster_constraints": self.cluster_constraints,
             "min_size": self.min_size,
             "max_size": self.max_size,
@@ -111,21 +123,50 @@ class Constraints:
             "origin": replace(
                 origin,
                 must_link=_pair_lines(
-                    self.must_link,
-                    self.must_link_lines,
-                    near,
-                    self.min_separation_line,
-                    self.keys[0],
+                    must.hard, must.hard_lines, near, self.min_separation_line, self.keys[0]
                 ),
                 cannot_link=_pair_lines(
-                    self.cannot_link,
-                    self.cannot_link_lines,
-                    far,
-                    self.max_diameter_line,
-                    self.keys[1],
+                    cannot.hard, cannot.hard_lines, far, self.max_diameter_line, self.keys[1]
                 ),
+                soft_must_link=must.soft_places(self.keys[0]),
+                soft_cannot_link=cannot.soft_places(self.keys[1]),
             ),
         }
+
+
+class _KindOfPairs(NamedTuple):
+    """Must-links or cannot-links as an `Instance` has them, and their lines where these are known.
+
+    Soft ones of infinite weight are hard, and those of weight 0 are none.
+    """
+
+    hard: NDArray[np.intp]
+    hard_lines: NDArray[np.intp]
+    soft: SoftPairs
+    soft_lines: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        hard: NDArray[np.intp],
+        hard_lines: NDArray[np.intp],
+        soft: SoftPairs,
+        soft_lines: NDArray[np.intp],
+    ) -> _KindOfPairs:
+        pairs, weights = soft.pairs, soft.weights
+        endless, kept = weights == np.inf, ~np.isin(weights, (0.0, np.inf))
+        lines = soft_lines[kept[: len(soft_lines)]]
+        if endless.any():
+            # Lines are those of the first pairs: of none, where not all of those before have them.
+            has_lines = len(hard_lines) == len(hard) and len(soft_lines) == len(soft)
+            hard = np.concatenate([hard, pairs[endless]])
+            if has_lines:
+                hard_lines = np.concatenate([hard_lines, soft_lines[endless]])
+        return cls(hard, hard_lines, SoftPairs(pairs[kept], weights[kept]), lines)
+
+    def soft_places(self, key: str) -> PairLines:
+        """Return where the soft ones are stated."""
+        return _pair_lines(self.soft.pairs, self.soft_lines, None, 0, f"s{key}" if key else "")
 
 
 @dataclass(frozen=True)

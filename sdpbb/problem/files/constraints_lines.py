@@ -120,6 +120,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
         sizes=stated.sizes.get("SIZES"),
         min_weight=stated.weights.get("MINWEIGHT"),
         max_weight=stated.weights.get("MAXWEIGHT"),
+        soft_must_link_lines=pairs["SML"].line_numbers,
+        soft_cannot_link_lines=pairs["SCL"].line_numbers,
     )
 
 

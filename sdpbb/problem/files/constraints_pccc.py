@@ -48,6 +48,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
         must_link_lines=np.arange(len(pairs["ml"])),
         cannot_link_lines=np.arange(len(pairs["cl"])),
         keys=("ml", "cl"),
+        soft_must_link_lines=np.arange(len(pairs["sml"])),
+        soft_cannot_link_lines=np.arange(len(pairs["scl"])),
     )
 
 
