@@ -42,6 +42,7 @@ HEADING = (
 SIZES_OF_SUBSETS = (
     "  sizes, weights: bounds of subsets keep the largest only, not least or listed ones"
 )
+SOFT_OF_SUBSETS = "  soft constraints: bounds of subsets count those inside of them only"
 
 _STOPPED_BY = {
     Termination.TIME_LIMIT: "the time limit",
@@ -88,19 +89,20 @@ class ProgressTable:
         self._summarise = summarise
         self._printed_at = -math.inf
         self._held_back: Progress | None = None
-        self._tells_of_sizes = False
+        self._tells: list[str] = []  # once, of what subsets drop
 
     def __call__(self, event: Event) -> None:
         match event:
             case Started():
                 self._write(_header(event, self._version))
-                self._tells_of_sizes = bool(event.sizes)
+                told = ((event.sizes, SIZES_OF_SUBSETS), (event.n_soft, SOFT_OF_SUBSETS))
+                self._tells = [line for is_there, line in told if is_there]
             case Progress():
                 self._progress(event)
             case SubsetsChosen():
-                if self._tells_of_sizes:
-                    self._write(SIZES_OF_SUBSETS)
-                    self._tells_of_sizes = False
+                for line in self._tells:
+                    self._write(line)
+                self._tells = []
                 self._write(subsets_line(event))
             case Finished(result):
                 if self._held_back is not None:

@@ -12,6 +12,7 @@ from sdpbb.report import (
     HEADING,
     LEGEND,
     SIZES_OF_SUBSETS,
+    SOFT_OF_SUBSETS,
     ProgressTable,
     progress_line,
     result_json,
@@ -86,6 +87,12 @@ def test_sizes_that_subsets_drop_are_told_once():
     limited = replace(STARTED, sizes="40 to 60 points each")
     assert log(limited, chosen, chosen).count(SIZES_OF_SUBSETS) == 1
     assert SIZES_OF_SUBSETS not in log(STARTED, chosen)
+
+
+def test_soft_constraints_that_subsets_drop_are_told_once():
+    chosen = SubsetsChosen(1.0, 3, 50, 0)
+    assert log(replace(STARTED, n_soft=2), chosen, chosen).count(SOFT_OF_SUBSETS) == 1
+    assert SOFT_OF_SUBSETS not in log(STARTED, chosen)
 
 
 def test_trouble_is_one_line_each():

@@ -8,13 +8,16 @@ clusterings of S
 
     OPT >= OPT(S_1) + ... + OPT(S_T).
 
-Points of no subset add nothing, and what is paid for soft pairs is left out. If there is no
-clustering of S_t, there is none of the whole.
+So it does for costs with what is paid for the soft pairs with both ends in S_t: these are some of
+all, and none is paid less than nothing. Points of no subset add nothing. If there is no clustering
+of S_t, there is none of the whole.
 
 Proofs are about exactly k clusters. Where the must-links inside of S_t leave k blocks or more, a
 clustering of S_t into fewer than k clusters has one with two blocks or more, which can be divided
-into two: this costs nothing, and breaks no link and no rule. So the bound for exactly k clusters is
-one of OPT(S_t), too. A subset of fewer blocks is refused.
+into two: this costs nothing, and breaks no link and no rule. It violates no soft cannot-link, and
+no soft must-link if the two are unions of components of must-links and soft must-links: there are
+such two if S_t has k components or more, and if not, its soft must-links are left out. So the bound
+for exactly k clusters is one of OPT(S_t), too. A subset of fewer blocks is refused.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ from .rejection import Rejected, at
 from .rules import Either, Limit, Rule, Rules
 from .size_rules import of_parts, with_size_limits
 from .sizes import StatedWeights
+from .soft import CheckedSoftPairs, PricedPairs
 
 Pairs = NDArray[np.int64]
 
@@ -48,12 +52,14 @@ class Subsets:
         must_link: Pairs,
         cannot_link: Pairs,
         rules: Rules,
+        soft: CheckedSoftPairs | None = None,
     ) -> None:
         """
         Parameters
         ----------
         must_link, cannot_link, rules : of the whole; least and listed sizes are left out, and what
             follows from them is to be among the rules (`with_size_limits`)
+        soft : of the whole; None for none
 
         Raises
         ------
@@ -73,6 +79,9 @@ class Subsets:
             self._place[each] = np.arange(len(each))
         self._must_link, self._cannot_link = self._inside(must_link), self._inside(cannot_link)
         self._rules = [self._rule_inside(rule) for rule in of_parts(rules)]
+        priced = CheckedSoftPairs() if soft is None else soft
+        self._soft_must_link = self._priced_inside(priced.must_link)
+        self._soft_cannot_link = self._priced_inside(priced.cannot_link)
 
     def root(self, number: int, k: int) -> Blocks:
         """Return the blocks of a subset, of which every proof about it begins.
@@ -92,14 +101,38 @@ class Subsets:
             self._cannot_link(number)
         )
 
+    def soft(self, number: int, k: int) -> CheckedSoftPairs:
+        """Return the soft pairs of a subset that its bound for exactly k clusters may count."""
+        n, none = len(self.rows[number]), np.empty((0, 2), np.int64)
+        together, apart = self._soft_must_link(number), self._soft_cannot_link(number)
+        if len(together):
+            linked = np.concatenate([self._must_link(number), together.pairs])
+            if Blocks.of(n, k, linked, none).m < k:
+                together = PricedPairs()
+        return CheckedSoftPairs(together, apart)
+
+    def _priced_inside(self, priced: PricedPairs) -> Callable[[int], PricedPairs]:
+        """Return a function from a subset to the soft pairs of its points, by their places."""
+        inside, begins = self._positions_inside(priced.pairs)
+
+        def of(number: int) -> PricedPairs:
+            chosen = inside[begins[number] : begins[number + 1]]
+            return PricedPairs(self._place[priced.pairs[chosen]], priced.weights[chosen])
+
+        return of
+
     def _inside(self, pairs: Pairs) -> Callable[[int], Pairs]:
         """Return a function from a subset to the pairs (q, 2) of its points, by their places."""
+        inside, begins = self._positions_inside(pairs)
+        places = self._place[pairs[inside]]
+        return lambda number: places[begins[number] : begins[number + 1]]
+
+    def _positions_inside(self, pairs: Pairs) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the positions of the pairs inside of subsets, and where those of each begin."""
         subset = self._subset_of[pairs[:, 0]]
         inside = np.flatnonzero((subset >= 0) & (subset == self._subset_of[pairs[:, 1]]))
         inside = inside[np.argsort(subset[inside], kind="stable")]
-        begins = np.searchsorted(subset[inside], np.arange(len(self.rows) + 1))
-        places = self._place[pairs[inside]]
-        return lambda number: places[begins[number] : begins[number + 1]]
+        return inside, np.searchsorted(subset[inside], np.arange(len(self.rows) + 1))
 
     def _rule_inside(self, rule: Rule) -> Callable[[int], Rule]:
         """Return a function from a subset to a rule on clusters of its points."""

@@ -165,12 +165,14 @@ def _sum_over_subsets(
     rows = [subset.rows.load() for subset in subsets]
     n = len(geometry.points)
     limited = with_size_limits(rules, n, k)
-    restricted = Subsets(rows, n, must_link, cannot_link, limited)
+    restricted = Subsets(rows, n, must_link, cannot_link, limited, geometry.soft)
 
     def value(number: int) -> float:
         with at(f"subset {number}"), np.errstate(all="ignore"):
             root = restricted.root(number, k)
-            return tree_value(subsets[number], root, geometry.restricted(restricted.rows[number]))
+            soft = restricted.soft(number, k)
+            own = geometry.restricted(restricted.rows[number], soft)
+            return tree_value(subsets[number], root, own)
 
     numbers = range(len(subsets))
     if workers == 1:

@@ -14,7 +14,7 @@ from sdpbb.bounds.bound import ProvenBound
 from sdpbb.bounds.method import BoundingMethod
 from sdpbb.certificates.recorder import Proof, ProofRecorder, SubsetProof
 from sdpbb.problem import Instance, Partition
-from sdpbb.problem.cluster_rules import cluster_rules
+from sdpbb.problem.cluster_rules import checked_soft_pairs, cluster_rules
 from sdpbb.search.evaluate import EvaluationContext, evaluate
 from sdpbb.search.limits import Budget
 from sdpbb.search.node import Node, NodeResult, NodeStatus
@@ -132,7 +132,11 @@ def subset_task(
         from sdpbb.bounds.certified import CertifiedBounding
 
         bounding = CertifiedBounding(
-            bounding, instance.points, cluster_rules(instance), weights=instance.weights
+            bounding,
+            instance.points,
+            cluster_rules(instance),
+            weights=instance.weights,
+            soft=checked_soft_pairs(instance),
         )
     given, node = np.inf, Node()
     if labels is not None:

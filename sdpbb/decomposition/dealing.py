@@ -54,14 +54,15 @@ def _near_order(means: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def _units(contraction: Contraction, most: int) -> NDArray[np.intp]:
     """Return the unit (m,) of each block: what is not divided between subsets."""
-    component = connected_components(contraction.n_blocks, contraction.cannot_link)
+    pairs = np.concatenate([contraction.cannot_link, contraction.soft.pairs])
+    component = connected_components(contraction.n_blocks, pairs)
     counts = np.bincount(component)
     if counts.max() <= most:
         return component
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
 
-    i, j = contraction.cannot_link.T
+    i, j = pairs.T
     graph = coo_array((np.ones(len(i)), (i, j)), (contraction.n_blocks,) * 2).tocsr()
     unit = component.copy()
     n_units = len(counts)

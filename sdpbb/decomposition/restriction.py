@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from sdpbb.certificates.recorder import SubsetProof
 from sdpbb.checker.weight_units import TOLERANCE
-from sdpbb.problem import Contraction, Instance
+from sdpbb.problem import Contraction, Instance, SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
 from sdpbb.problem.equal_points import equal_points, join_equal_points
+from sdpbb.problem.graph import connected_components
 from sdpbb.problem.weight_limits import WeightLimits
 
 # Part of the greatest weight beyond which a subset is told of it: as far as rounding may matter.
@@ -22,6 +23,11 @@ class Restriction:
     Whatever clustering of the blocks keeps the constraints of the instance, its restriction to a
     subset keeps those of the subset's instance, but that it may have fewer than k clusters. Least
     sizes and weights and listed sizes are dropped.
+
+    For the soft pairs inside of subsets it pays no more than for all. It may have to be divided
+    into k clusters, which costs nothing: where must-links, soft ones included, leave fewer than k
+    components of a subset's points, its soft must-links are dropped; else some cluster has points
+    of several components as long as there are fewer than k clusters.
     """
 
     def __init__(self, instance: Instance, contraction: Contraction) -> None:
@@ -39,6 +45,9 @@ class Restriction:
         n = instance.n_points
         self._stated = [
             _Adjacency(n, pairs) for pairs in (instance.must_link, instance.cannot_link)
+        ]
+        self._soft = [
+            _SoftAdjacency(n, soft) for soft in (instance.soft_must_link, instance.soft_cannot_link)
         ]
 
     def rows(self, blocks: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -58,16 +67,34 @@ class Restriction:
         first = np.unique(block_of, return_index=True)[1]  # of each block, as they are sorted
         place = np.searchsorted(blocks, block_of)
         must_link = np.column_stack([first[place], np.arange(len(rows))])
+        must_link = must_link[must_link[:, 0] != must_link[:, 1]]
+        soft_must_link, soft_cannot_link = self._soft_inside(rows, must_link)
         return Instance(
             whole.points[rows],
             whole.k,
-            must_link=must_link[must_link[:, 0] != must_link[:, 1]],
+            must_link=must_link,
             cannot_link=first[self._cannot_link.inside(blocks)],
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
             max_size=self._most,
             max_weight=self._max_weight(rows),
+            soft_must_link=soft_must_link,
+            soft_cannot_link=soft_cannot_link,
         )
+
+    def _soft_inside(
+        self, rows: NDArray[np.intp], must_link: NDArray[np.intp]
+    ) -> tuple[SoftPairs, SoftPairs]:
+        """Return the soft pairs among some points, by their places there.
+
+        must_link : (p, 2) those among the points, by their places
+        """
+        together, apart = (soft.inside(rows) for soft in self._soft)
+        if len(together):
+            linked = np.concatenate([must_link, together.pairs])
+            if int(connected_components(len(rows), linked).max()) + 1 < self._instance.k:
+                together = SoftPairs()
+        return together, apart
 
     def stated(self, rows: NDArray[np.intp]) -> Instance:
         """Return the instance of points, k or more, with what is stated of them alone.
@@ -75,6 +102,7 @@ class Restriction:
         It is what a checker sees, who knows nothing of what follows from the constraints of others.
         """
         must_link, cannot_link = (pairs.inside(rows) for pairs in self._stated)
+        soft_must_link, soft_cannot_link = self._soft_inside(rows, must_link)
         return Instance(
             self._instance.points[rows],
             self._instance.k,
@@ -84,6 +112,8 @@ class Restriction:
             weights=self._weights(rows),
             max_size=self._most,
             max_weight=self._max_weight(rows),
+            soft_must_link=soft_must_link,
+            soft_cannot_link=soft_cannot_link,
         )
 
     def _weights(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
@@ -135,13 +165,17 @@ class _Adjacency:
 
     def __init__(self, n: int, pairs: NDArray[np.intp]) -> None:
         order = np.argsort(pairs[:, 0], kind="stable")
-        self._second = pairs[order, 1]
+        self._position, self._second = order, pairs[order, 1]
         # The seconds of i are second[begins[i] : begins[i + 1]].
         self._begins = np.concatenate([[0], np.cumsum(np.bincount(pairs[:, 0], minlength=n))])
         self._place = np.full(n, -1, dtype=np.intp)
 
     def inside(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the pairs (q, 2) among some of the things, by their places there."""
+        return self.find(chosen)[0]
+
+    def find(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return these pairs, and their positions (q,) among all."""
         begins = self._begins[chosen]
         counts = self._begins[chosen + 1] - begins
         i = np.repeat(np.arange(len(chosen)), counts)
@@ -149,4 +183,17 @@ class _Adjacency:
         self._place[chosen] = np.arange(len(chosen))
         j = self._place[self._second[at]]
         self._place[chosen] = -1
-        return np.column_stack([i[j >= 0], j[j >= 0]])
+        inside = j >= 0
+        return np.column_stack([i[inside], j[inside]]), self._position[at[inside]]
+
+
+class _SoftAdjacency:
+    """Soft pairs of n points, by their first."""
+
+    def __init__(self, n: int, soft: SoftPairs) -> None:
+        self._pairs, self._weights = _Adjacency(n, soft.pairs), soft.weights
+
+    def inside(self, rows: NDArray[np.intp]) -> SoftPairs:
+        """Return those among some points, by their places there."""
+        pairs, positions = self._pairs.find(rows)
+        return SoftPairs(pairs, self._weights[positions])

@@ -169,6 +169,8 @@ def _subsets(trace: Trace, result: Result) -> Markup:
     )
     if any(level.n_dropped for level in trace.levels):
         text += " Cannot-links between subsets are dropped: the sum is still a bound."
+    if result.soft is not None:
+        text += " So are soft constraints between subsets: what is paid for them is left out."
     n_lost = result.statistics.n_lost_subsets
     if n_lost:
         text += (

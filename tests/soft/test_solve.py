@@ -82,7 +82,7 @@ def clouds(seed: int) -> Instance:
     return Instance(points, 3, soft_must_link=pairs(), soft_cannot_link=pairs())
 
 
-def test_bounds_of_subsets_leave_soft_pairs_out():
+def test_runs_that_begin_with_subsets():
     instance = clouds(0)
     subsets = DecompositionParameters(least_blocks=10, smallest=15, per_cluster=1)
     parameters = sdpbb.SolverParameters(bounding="decomposition", decomposition=subsets, workers=1)
