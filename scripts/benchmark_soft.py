@@ -2,11 +2,16 @@
 
     python scripts/benchmark_soft.py --data ../shared/data/pc-sos-sdp/datasets --out docs/soft.csv
     python scripts/benchmark_soft.py --table docs/soft.csv
+    python scripts/benchmark_soft.py iris wine seeds --prices --data ... --out docs/soft_prices.csv
+    python scripts/benchmark_soft.py --prices --table docs/soft_prices.csv
 
 The right pairs are drawn at random and agree with the optimal clustering without constraints; a
 share of the must-links is stated as cannot-links, and the other way round. The weight of a pair is
 a factor times the mean squared distance of a point to the mean of its cluster in that clustering.
 PCCC minimises the same cost: squared distances and P = 1, the best of ten starts.
+
+With --prices the same 50 pairs are hard, and ranked by their prices: of the q dearest, where q are
+wrong, so many are. A pair that costs nothing is in no rank.
 """
 
 from __future__ import annotations
@@ -32,6 +37,12 @@ FIELDS = (
     *SAME,
     *("status", "objective", "lower_bound", "gap", "seconds", "n_nodes", "root_gap"),
     *("n_violated", "n_wrong", "n_both", "penalty", "pccc", "pccc_seconds"),
+)
+
+
+PRICED = (
+    *("name", "pairs", "noise", "seed", "status", "n_wrong", "n_dear", "n_both"),
+    *("n_priced", "seconds"),
 )
 
 
@@ -98,6 +109,42 @@ def measured(drawn: Case, seconds: float) -> dict[str, Any]:
     }
 
 
+def priced(drawn: Case, seconds: float) -> dict[str, Any]:
+    """State all pairs as hard, and rank them by their prices."""
+    points, wrong = drawn
+    soft = points.soft_must_link.pairs, points.soft_cannot_link.pairs
+    instance = Instance(points.points, points.k, *soft)
+    parameters = sdpbb.SolverParameters(workers=1, time_limit=seconds)
+    report = sdpbb.constraint_prices(instance, parameters=parameters)
+    dear = [price.statement.rows for price in report.prices if price.difference > 0.0]
+    first = dear[: len(wrong)]
+    return {
+        "status": report.result.status.value,
+        "n_wrong": len(wrong),
+        "n_dear": len(first),
+        "n_both": sum(rows in wrong for rows in first),
+        "n_priced": len(report.prices),
+        "seconds": round(report.seconds, 2),
+    }
+
+
+def table_of_prices(measurements: list[rows.Row]) -> list[str]:
+    """Return the table of the documentation: one line for each set."""
+    lines = []
+    for name in NAMES:
+        some = [r for r in measurements if r["name"] == name]
+        ranked = [r for r in some if r["status"] != "infeasible"]
+        if not some:
+            continue
+        sums = {key: sum(int(r[key]) for r in ranked) for key in ("n_wrong", "n_dear", "n_both")}
+        precision, recall = (
+            f"{100 * sums['n_both'] / sums[key]:.0f} %" if sums[key] else ""
+            for key in ("n_dear", "n_wrong")
+        )
+        lines.append([name, str(len(some)), str(len(some) - len(ranked)), precision, recall])
+    return rows.markdown(["set", "runs", "infeasible", "precision", "recall"], lines)
+
+
 def table(measurements: list[rows.Row]) -> list[str]:
     """Return the table of the documentation: one line for each set and weight."""
     lines = []
@@ -141,17 +188,33 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="file of rows: print their table, run nothing")
     parser.add_argument("--seeds", type=int, default=2, help="draws of pairs for each case")
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit of a run")
+    parser.add_argument("--prices", action="store_true", help="rank the pairs, hard, by prices")
     arguments = parser.parse_args()
     if arguments.table is not None:
-        print("\n".join(table(rows.read(arguments.table))))
+        of = table_of_prices if arguments.prices else table
+        print("\n".join(of(rows.read(arguments.table))))
         return
     if arguments.data is None or arguments.out is None:
         parser.error("expected --data and --out")
+    if arguments.prices:
+        measure_prices(arguments)
+        return
     product = itertools.product(arguments.names, PAIRS, NOISES, FACTORS, range(arguments.seeds))
     for chosen in product:
         row = dict(zip(SAME, chosen, strict=True))
         row |= measured(case(arguments.data, *chosen), arguments.seconds)
         rows.append(arguments.out, FIELDS, row)
+        print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
+
+
+def measure_prices(arguments: argparse.Namespace) -> None:
+    """Rank the pairs of each case with fewest pairs by their prices, and add the rows."""
+    product = itertools.product(arguments.names, NOISES, range(arguments.seeds))
+    for name, noise, seed in product:
+        row: dict[str, Any] = {"name": name, "pairs": PAIRS[0], "noise": noise, "seed": seed}
+        drawn = case(arguments.data, name, PAIRS[0], noise, 1.0, seed)
+        row |= priced(drawn, arguments.seconds)
+        rows.append(arguments.out, PRICED, row)
         print(", ".join(f"{key} {value}" for key, value in row.items()), flush=True)
 
 

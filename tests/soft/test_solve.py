@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sdpbb
 from sdpbb.decomposition.parameters import DecompositionParameters
 from sdpbb.problem import Instance, Partition, SoftPairs
-from tests.soft.instances import least_cost, random_soft_instance
+from tests.examples import examples
+from tests.soft.instances import least_cost, random_mixture, random_soft_instance
 
 GAP = 1e-6
 
@@ -43,6 +46,22 @@ def test_the_optimum_is_the_one_of_enumeration_at_length(bounding, batch):
     for number in range(100):
         rng = np.random.default_rng([1800, batch, number])
         check_optimum(random_soft_instance(rng, n_max=10), bounding)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(30)
+def test_the_optimum_of_every_mixture_is_the_one_of_enumeration(bounding, seed):
+    check_optimum(random_mixture(seed), bounding)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bounding", ["sdp", "hybrid"])
+@pytest.mark.parametrize("batch", range(5))
+def test_the_optimum_of_every_mixture_at_length(bounding, batch):
+    for seed in range(1000 * batch, 1000 * batch + 200):
+        check_optimum(random_mixture(seed, 9), bounding)
 
 
 def test_soft_pairs_beside_limits_on_sizes():
