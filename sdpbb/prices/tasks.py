@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,16 +50,17 @@ def without(instance: Instance, statement: Statement) -> Instance:
     A hard pair stays if it is stated twice, or if a distance (GAMMA, DELTA) stands for it as well.
     """
     argument, catalogue = statement.argument, Catalogue(instance)
+    others: Any
     if statement.weight is not None:
         soft: SoftPairs = getattr(instance, argument)
         pairs = np.delete(soft.pairs, statement.position, axis=0)
-        weights = np.delete(soft.weights, statement.position)
-        return replace(instance, **{argument: SoftPairs(pairs, weights)})
+        others = SoftPairs(pairs, np.delete(soft.weights, statement.position))
+        return replace(instance, **{argument: others})
     offset = 0 if argument == "must_link" else len(instance.must_link)
     if offset + statement.position in catalogue.stated_and_implied:
         return instance
-    pairs = np.delete(getattr(instance, argument), statement.position, axis=0)
-    return replace(instance, **{argument: pairs})
+    others = np.delete(getattr(instance, argument), statement.position, axis=0)
+    return replace(instance, **{argument: others})
 
 
 def probe(
