@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sdpbb.decomposition.bounds import SubsetBounds
+from sdpbb.decomposition.restriction import Restriction
 from sdpbb.problem import Contraction, Instance, contract
 from sdpbb.values import counted
 
@@ -22,9 +23,26 @@ def left_out(instance: Instance, bounds: SubsetBounds) -> tuple[str, ...]:
     n_across = _cannot_links_across(instance, bounds)
     if n_across:
         told.append(f"bounds of subsets leave out {counted(n_across, 'cannot-link')} across")
-    if instance.has_soft_constraints:
-        told.append("bounds of subsets leave out soft constraints")
+    n_soft = _soft_left_out(instance, bounds)
+    if n_soft:
+        told.append(f"bounds of subsets leave out {counted(n_soft, 'soft constraint')}")
     return tuple(told)
+
+
+def _soft_left_out(instance: Instance, bounds: SubsetBounds) -> int:
+    """Return how many soft constraints are inside of no subset of the best sum that counts them."""
+    n_soft = len(instance.soft_must_link) + len(instance.soft_cannot_link)
+    if not n_soft:
+        return 0
+    contraction = contract(instance)
+    assert isinstance(contraction, Contraction)  # it has been dealt out
+    restriction = Restriction(instance, contraction)
+    for subset in bounds.best_partition():
+        blocks = bounds.tree.blocks(subset)
+        if len(blocks) >= instance.k:
+            part = restriction.instance(blocks, restriction.rows(blocks))
+            n_soft -= len(part.soft_must_link) + len(part.soft_cannot_link)
+    return n_soft
 
 
 def _cannot_links_across(instance: Instance, bounds: SubsetBounds) -> int:

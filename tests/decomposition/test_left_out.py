@@ -37,10 +37,10 @@ def halves(proven: list[float]) -> SubsetBounds:
         ({"cannot_link": [(0, 1)]}, ()),
         ({"cannot_link": [(0, 4)]}, ("bounds of subsets leave out 1 cannot-link across",)),
         (
-            {"cannot_link": [(0, 4), (1, 6)], "soft_must_link": [(0, 1, 2.0)]},
+            {"cannot_link": [(0, 4), (1, 6)], "soft_must_link": [(0, 1, 2.0), (1, 5, 1.0)]},
             (
                 "bounds of subsets leave out 2 cannot-links across",
-                "bounds of subsets leave out soft constraints",
+                "bounds of subsets leave out 1 soft constraint",
             ),
         ),
     ],
