@@ -24,6 +24,13 @@ class InstanceWarning(UserWarning):
     """
 
 
+class InstanceNote(InstanceWarning):
+    """A file was read in a way that its user may want to know of; nothing is wrong.
+
+    The message is one line, as that of an InstanceError.
+    """
+
+
 class ArchiveError(InstanceError):
     """A file is not the archive it should be: foreign, damaged, of another kind or version.
 

@@ -528,7 +528,7 @@ def test_an_interrupt_outside_of_the_engine(run, data, monkeypatch):
     def interrupted(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sdpbb.problem.formats.read_instance", interrupted)
+    monkeypatch.setattr("sdpbb.problem.formats.read_points", interrupted)
     assert run("solve", data) == (ExitCode.INTERRUPTED, "", "error: interrupted\n")
 
 

@@ -149,7 +149,7 @@ def test_the_json_says_how_it_was_drawn(run, labels, tmp_path):
         ),
         (
             ("--pairs", 3, "--soft", "--format", "cccg"),
-            "--format cccg: has no place for soft constraints; expected pc-sos-sdp or pccc",
+            "--format cccg: has no place for soft constraints; expected pc-sos-sdp or pccc or csv",
         ),
         (("--pairs", 3, "--seed", -2), "--seed -2: expected an integer >= 0"),
     ],
@@ -169,7 +169,7 @@ def test_wrong_input_is_told_in_one_line(run, labels, tmp_path):
     assert err == f"error: {tmp_path}/no/c.txt: there is no folder {tmp_path}/no\n"
     status, _, err = run(labels, "--pairs", 3, "--column", "class", "--out", tmp_path / "c.txt")
     assert status == ExitCode.BAD_INPUT
-    assert err.startswith(f"error: column: {labels} has no columns; expected a CSV or Parquet")
+    assert err.startswith(f"error: {labels}:1: column = 'class': there is no such column; ")
 
 
 def test_inputs_are_not_written_over(run, labels):

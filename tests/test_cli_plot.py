@@ -145,7 +145,7 @@ WRONG = {
     "labels of other points": (
         ["clusters", "points.txt", "--labels", "constraints.txt", "--out", "x.png"],
         ExitCode.BAD_INPUT,
-        "constraints.txt:1: 'ML 0 1'; expected one label",
+        "constraints.txt: 2 labels for 4 points; expected one per line and point",
     ),
     "labels that part must-links": (
         [*COMMANDS["matrix"], "--labels", "labels.txt", "--out", "x.png"],

@@ -22,6 +22,7 @@ from sdpbb.declaration import (
 from sdpbb.errors import ParameterError
 from sdpbb.parameters import SHORT_NAMES, SolverParameters
 from sdpbb.problem.files.constraint_formats import check_format
+from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.textfile import shown
 
 LONGEST_NAME = 200
@@ -47,10 +48,33 @@ class ReadingOptions(Parameters):
     weight_column: str | None = parameter(
         None, "Column of the data that holds the weights of the points.", unit=_PATH
     )
+    separator: str | None = parameter(
+        None, "What separates the fields of CSV; None for what the data look like.", unit=_PATH
+    )
+    decimal: str | None = parameter(
+        None, "What decimals of CSV begin with; None for what the data look like.", unit=_PATH
+    )
+    encoding: str | None = parameter(None, "Encoding of text; None for UTF-8.", unit=_PATH)
+    table: str | None = parameter(None, "Sheet or array that holds the data.", unit=_PATH)
+    missing: str | None = parameter(
+        None,
+        "What is done about missing values: drop-rows, mean or median; None refuses them.",
+        unit=_PATH,
+    )
+    scale: str | None = parameter(
+        None, "How columns are scaled: standardize; None for not at all.", unit=_PATH
+    )
 
     def check_combination(self) -> None:
         if self.constraints_format is not None:
             check_format(self.constraints_format)
+        Reading(
+            separator=self.separator,
+            decimal=self.decimal,
+            encoding=self.encoding,
+            missing=self.missing,
+            scale=self.scale,
+        )
 
 
 @dataclass(frozen=True)
@@ -135,8 +159,9 @@ class Job(Parameters):
         for name in (*_LIMITS, "gap", "seed", "bounding", SHORT_NAMES["sdp_solver"]):
             changed.pop(name, None)
         reading = self.reading.to_dict()
-        if reading["weight_column"] is None:  # which is younger than the others
-            del reading["weight_column"]
+        for name in _YOUNGER:
+            if reading[name] is None:
+                del reading[name]
         values = {
             "name": self.name,
             "k": self.k,
@@ -152,6 +177,8 @@ class Job(Parameters):
 
 
 _OWN = ("data", "name", "k", "constraints")
+# Options of reading that older digests do not have.
+_YOUNGER = ("weight_column", "separator", "decimal", "encoding", "table", "missing", "scale")
 _LIMITS = ("time_limit", "node_limit", "memory_limit")
 
 _ENGINE = {

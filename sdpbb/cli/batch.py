@@ -41,8 +41,9 @@ Manifest = Annotated[
         "MANIFEST",
         help="What to solve: TOML with a table [[instance]] for each, and [defaults]; or CSV with "
         "a heading. The keys: data, constraints (paths or patterns, relative to MANIFEST), name, "
-        "k, constraints_format, one_based, index_column, drop, and any parameter that 'sdpbb "
-        "parameters' prints: gap, time_limit, sdp.solver.",
+        "k, constraints_format, one_based, index_column, drop, weight_column, separator, decimal, "
+        "encoding, table, missing, scale, and any parameter that 'sdpbb parameters' prints: gap, "
+        "time_limit, sdp.solver.",
     ),
 ]
 Folder = Annotated[

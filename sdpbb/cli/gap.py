@@ -63,12 +63,13 @@ def gap(
         str,
         options.argument(
             "LABELS",
-            help="Labels from any tool, one per line, in the order of the points; '-1', say, is a "
-            "cluster like all others.",
+            help="Labels from any tool, one per line, in the order of the points, or a table with "
+            "them; '-1', say, is a cluster like all others.",
         ),
     ],
     /,
     *,
+    column: options.LabelsColumn = None,
     inputs: GapInputs = GapInputs(),
     engine: EngineOptions = EngineOptions(),
     outputs: GapOutputs = GapOutputs(),
@@ -85,19 +86,19 @@ def gap(
         # The engine is imported last: what is wrong with the input is told without the wait.
         parameters = solver_parameters(**engine.stated())
         outputs.check([data, inputs.constraints, given, engine.file])
-        instance, numbers = _read(data, inputs, given)
+        instance, numbers = _read(data, inputs, given, column)
         return _run(instance, numbers, parameters, outputs, quiet)
 
 
-def _read(data: str, inputs: InstanceOptions, given: str) -> tuple[Instance, NDArray[np.intp]]:
+def _read(
+    data: str, inputs: InstanceOptions, given: str, column: str | None
+) -> tuple[Instance, NDArray[np.intp]]:
     """The instance, and the labels (n,) of its points."""
-    from sdpbb.problem.formats import read_labels, read_points
-
-    file = read_points(data, index_column=inputs.index_column, drop=inputs.drop or ())
-    numbers = read_labels(given, len(file.points))
-    if inputs.k is None and file.k is None:
+    points = inputs.points(data)
+    numbers = inputs.read_labels(given, column, len(points.points), points.origin())
+    if inputs.k is None and points.k is None:
         inputs = replace(inputs, k=int(numbers.max()) + 1)
-    return inputs.read(data), numbers
+    return inputs.instance(data, points), numbers
 
 
 def _run(

@@ -35,8 +35,8 @@ def generate(
         str,
         options.argument(
             "LABELS",
-            help="True labels, one per line, in the order of the points; a NumPy array (.npy); or, "
-            "with --column, a CSV or Parquet file.",
+            help="True labels, one per line, in the order of the points; a NumPy array (.npy); or "
+            "a table (CSV, Excel, Parquet, Feather).",
         ),
     ],
     /,
@@ -48,14 +48,8 @@ def generate(
             help="The file of constraints to write; '-' is standard output.",
         ),
     ],
-    column: Annotated[
-        str | None,
-        options.option(
-            metavar="NAME",
-            help="The column of LABELS that holds the labels; without a heading, its number from "
-            "1.",
-        ),
-    ] = None,
+    column: options.LabelsColumn = None,
+    encoding: options.Encoding = None,
     pairs: Annotated[
         int | None,
         options.option(
@@ -98,7 +92,7 @@ def generate(
         ConstraintsFileFormat,
         options.option(
             "--format",
-            help="Of FILE: lines 'ML i j'; lines 'i j 1'; JSON; or a matrix of 1, -1 and 0.",
+            help="Of FILE: lines 'ML i j'; lines 'i j 1'; JSON; a matrix of 1, -1 and 0; or CSV.",
         ),
     ] = "pc-sos-sdp",
     header: Annotated[
@@ -131,7 +125,7 @@ def generate(
         _check_format(output_format, drawing)
         outputs = Outputs(json, out)
         outputs.check([labels])
-        classes = read_labels(labels, column=column)
+        classes = read_labels(labels, column=column, encoding=encoding)
         constraints = drawing.of(classes)
         drawn = _Drawn(drawing, constraints, labels, len(classes))
         text = constraints_text(

@@ -85,10 +85,11 @@ def heuristic(
         str | None,
         options.option(
             metavar="FILE",
-            help="True labels, one per line: the adjusted Rand index and the normalised mutual "
-            "information are told.",
+            help="True labels, one per line, or a table with them: the adjusted Rand index and the "
+            "normalised mutual information are told.",
         ),
     ] = None,
+    column: options.LabelsColumn = None,
     silhouette: Annotated[
         bool,
         options.flag(
@@ -110,7 +111,7 @@ def heuristic(
             raise ParameterError(f"seed = {seed}: expected an integer >= 0")
         outputs.check([data, inputs.constraints, truth])
         instance = inputs.read(data)
-        asked = Measures(labels_of(instance, truth), silhouette)
+        asked = Measures(labels_of(instance, truth, column, inputs), silhouette)
         # The compiler is imported last: what is wrong with the input is told without the wait.
         parameters = _parameters(method, option or [], time_limit)
         return _run(method, parameters, instance, seed, asked, outputs, quiet)

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from sdpbb.cli import options
 from sdpbb.cli.exits import of_option
 from sdpbb.cli.streams import say
-from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
+from sdpbb.errors import InstanceError, InstanceNote, InstanceWarning, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from sdpbb.problem import Instance
-    from sdpbb.problem.formats import Constraints
+    from sdpbb.problem.formats import Constraints, PointTable
+    from sdpbb.problem.origin import Origin
 
 
 @contextmanager
@@ -27,7 +28,9 @@ def warnings_as_lines() -> Iterator[None]:
         warnings.simplefilter("always", InstanceWarning)
         yield
     for warning in caught:
-        if issubclass(warning.category, InstanceWarning):
+        if issubclass(warning.category, InstanceNote):
+            say(f"note: {warning.message}")
+        elif issubclass(warning.category, InstanceWarning):
             say(f"warning: {warning.message}")
         else:
             warnings.warn_explicit(
@@ -35,11 +38,18 @@ def warnings_as_lines() -> Iterator[None]:
             )
 
 
-def labels_of(instance: Instance, path: str | None) -> NDArray[np.intp] | None:
-    """Return the labels (n,) of the points of an instance in a file; None without a file."""
-    from sdpbb.problem.formats import read_labels
+def labels_of(
+    instance: Instance, path: str | None, column: str | None, inputs: InstanceOptions
+) -> NDArray[np.intp] | None:
+    """Return the labels (n,) of the points of an instance in a file; None without a file.
 
-    return None if path is None else read_labels(path, instance.n_points)
+    column : of the file, if it is a table
+    """
+    if path is None:
+        if column is not None:
+            raise ParameterError(f"column = {column!r}: expected a file of labels with it")
+        return None
+    return inputs.read_labels(path, column, instance.n_points, instance.origin)
 
 
 def constraint_counts(constraints: Instance | Constraints) -> dict[str, int]:
@@ -63,9 +73,54 @@ class InstanceOptions:
     index_column: options.IndexColumn = None
     drop: options.Drop = None
     weight_column: options.WeightColumn = None
+    separator: options.Separator = None
+    decimal: options.Decimal = None
+    encoding: options.Encoding = None
+    table: options.Table = None
+    missing: options.Missing = None
+    standardize: options.Standardize = False
 
     def read(self, data: str) -> Instance:
         """The instance.
+
+        Errors are those of `points` and `instance`.
+        """
+        return self.instance(data, self.points(data))
+
+    def points(self, data: str) -> PointTable:
+        """The points of the instance.
+
+        Raises
+        ------
+        InstanceError, ParameterError, BackendUnavailable
+            As `instance`.
+        """
+        from sdpbb.problem.formats import read_points
+
+        with warnings_as_lines():
+            return read_points(
+                data,
+                index_column=self.index_column,
+                drop=self.drop or (),
+                weight_column=self.weight_column,
+                separator=self.separator,
+                decimal=self.decimal,
+                encoding=self.encoding,
+                table=self.table,
+                missing=self.missing,
+                scale="standardize" if self.standardize else None,
+            )
+
+    def read_labels(
+        self, path: str, column: str | None, n_points: int, origin: Origin
+    ) -> NDArray[np.intp]:
+        """The labels (n,) of points in a file, whose rows are called as the origin says."""
+        from sdpbb.problem.formats import read_labels
+
+        return read_labels(path, n_points, column, origin=origin, encoding=self.encoding)
+
+    def instance(self, data: str, points: PointTable) -> Instance:
+        """The instance of points that were read.
 
         Raises
         ------
@@ -76,19 +131,18 @@ class InstanceOptions:
 
         What is valid but probably not what was meant is told on standard error.
         """
-        from sdpbb.problem.formats import read_instance
+        from sdpbb.problem import Instance
 
         try:
             with warnings_as_lines():
-                return read_instance(
-                    data,
+                return Instance.from_table(
+                    points,
                     self.k,
                     self.constraints,
                     constraints_format=self.constraints_format,
                     one_based=self.one_based,
-                    index_column=self.index_column,
-                    drop=self.drop or (),
-                    weight_column=self.weight_column,
+                    encoding=self.encoding,
+                    data=data,
                 )
         except InstanceError as error:
             if self.k is None or not str(error).startswith("k = "):

@@ -198,32 +198,86 @@ Data = Annotated[
     str,
     argument(
         "DATA",
-        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers; CSV; Parquet "
-        "(.parquet); or a NumPy array (.npy).",
+        help="Points: a first line 'n d k' or 'n d' and n rows of d numbers; CSV; Excel (.xlsx); "
+        "Parquet, Feather; or NumPy arrays (.npy, .npz). Text may be compressed (.gz).",
     ),
 ]
 IndexColumn = Annotated[
     str | None,
     option(
         metavar="NAME",
-        help="The column of DATA (CSV or Parquet) that names the rows: messages and constraints "
-        "call them so.",
+        help="The column of DATA that names the rows: messages and constraints call them so.",
     ),
 ]
 WeightColumn = Annotated[
     str | None,
     option(
         metavar="NAME",
-        help="The column of DATA (CSV or Parquet) that holds weights of the points, positive "
-        "numbers: the weighted sum of squares is minimised.",
+        help="The column of DATA that holds weights of the points, positive numbers: the weighted "
+        "sum of squares is minimised.",
     ),
 ]
 Drop = Annotated[
     list[str] | None,
     repeated(
         metavar="NAME",
-        help="A column of DATA (CSV or Parquet) that is no feature, such as a class; may be "
-        "repeated. Without a heading, columns are called 1, 2, ...",
+        help="A column of DATA that is no feature, such as a class; may be repeated. Without a "
+        "heading, columns are called 1, 2, ...",
+    ),
+]
+Separator = Annotated[
+    str | None,
+    option(
+        metavar="CHAR",
+        help="Between the fields of CSV: a character, or comma, semicolon, tab, bar.",
+        default="as DATA says",
+    ),
+]
+Decimal = Annotated[
+    Literal[".", ","] | None,
+    option(help="What decimals of CSV begin with.", default="as DATA says"),
+]
+Encoding = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Of input files of text that have no byte order mark, such as cp1252 (Excel), latin-1 "
+        "or utf-16.",
+        default="utf-8",
+    ),
+]
+Table = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="The sheet of an Excel file, or the array of an .npz file.",
+        default="the first sheet with cells, the only table",
+    ),
+]
+Missing = Annotated[
+    Literal["drop-rows", "mean", "median"] | None,
+    option(
+        help="Where values are missing, leave out the rows, or fill in the mean or median of the "
+        "column.",
+        default="refuse them",
+    ),
+]
+Standardize = Annotated[
+    bool,
+    flag(
+        "--standardize",
+        help="Cluster columns of mean zero and variance one: costs are in these units, centers in "
+        "those of DATA.",
+    ),
+]
+LabelsColumn = Annotated[
+    str | None,
+    option(
+        "--column",
+        metavar="NAME",
+        help="The column of a table of labels that holds them; without a heading, its number from "
+        "1.",
+        default="the one beside names or numbers of rows",
     ),
 ]
 Clusters = Annotated[int | None, clusters("as DATA says")]
@@ -239,7 +293,7 @@ Constraints = Annotated[
     ),
 ]
 
-ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix"]
+ConstraintsFileFormat = Literal["pc-sos-sdp", "cccg", "pccc", "matrix", "csv"]
 """Formats of files of constraints: the names of `CONSTRAINT_FORMATS`."""
 
 ConstraintsFormat = Annotated[
@@ -247,7 +301,8 @@ ConstraintsFormat = Annotated[
     option(
         default="what the file looks like",
         help="The format of FILE: lines 'ML i j'; lines 'i j 1' and 'i j -1'; JSON with lists ml, "
-        "cl, sml, scl; or a matrix of 1, -1 and 0.",
+        "cl, sml, scl; a matrix of 1, -1 and 0; or CSV (Excel, ...) with a heading i,j,value or "
+        "type,i,j[,weight].",
     ),
 ]
 OneBased = Annotated[bool, flag("--one-based", help="The first row is number 1, not 0, in FILE.")]

@@ -89,6 +89,7 @@ def clusters(
     *,
     out: Out,
     labels: LabelsToDraw = None,
+    column: options.LabelsColumn = None,
     inputs: DrawnInputs = DrawnInputs(),
     title: Title = None,
     debug: options.Debug = False,
@@ -101,7 +102,7 @@ def clusters(
         from sdpbb.plots import plot_clusters
 
         instance = inputs.read(data)
-        _save(plot_clusters(instance, labels_of(instance, labels)), out, title)
+        _save(plot_clusters(instance, labels_of(instance, labels, column, inputs)), out, title)
 
 
 def matrix(
@@ -117,6 +118,7 @@ def matrix(
             default="those of a heuristic",
         ),
     ] = None,
+    column: options.LabelsColumn = None,
     inputs: InstanceOptions = InstanceOptions(),
     time_limit: Annotated[
         float | None, options.option(metavar="S", help="Improve the relaxation for S seconds.")
@@ -135,7 +137,7 @@ def matrix(
         if time_limit is not None and not time_limit > 0:
             raise ParameterError(f"time_limit = {time_limit}: expected more than 0 seconds")
         instance = inputs.read(data)
-        chosen = labels_of(instance, labels)
+        chosen = labels_of(instance, labels, column, inputs)
         from sdpbb.compilation import prepare_kernels
         from sdpbb.plots.relaxation import solved_relaxation
         from sdpbb.problem import Infeasibility

@@ -69,6 +69,7 @@ def suggest(
             "line.",
         ),
     ] = None,
+    column: options.LabelsColumn = None,
     seed: options.Seed = 0,
     time_limit: Annotated[
         float | None,
@@ -86,7 +87,7 @@ def suggest(
     with one_line_errors(debug):
         outputs.check([data, inputs.constraints, clustering])
         instance = inputs.read(data)
-        labels = labels_of(instance, clustering)
+        labels = labels_of(instance, clustering, column, inputs)
         import_engine()
         from sdpbb.methods import prepare_kernels
         from sdpbb.queries.standing import NoClusteringToAskAbout

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sdpbb.cli import options
 from sdpbb.cli.exits import ExitCode, meanings, one_line_errors
 from sdpbb.cli.help import command
-from sdpbb.cli.inputs import InstanceOptions
+from sdpbb.cli.inputs import InstanceOptions, labels_of
 from sdpbb.cli.outputs import JsonOutput
 from sdpbb.cli.streams import say
 from sdpbb.errors import InstanceError, ParameterError
@@ -94,6 +94,7 @@ def verify(
     data: Data,
     inputs: VerifyInputs = VerifyInputs(),
     labels: Labels = None,
+    column: options.LabelsColumn = None,
     gap: Gap = None,
     workers: Workers = 1,
     outputs: JsonOutput = JsonOutput(),
@@ -115,7 +116,7 @@ def verify(
 
         try:
             with _opened(file) as content:
-                verdict = _verdict(content, data, inputs, labels, workers)
+                verdict = _verdict(content, data, inputs, labels, column, workers)
         except Rejected as error:
             outputs.write(_Rejection(str(error)), None, quiet)
             say(f"{shown_path(file)}: rejected: {error}")
@@ -136,15 +137,19 @@ def _opened(path: str) -> BufferedReader:
 
 
 def _verdict(
-    file: BufferedReader, data: str, inputs: InstanceOptions, labels: str | None, workers: int
+    file: BufferedReader,
+    data: str,
+    inputs: InstanceOptions,
+    labels: str | None,
+    column: str | None,
+    workers: int,
 ) -> CertificateVerdict:
     from sdpbb.checker.certificate import Certificate
-    from sdpbb.problem.formats import read_labels
     from sdpbb.verification import verdict_on
 
     certificate = Certificate.load(file)
     instance = _instance(data, inputs, certificate)
-    expected = None if labels is None else read_labels(labels, instance.n_points)
+    expected = labels_of(instance, labels, column, inputs)
     verdict = verdict_on(certificate, instance, workers)
     if labels is not None and expected is not None:
         _check_labels(shown_path(labels), expected, certificate)
@@ -175,15 +180,13 @@ def _check_labels(path: str, expected: NDArray[np.intp], certificate: Certificat
 def _instance(data: str, inputs: InstanceOptions, certificate: Certificate) -> Instance:
     """The instance, with the certificate's number of clusters where nothing else states one."""
     from sdpbb.checker.rejection import Rejected
-    from sdpbb.problem.formats import read_points
 
-    stated = None
+    stated, points = None, inputs.points(data)
     if inputs.k is None:
-        file = read_points(data, index_column=inputs.index_column, drop=inputs.drop or ())
-        stated = file.k
+        stated = points.k
         # A certificate of more clusters than there are points is about other points.
-        inputs = replace(inputs, k=stated or min(certificate.k, len(file.points)))
-    instance = inputs.read(data)
+        inputs = replace(inputs, k=stated or min(certificate.k, len(points.points)))
+    instance = inputs.instance(data, points)
     if stated is not None and stated != certificate.k:
         raise Rejected(
             f"is about k = {certificate.k}; k is {stated} in {shown_path(data)}: "

@@ -58,17 +58,32 @@ class SoftPairs:
         return len(self.pairs)
 
 
-def checked_points(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the points of an `Instance` as a read-only array, or raise an InstanceError."""
+# What can be done about missing values of an array.
+_WITHOUT_NAN = (
+    "values that are missing: Instance.from_points(..., missing=...), or scikit-learn's imputers"
+)
+
+
+def as_points(values: ArrayLike) -> NDArray[np.float64]:
+    """Return an array (n, d) of floats, finite or not, or raise an InstanceError."""
     points = _float_array(values, "points", "expected a rectangular table of real numbers")
     if points.ndim != 2 or 0 in points.shape:
         raise InstanceError(
             f"points: an array of shape {points.shape}; expected (n, d) with n >= 1 and d >= 1"
         )
+    return points
+
+
+def checked_points(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the points of an `Instance` as a read-only array, or raise an InstanceError."""
+    points = as_points(values)
     bad = np.argwhere(~np.isfinite(points))
     if len(bad):
         i, j = bad[0]
-        raise InstanceError(f"points[{i}, {j}] is {points[i, j]}; every coordinate must be finite")
+        remedy = f" ({_WITHOUT_NAN})" if np.isnan(points[i, j]) else ""
+        raise InstanceError(
+            f"points[{i}, {j}] is {points[i, j]}; every coordinate must be finite{remedy}"
+        )
     low, high = points.min(axis=0), points.max(axis=0)
     largest = max(-low.min(), high.max())
     if largest > LARGEST:

@@ -101,6 +101,12 @@ def read_instance(
     index_column: str | None = None,
     drop: Sequence[str] = (),
     weight_column: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    table: str | None = None,
+    missing: str | None = None,
+    scale: str | None = None,
 ) -> Instance:
     """Read an instance from its files: `Instance.from_files`, which states the parameters.
 
@@ -118,4 +124,10 @@ def read_instance(
         index_column=index_column,
         drop=drop,
         weight_column=weight_column,
+        separator=separator,
+        decimal=decimal,
+        encoding=encoding,
+        table=table,
+        missing=missing,
+        scale=scale,
     )

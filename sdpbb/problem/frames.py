@@ -40,7 +40,7 @@ def table_of_frame(
         Naming the column and row at fault.
     """
     columns = distinct_columns(frame)
-    row_names, name_problem = _row_names(frame, index_column, columns)
+    row_names, name_problem, index_name = _row_names(frame, index_column, columns)
     left_out = left_out_columns(columns, index_column, drop)
     features = [column for column in columns if column not in left_out]
     if not features:
@@ -48,25 +48,8 @@ def table_of_frame(
     points = np.empty((len(frame), len(features)))
     for j, column in enumerate(features):
         points[:, j] = _floats(frame[column], column)
-    return PointTable(points, None, tuple(map(str, features)), row_names, name_problem)
-
-
-def finite_table(frame: Any, index_column: str | None, drop: Sequence[str]) -> PointTable:
-    """Return the points of a data frame, all of them finite.
-
-    Raises InstanceError for the first value that is no finite number; parameters as for
-    `table_of_frame`.
-    """
-    table = table_of_frame(frame, index_column, drop)
-    bad = np.argwhere(~np.isfinite(table.points))
-    if len(bad):
-        i, j = bad[0]
-        row = i if table.row_names is None else repr(table.row_names[i])
-        raise InstanceError(
-            f"points: column {table.feature_names[j]!r} is {table.points[i, j]} in row {row}; "
-            "expected a finite number"
-        )
-    return table
+    names = tuple(map(str, features))
+    return PointTable(points, None, names, row_names, name_problem, index_name=index_name)
 
 
 def is_frame(values: object) -> bool:
@@ -88,7 +71,7 @@ def check_numbers(frame: Any, columns: Iterable[Hashable], remedy: str) -> None:
 
 
 def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) -> Any:
-    """Return constraints on the rows of a table by row numbers from 0.
+    """Return constraints on the rows of a table by numbers, from 0, of rows of its data.
 
     Parameters
     ----------
@@ -105,9 +88,10 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
     if table.name_problem and isinstance(entries, Iterable):
         for _ in _rows_of(entries):
             raise InstanceError(table.name_problem)
-    if table.row_names is None or entries is None:
+    names = table.all_names
+    if names is None or entries is None:
         return entries
-    number_of = {name: row for row, name in enumerate(table.row_names)}
+    number_of = {name: row for row, name in enumerate(names)}
     expected = "expected pairs of names of rows"
     if isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
         raise InstanceError(f"{argument}: {expected}")
@@ -123,16 +107,14 @@ def numbered(entries: Iterable[Any] | None, table: PointTable, argument: str) ->
     return result
 
 
-def with_present_rows(
-    entries: Iterable[Any] | None, frame: Any, index_column: str | None
-) -> Any:
+def with_present_rows(entries: Iterable[Any] | None, frame: Any, index_column: str | None) -> Any:
     """Return those of some pairs, or triples with a weight, both of whose rows a frame has.
 
     entries : by names of rows, as for `numbered`, or by row numbers where the index merely counts
     """
     if entries is None or isinstance(entries, (str, bytes)) or not isinstance(entries, Iterable):
         return entries  # which `numbered` refuses
-    names, _ = _row_names(frame, index_column, distinct_columns(frame))
+    names, _, _ = _row_names(frame, index_column, distinct_columns(frame))
     known = set(range(len(frame)) if names is None else names)
     return [entry for entry in _rows_of(entries) if known.issuperset(tuple(entry)[:2])]
 
@@ -167,19 +149,20 @@ def distinct_columns(frame: Any) -> list[Hashable]:
 
 def _row_names(
     frame: Any, index_column: str | None, columns: list[Hashable]
-) -> tuple[tuple[Hashable, ...] | None, str]:
-    """Return the names of the rows, and why the index does not give them."""
+) -> tuple[tuple[Hashable, ...] | None, str, str]:
+    """Return the names of the rows, why the index does not give them, and what it is called."""
     if index_column is not None:
         left_out_columns(columns, index_column, ())
         names = _values(frame[index_column])
-        return checked_names(names, f"index_column = {index_column!r}"), ""
+        return checked_names(names, f"index_column = {index_column!r}"), "", index_column
     index = getattr(frame, "index", None)
     if index is None or _merely_counts(index):
-        return None, ""
+        return None, "", ""
+    called = "" if index.name is None else str(index.name)
     try:
-        return checked_names(index.tolist(), "points: the index of the frame"), ""
+        return checked_names(index.tolist(), "points: the index of the frame"), "", called
     except InstanceError as error:
-        return None, f"{error}, or to number the rows: reset_index(drop=True)"
+        return None, f"{error}, or to number the rows: reset_index(drop=True)", ""
 
 
 def _merely_counts(index: Any) -> bool:

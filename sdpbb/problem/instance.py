@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdpbb.archive.stored import stored
 from sdpbb.errors import InstanceError
-from sdpbb.files import FilePath, shown_path
+from sdpbb.files import FilePath
 from sdpbb.markup import card
 from sdpbb.problem.checks import (
     SoftPairs,
@@ -27,14 +26,15 @@ from sdpbb.problem.checks import (
 from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
 from sdpbb.problem.compiled_constraints import CompiledConstraints, check_rows, stated_maxima
 from sdpbb.problem.coordinates import centred
-from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
-from sdpbb.problem.files.constraints import Constraints
 from sdpbb.problem.files.points import read_points
-from sdpbb.problem.frames import finite_table, is_frame, numbered
+from sdpbb.problem.files.reading import Reading
+from sdpbb.problem.frames import is_frame
 from sdpbb.problem.graph import distinct_edges
 from sdpbb.problem.origin import Origin
+from sdpbb.problem.preparation import table_in_memory
 from sdpbb.problem.size_limits import SizeLimits, checked_size, checked_sizes
-from sdpbb.problem.textfile import naming_file
+from sdpbb.problem.sources import stated_by_names, stated_in_file
+from sdpbb.problem.table import PointTable
 from sdpbb.problem.weight_limits import WeightLimits, checked_weight, sizes_of_weights
 from sdpbb.problem.weights import in_mean_units
 from sdpbb.values import counted
@@ -179,20 +179,35 @@ class Instance:
         index_column: str | None = None,
         drop: Sequence[str] = (),
         weight_column: str | None = None,
+        separator: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        table: str | None = None,
+        missing: str | None = None,
+        scale: str | None = None,
     ) -> Instance:
         """Read the points and the constraints from files; `sdpbb.read_instance` is the same.
 
         Parameters
         ----------
-        data : text, CSV, Parquet or a NumPy array: see `sdpbb.problem.formats`
+        data : text, CSV, Excel, Parquet, Feather or NumPy arrays: see `sdpbb.problem.formats`
         k : number of clusters, which takes precedence over the one that the data file states; None
             where it states it
         constraints : a file in one of the formats there
-        constraints_format : "pc-sos-sdp", "cccg", "pccc" or "matrix"; None to tell by the file
+        constraints_format : "pc-sos-sdp", "cccg", "pccc", "matrix" or "csv"; None to tell by the
+            file
         one_based : whether the file of constraints calls the first row 1, not 0
         index_column : the column of data that names the rows, and by which constraints call them
         drop : columns of data that are no features
         weight_column : the column of data that holds the weights of the points
+        separator, decimal, table : how data is written, where it does not tell: see
+            `sdpbb.problem.formats.read_points`
+        encoding : of both files, where they are text and do not tell
+        missing : "drop-rows", "mean" or "median": what is done about missing values. Constraints
+            on rows that are left out are refused
+        scale : "standardize" to cluster columns of mean zero and variance one. Costs, distances
+            (GAMMA, DELTA) and weights of soft constraints are in these units; `origin.scaling` has
+            the way back
 
         Raises
         ------
@@ -200,55 +215,52 @@ class Instance:
             One line: the file, the line number where there is one, what is wrong and what would be
             right.
         ParameterError
-            If there is no such format.
+            For a value that an option cannot have.
 
         Warns
         -----
         InstanceWarning
-            If the constraints look as if they numbered rows from 1.
+            If the constraints look as if they numbered rows from 1, or there are none; and, as an
+            InstanceNote, for what was taken for granted.
         """
-        file = read_points(data, index_column=index_column, drop=drop, weight_column=weight_column)
-        data_name = shown_path(data)
-        if k is None:
-            k = file.k
-        if k is None:
-            raise InstanceError(
-                f"{data_name}: the number of clusters is not stated; give k (option -k), "
-                "or a first line n d k"
-            )
-        k = number_of_clusters(k, len(file.points))
-        with naming_file(data):
-            points = checked_points(file.points)
-        if constraints is None:
-            check_no_constraints_options(constraints_format, one_based)
-            stated = Constraints()
-        else:
-            stated = read_constraints(
-                constraints,
-                len(points),
-                constraints_format,
-                one_based=one_based,
-                row_names=file.shown_names,
-            )
-        origin = Origin(
-            int(one_based),
-            file.shown_names,
-            str(constraints or ""),
-            data_path=str(data),
-            feature_names=file.feature_names,
-            index_name=index_column or "",
+        points = read_points(
+            data,
+            index_column=index_column,
+            drop=drop,
+            weight_column=weight_column,
+            separator=separator,
+            decimal=decimal,
+            encoding=encoding,
+            table=table,
+            missing=missing,
+            scale=scale,
         )
-        arguments = stated.arguments(points, origin)
-        with naming_file(data):
-            checked_weights(file.weights, points)
-        return cls(points, k, name=Path(data).stem, weights=file.weights, **arguments)
+        return cls.from_table(
+            points,
+            k,
+            constraints,
+            constraints_format=constraints_format,
+            one_based=one_based,
+            encoding=encoding,
+            data=data,
+        )
+
+    @classmethod
+    def from_table(
+        cls, table: PointTable, k: int | None = None, *arguments: Any, **options: Any
+    ) -> Instance:
+        """Take points that `sdpbb.problem.formats.read_points` has read.
+
+        Parameters and errors are those of `sdpbb.problem.sources.stated_in_file`.
+        """
+        return cls(**stated_in_file(table, k, *arguments, **options))
 
     @classmethod
     def from_points(
         cls,
         points: ArrayLike,
         k: int,
-        constraints: FilePath,
+        constraints: FilePath | None = None,
         *,
         constraints_format: str | None = None,
         one_based: bool = False,
@@ -256,6 +268,9 @@ class Instance:
         drop: Sequence[str] = (),
         weight_column: str | None = None,
         weights: ArrayLike | None = None,
+        encoding: str | None = None,
+        missing: str | None = None,
+        scale: str | None = None,
         name: str = "",
     ) -> Instance:
         """Take the points from memory, and read the constraints from a file.
@@ -265,25 +280,21 @@ class Instance:
 
         The index of a frame names the rows for the file too, unless it merely counts from 0.
         """
-        row_names, index = None, getattr(points, "index", None) if is_frame(points) else None
-        if is_frame(points):
-            table = finite_table(points, index_column, drop).with_weights(weight_column)
-            weights = table.weights if weights is None else weights
-            if table.name_problem:
-                raise InstanceError(table.name_problem)
-            points, row_names = table.points, table.shown_names
-        elif index_column is not None or drop or weight_column is not None:
-            argument = "drop" if drop else "weight_column"
-            argument = argument if index_column is None else "index_column"
-            raise InstanceError(f"{argument}: an array has no columns with names; expected a frame")
-        checked = checked_points(points)
-        k = number_of_clusters(k, len(checked))
-        stated = read_constraints(
-            constraints, len(checked), constraints_format, one_based=one_based, row_names=row_names
+        reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
+        table = table_in_memory(points, reading, weights)
+        if constraints is not None and table.name_problem:
+            raise InstanceError(table.name_problem)
+        arguments = stated_in_file(
+            table,
+            k,
+            constraints,
+            constraints_format=constraints_format,
+            one_based=one_based,
+            encoding=encoding,
         )
-        origin = Origin(int(one_based), row_names, str(constraints)).with_index(index)
-        masses = checked_weights(weights, checked)
-        return cls(checked, k, name=name, weights=masses, **stated.arguments(checked, origin))
+        index = getattr(points, "index", None) if is_frame(points) else None
+        origin = arguments["origin"].with_index(index)
+        return cls(**{**arguments, "name": name, "origin": origin})
 
     @classmethod
     def from_frame(
@@ -305,6 +316,8 @@ class Instance:
         drop: Sequence[str] = (),
         weight_column: str | None = None,
         weights: ArrayLike | None = None,
+        missing: str | None = None,
+        scale: str | None = None,
         name: str = "",
     ) -> Instance:
         """Take the points, and the names of the rows, from a data frame.
@@ -315,42 +328,45 @@ class Instance:
         must_link, cannot_link : pairs of names of rows: of values of index_column; without it of
             the index of a pandas frame; and of row numbers from 0 where that merely counts
         soft_must_link, soft_cannot_link : triples (name, name, weight), weight >= 0
-        cluster_constraints : as for an `Instance`, by row numbers
+        cluster_constraints : as for an `Instance`, by row numbers of the frame
         min_size, max_size, sizes, min_weight, max_weight : as for an `Instance`
         index_column : the column that names the rows; it is no feature
         drop : more columns that are no features
         weights, weight_column : (n,) weights of the points, or the column that holds them
+        missing, scale : as for `from_files`
 
         Raises
         ------
         InstanceError
             Naming the column and row, or the argument, its position and the unknown name.
+        ParameterError
+            For a value that an option cannot have.
         """
         if not is_frame(frame):
             raise InstanceError(
                 f"frame: is of type {type(frame).__name__}; expected a data frame of pandas or "
                 "polars"
             )
-        table = finite_table(frame, index_column, drop).with_weights(weight_column)
-        weights = table.weights if weights is None else weights
+        reading = Reading(index_column, drop, weight_column, missing=missing, scale=scale)
+        table = table_in_memory(frame, reading, weights)
+        pairs = {
+            "must_link": must_link,
+            "cannot_link": cannot_link,
+            "soft_must_link": soft_must_link,
+            "soft_cannot_link": soft_cannot_link,
+        }
         return cls(
             table.points,
             k,
-            numbered(must_link, table, "must_link"),
-            numbered(cannot_link, table, "cannot_link"),
-            name,
-            numbered(soft_must_link, table, "soft_must_link"),
-            numbered(soft_cannot_link, table, "soft_cannot_link"),
-            cluster_constraints,
-            Origin(row_names=table.shown_names, feature_names=table.feature_names).with_index(
-                getattr(frame, "index", None)
-            ),
-            weights=weights,
+            name=name,
+            origin=table.origin().with_index(getattr(frame, "index", None)),
+            weights=table.weights,
             min_size=min_size,
             max_size=max_size,
             sizes=sizes,
             min_weight=min_weight,
             max_weight=max_weight,
+            **stated_by_names(table, pairs, cluster_constraints),
         )
 
     @property

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
+from sdpbb.problem.origin import Origin
+from sdpbb.problem.scaling import Scaling, standardization
 from sdpbb.problem.textfile import shown
+
+TABLES = "a CSV, Excel, Parquet or Feather file"
+"""Files whose columns have names, for messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +33,10 @@ class PointTable:
     name_problem : why the index of a data frame, whose labels repeat or are missing, names no rows;
         "" if it does, or has not to
     weights : (n,) of the points; None where none are asked for
+    index_name : the name of the column that names the rows; "" if there is none
+    kept_rows, dropped_names : the positions of the rows in the data, and the names of the others,
+        of which values are missing, or their numbers; None and () if there are none
+    scaling : of the points, from the user's units; None where these are the user's
     """
 
     points: NDArray[np.float64]
@@ -36,6 +45,44 @@ class PointTable:
     row_names: tuple[Hashable, ...] | None = None
     name_problem: str = ""
     weights: NDArray[np.float64] | None = None
+    index_name: str = ""
+    kept_rows: NDArray[np.intp] | None = None
+    dropped_names: tuple[Hashable, ...] = ()
+    scaling: Scaling | None = None
+
+    @property
+    def n_data_rows(self) -> int:
+        """The number of rows of the data, those that are left out included."""
+        return len(self.points) + len(self.dropped_names)
+
+    @property
+    def all_names(self) -> tuple[Hashable, ...] | None:
+        """The names of all rows of the data; None where they are numbered."""
+        if self.row_names is None or self.kept_rows is None:
+            return self.row_names
+        names = dict(zip(self.kept_rows.tolist(), self.row_names, strict=True))
+        dropped = iter(self.dropped_names)
+        return tuple(names[i] if i in names else next(dropped) for i in range(self.n_data_rows))
+
+    def origin(self, **others: Any) -> Origin:
+        """Return what the user calls rows and columns.
+
+        others : fields of an `Origin` that a table does not know
+        """
+        return Origin(
+            row_names=self.shown_names,
+            feature_names=self.feature_names,
+            index_name=self.index_name,
+            scaling=self.scaling,
+            kept_rows=self.kept_rows,
+            dropped_rows=tuple(map(str, self.dropped_names)),
+            **others,
+        )
+
+    def standardized(self) -> PointTable:
+        """Return the table with columns of mean zero and variance one."""
+        scaling = standardization(self.points, self.weights)
+        return replace(self, points=scaling.applied(self.points), scaling=scaling)
 
     def with_weights(self, column: str | None, where: str = "") -> PointTable:
         """Return the table with the weights in a column, which is no feature then.
@@ -141,6 +188,5 @@ def without_columns(path: FilePath, index_column: str | None) -> InstanceError:
     """Return the error for columns that are chosen of a file that has none."""
     argument = "drop" if index_column is None else "index_column"
     return InstanceError(
-        f"{argument}: the columns of {shown_path(path)} have no names; expected a CSV or Parquet "
-        "file with it"
+        f"{argument}: the columns of {shown_path(path)} have no names; expected {TABLES} with it"
     )

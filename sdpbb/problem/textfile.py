@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import re
 import warnings
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, ParameterError
 from sdpbb.files import FilePath, name_problem, shown_path
 
 # What NumPy's reader takes for a number, so that both readings of a file agree. No part of it can
@@ -21,32 +24,68 @@ _NUMBER = re.compile(
 )
 _INTEGER = re.compile(r"-?\d{1,15}", re.ASCII)
 
+# Values that are missing, in lower case, as spreadsheets, R, pandas, SQL, SAS and the files of UCI
+# have them.
+_MISSING_WORDS = frozenset(
+    (
+        *("", "na", "n/a", "n.a.", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none", "nil"),
+        *("?", "-", "--", ".", "*", "missing", "(null)", "\\n", "#null!", "#value!", "#div/0!"),
+    )
+)
+
 # Lines of a file that are looked at together.
 CHUNK = 50_000
 
 
 @contextmanager
-def open_text(path: FilePath) -> Iterator[TextIO]:
-    """Open a regular file of UTF-8 text for reading.
+def open_text(path: FilePath, encoding: str | None = None) -> Iterator[TextIO]:
+    """Open a regular file of text for reading; one that gzip has compressed is read through it.
+
+    encoding : of the text, unless it begins with a byte order mark, which tells; None for UTF-8
 
     Raises
     ------
     InstanceError
         On opening, or for what is read within the block: a missing file, a folder, a device, a
-        file without permission, text that is not UTF-8.
+        file without permission, text in another encoding, a damaged archive.
+    ParameterError
+        If there is no such encoding.
     """
     check_file(path, "a text file")
+    check_encoding(encoding)
     file, name = Path(path), shown_path(path)
     try:
-        with open(file, encoding=_encoding(file)) as stream:
+        with _text(file, encoding) as stream:
             yield stream
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise InstanceError(
-            f"{name}: is not UTF-8 text (byte 0x{byte:02x}); expected a text file"
-        ) from None
+    except UnicodeError as error:
+        raise InstanceError(f"{name}: {_encoding_problem(error, encoding)}") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InstanceError(f"{name}: is a damaged file of gzip ({error})") from None
     except OSError as error:
         raise InstanceError(f"{name}: cannot be read ({error.strerror or error})") from None
+
+
+def check_encoding(encoding: str | None) -> None:
+    """Raise the ParameterError if there is no such encoding of text; None is UTF-8."""
+    if encoding is None:
+        return
+    try:
+        is_text = bool(codecs.lookup(encoding).name) and isinstance("".encode(encoding), bytes)
+    except (LookupError, TypeError, ValueError):
+        is_text = False
+    if not is_text:
+        raise ParameterError(
+            f"encoding = {encoding!r}: expected one that Python knows, such as utf-8, utf-16, "
+            "latin-1 or cp1252 (of Excel)"
+        )
+
+
+def file_suffix(path: FilePath) -> str:
+    """Return the ending of a file's name in lower case, that before `.gz` if it has this, too."""
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    if suffixes and suffixes[-1] == ".gz":
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
 
 
 def chunks(file: TextIO) -> Iterator[tuple[int, list[str]]]:
@@ -122,18 +161,56 @@ def naming_file(path: FilePath) -> Iterator[None]:
         raise InstanceError(f"{shown_path(path)}: {error}") from None
 
 
-def _encoding(file: Path) -> str:
-    """Return the encoding to open the file with.
+# The longest first, as one of them begins like another.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_GZIP = b"\x1f\x8b"
 
-    utf-8-sig takes off the byte order mark that spreadsheets write, but is slow.
+
+def _text(file: Path, encoding: str | None) -> TextIO:
+    """Open a file with the encoding that its byte order mark tells, or else the one that is given.
+
+    utf-8-sig takes off the mark that spreadsheets write, but is slow.
     """
     with open(file, "rb") as stream:
-        return "utf-8-sig" if stream.read(3) == codecs.BOM_UTF8 else "utf-8"
+        start = stream.read(4)
+    is_compressed = start.startswith(_GZIP)
+    if is_compressed:
+        with gzip.open(file, "rb") as unpacked:
+            start = unpacked.read(4)
+    marked = next((name for mark, name in _MARKS if start.startswith(mark)), None)
+    chosen = marked or encoding or "utf-8"
+    if is_compressed:
+        return io.TextIOWrapper(gzip.open(file, "rb"), encoding=chosen)
+    return open(file, encoding=chosen)
+
+
+def _encoding_problem(error: UnicodeError, encoding: str | None) -> str:
+    """Return what is wrong with text that cannot be decoded, and what would be right."""
+    if not isinstance(error, UnicodeDecodeError):
+        return f"is not {encoding or 'UTF-8'} text ({error}); expected a text file"
+    byte, codec = error.object[error.start], error.encoding.upper()
+    if encoding is not None or not codec.startswith("UTF-8"):
+        return f"is not {codec} text (byte 0x{byte:02x}); expected another encoding"
+    return (
+        f"is not UTF-8 text (byte 0x{byte:02x}); expected a text file, in another encoding if that "
+        "is said (--encoding cp1252 for one of Excel, latin-1, utf-16)"
+    )
 
 
 def is_number(field: str) -> bool:
     """Return whether a field is a number as NumPy reads them; nan and inf are."""
     return _NUMBER.fullmatch(field) is not None
+
+
+def is_missing_word(field: str) -> bool:
+    """Return whether a field of a file stands for a value that is missing."""
+    return field.strip().lower() in _MISSING_WORDS
 
 
 def is_integer(field: str) -> bool:

@@ -31,20 +31,27 @@ N_ROWS = 6
 
 def points(path: Path, rng: np.random.Generator) -> None:
     k = None if rng.random() < 0.5 else int(rng.integers(-1, 5))
-    has_columns = path.suffix in (".csv", ".parquet")
+    has_columns = path.suffix in (".csv", ".parquet", ".gz", ".feather", ".xlsx")
     names = ("name", "1", "x")[rng.integers(3)] if has_columns and rng.random() < 0.4 else None
     drop = ("class",) if has_columns and rng.random() < 0.5 else ()
-    table = read_points(path, index_column=names, drop=drop)
+    options = {"missing": (None, "drop-rows", "mean", "median")[rng.integers(4)]}
+    if rng.random() < 0.3:
+        options["scale"] = "standardize"
+    if path.suffix in (".csv", ".gz") and rng.random() < 0.3:
+        options["separator"] = ",;\t"[rng.integers(3)]
+        options["decimal"] = ".,"[rng.integers(2)]
+        options["encoding"] = ("utf-8", "latin-1", "utf-16")[rng.integers(3)]
+    table = read_points(path, index_column=names, drop=drop, **options)
     assert table.points.ndim == 2
     assert table.points.size > 0
     assert np.isfinite(table.points).all()
     # What is no instance may be refused after all.
     with contextlib.suppress(InstanceError):
-        read_instance(path, k, index_column=names, drop=drop)
+        read_instance(path, k, index_column=names, drop=drop, **options)
 
 
 def labels(path: Path, rng: np.random.Generator) -> None:
-    column = "class" if path.suffix in (".csv", ".parquet") else None
+    column = "class" if path.suffix in (".csv", ".parquet") and rng.random() < 0.7 else None
     read_labels(path, None if rng.random() < 0.5 else N_ROWS, column)
 
 
@@ -97,13 +104,20 @@ READERS = {
         ".txt", points, lambda _: [*files.POINTS_TEXT, *files.bundled("iris.txt")]
     ),
     "points csv": Reader(".csv", points, lambda _: files.csv_points()),
+    "points csv of all kinds": Reader(".csv", points, lambda _: files.CSV_OF_PEOPLE),
+    "points csv, compressed": Reader(".csv.gz", points, lambda _: files.compressed_csv()),
+    "points npz": Reader(".npz", points, lambda _: files.points_npz()),
+    "points feather": Reader(".feather", points, lambda _: files.points_feather()),
+    "points excel": Reader(".xlsx", points, files.points_excel),
     "points npy": Reader(".npy", points, lambda _: files.points_npy()),
     "points parquet": Reader(".parquet", points, lambda _: files.points_parquet()),
     "labels text": Reader(".txt", labels, lambda _: files.LABELS),
+    "labels beside names": Reader(".csv", labels, lambda _: files.LABEL_TABLES),
     "labels npy": Reader(".npy", labels, lambda _: files.labels_npy()),
     "labels csv": Reader(".csv", labels, lambda _: files.csv_points()),
     "labels parquet": Reader(".parquet", labels, lambda _: files.points_parquet()),
     "pc-sos-sdp": Reader(".txt", constraints, lambda _: files.PC_SOS_SDP),
+    "constraints csv": Reader(".csv", constraints, lambda _: files.CONSTRAINT_TABLES),
     "cccg": Reader(".txt", constraints, lambda _: files.CCCG),
     "pccc": Reader(".json", constraints, lambda _: [*files.PCCC, *files.shared("pccc/*.json")]),
     "matrix": Reader(

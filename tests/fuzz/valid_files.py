@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,25 @@ POINTS_CSV = [
     b"name,x,class,y\nanna,1,a,2\nbert,3,b,4\ncarl,5,a,6\n",
     b'"x","y, z"\n1,2\n3,"4"\n',
     b"1,2\n3,4\n-5e3,6\n",
+]
+CSV_OF_PEOPLE = [
+    "sep=;\nName;Größe, cm;Gewicht\nanna b;1,5;2\nbert;3;\ncarl;NA;1,25\n".encode(),
+    "name;x\nü;1,5\nß;2\n".encode("cp1252"),
+    "x\ty\n1,5\t2\n3\t4\n".encode("utf-16"),
+    b',x,y\n0,1.0,2.0\n1,3,"4"\n',
+    b'"x, ""in""","y\n(cm)",\r\n1,2,\r\n"3",4,\r\n,,\r\n',
+    b"1,?,3\n4,5,6\n",
+]
+LABEL_TABLES = [
+    b"id,class\n0,a\n1,b\n2,a\n3,c d\n4,a\n5,b\n",
+    b"class\na b\nc\n",
+    b'"class";"id"\n"u";1\n"v w";2\n',
+]
+CONSTRAINT_TABLES = [
+    b"i,j,value\n0,1,1\n2,3,-1\n",
+    b"type;i;j;weight\nML;0;1;\nscl;2;3;0.5\n",
+    b'ML,0,1\n"cannot-link",2,3\n',
+    b"i,j,value\n",
 ]
 LABELS = [b"0\n0\n1\n1\n2\n2\n", b"a\nb\nb\na\n", b"1.0\n01\n\n1e0\n-3\n"]
 PC_SOS_SDP = [
@@ -67,6 +88,45 @@ def points_npy() -> list[bytes]:
 
 def labels_npy() -> list[bytes]:
     return [npy(np.array([0, 0, 1, 1, 2, 2])), npy(np.array(["a", "b", "b"]))]
+
+
+def compressed_csv() -> list[bytes]:
+    return [gzip.compress(content, mtime=0) for content in CSV_OF_PEOPLE[:4]]
+
+
+def points_npz() -> list[bytes]:
+    """The points among other arrays, and alone."""
+    files = []
+    for arrays in ({"X": np.arange(12.0).reshape(6, 2), "y": np.arange(6)}, {"a": np.eye(3)}):
+        stream = io.BytesIO()
+        np.savez_compressed(stream, **arrays)
+        files.append(stream.getvalue())
+    return files
+
+
+def points_feather() -> list[bytes]:
+    files = []
+    for frame in _frames():
+        stream = io.BytesIO()
+        frame.to_feather(stream)
+        files.append(stream.getvalue())
+    return files
+
+
+def points_excel(folder: Path) -> list[bytes]:
+    files = []
+    for frame in _frames():
+        frame.to_excel(folder / "valid.xlsx", index=False)
+        files.append((folder / "valid.xlsx").read_bytes())
+    return files
+
+
+def _frames() -> list[Any]:
+    """One with names of rows, a class and a gap, and one of numbers alone."""
+    import pandas
+
+    named = {"name": ["a", "b"], "x": [1.5, None], "class": ["u", "v"]}
+    return [pandas.DataFrame(named), pandas.DataFrame({"x": [1.5, 2.0], "y": [3.0, 4.0]})]
 
 
 def points_parquet() -> list[bytes]:

@@ -173,7 +173,8 @@ BAD_PCCC = [
 
 _UNKNOWN = (
     "begins a file of no known format; expected a line ML i j or CL i j (pc-sos-sdp), i j 1 or "
-    "i j -1 (cccg), JSON (pccc), or 5 entries 1, -1 or 0 (matrix); --constraints-format says which "
+    "i j -1 (cccg), JSON (pccc), 5 entries 1, -1 or 0 (matrix), or a heading i,j,value or type,i,j "
+    "(csv); --constraints-format says which "
     "one is meant"
 )
 

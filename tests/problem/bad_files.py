@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,6 +52,14 @@ SOFTCL = "expected SOFTCL l i j i j ..., an integer l >= 0 and pairs of row numb
 SOFT = "two row numbers and a weight w >= 0 (1 if it is left out)"
 OTHER_DATA = "is the file for other data?"
 FROM_ONE = "is the file for other data, or does it number rows from 1 (--one-based)?"
+ENCODED = (
+    "expected a text file, in another encoding if that is said (--encoding cp1252 for one of "
+    "Excel, latin-1, utf-16)"
+)
+REMEDY = (
+    "expected numbers, or what is done about those that are missing (--missing drop-rows, mean or "
+    "median; missing= in Python; or one of scikit-learn's imputers before)"
+)
 
 UNREADABLE = [
     BadFile("missing", None, None, "there is no such file"),
@@ -59,13 +68,26 @@ UNREADABLE = [
         "binary",
         b"\x89PNG\r\n\x1a\n",
         None,
-        "is not UTF-8 text (byte 0x89); expected a text file",
+        f"is not UTF-8 text (byte 0x89); {ENCODED}",
     ),
     BadFile(
         "latin-1",
         "2 1 1\n1\né\n".encode("latin-1"),
         None,
-        "is not UTF-8 text (byte 0xe9); expected a text file",
+        f"is not UTF-8 text (byte 0xe9); {ENCODED}",
+    ),
+    BadFile(
+        "half a file of gzip",
+        gzip.compress(b"2 1 1\n1\n2\n")[:12],
+        None,
+        "is a damaged file of gzip (Compressed file ended before the end-of-stream marker was "
+        "reached)",
+    ),
+    BadFile(
+        "half a letter of UTF-16",
+        b"\xff\xfe1",
+        None,
+        "is not UTF-16-LE text (byte 0x31); expected another encoding",
     ),
 ]
 
@@ -107,12 +129,17 @@ BAD_POINTS = [
     BadFile(
         "other d", "2 3\n1 2\n3 4\n", 2, f"the row has 2 numbers; line 1 says d = 3; {MISSING}"
     ),
-    BadFile("nan", "2 2\n1 2\n3 nan\n", 3, "column 2 is 'nan'; expected a finite number"),
+    BadFile(
+        "nan",
+        "2 2\n1 2\n3 nan\n",
+        3,
+        f"column 2 is 'nan', and 1 row of 2 lacks a value; {REMEDY}",
+    ),
     BadFile("inf", "2 2\n-inf 2\n3 4\n", 2, "column 1 is '-inf'; expected a finite number"),
     BadFile("overflow", "1 2\n1e999 2\n", 2, "column 1 is '1e999'; expected a finite number"),
     BadFile("not a number", "1 2\n1 x\n", 2, "column 2 is 'x'; expected a finite number"),
     BadFile("underscore", "1 2\n1_0 2\n", 2, "column 1 is '1_0'; expected a finite number"),
-    BadFile("comma later", "1 2\n1,5 2\n", 2, "column 1 is '1,5'; expected a finite number"),
+    BadFile("two commas", "1 2\n1,5,0 2\n", 2, "column 1 is '1,5,0'; expected a finite number"),
     BadFile("hidden zero byte", "1 1\n1\0\n", 2, "column 1 is '1\\x00'; expected a finite number"),
     BadFile(
         "csv class column",
@@ -133,44 +160,122 @@ BAD_POINTS = [
         "csv first row with a gap",
         "1,,3\n4,5,6\n",
         1,
-        "column 2 is '' beside numbers; expected a row of numbers, or a heading without any, or to "
-        "leave the column out (--drop 2)",
+        f"column 2 is '', and 1 row of 2 lacks a value; {REMEDY}",
     ),
-    BadFile("csv gap", "1,2\n3,\n", 2, "column 2 is ''; expected a finite number"),
+    BadFile("csv gap", "1,2\n3,\n", 2, f"column 2 is '', and 1 row of 2 lacks a value; {REMEDY}"),
+    BadFile(
+        "csv gaps of all spellings",
+        "x,y\n1,2\nNA,3\n?,null\n\n5,N/A\n",
+        3,
+        f"column 1 ('x') is 'NA', and 3 rows of 4 lack a value; {REMEDY}",
+    ),
+    BadFile(
+        "csv columns of words",
+        "name,x,sex,y,city\na,1,f,2,rome\nb,,m,3,rome\nc,4,f,5,oslo\n",
+        2,
+        "column 1 is 'a'; expected a finite number, or to leave such columns out (--drop 'name' "
+        "--drop 'sex' --drop 'city'), or to name the rows by it (--index-column 'name')",
+    ),
+    BadFile(
+        "csv dates",
+        "x,day\n1,2024-02-01\n",
+        2,
+        "column 2 is '2024-02-01'; expected a finite number in the place of a date, or to leave "
+        "the column out (--drop 'day')",
+    ),
+    BadFile(
+        "csv booleans",
+        "x,old\n1,True\n2,False\n",
+        2,
+        "column 2 is 'True'; expected a finite number (0 and 1, say), or to leave the column out "
+        "(--drop 'old')",
+    ),
+    BadFile(
+        "csv per cent",
+        "x,share\n1,5 %\n",
+        2,
+        "column 2 is '5 %'; expected a finite number without a sign of per cent, or to leave the "
+        "column out (--drop 'share')",
+    ),
+    BadFile(
+        "csv thousands",
+        'x,y\n1,"1,234"\n2,"2,345"\n',
+        2,
+        "column 2 is '1,234'; expected a finite number with a point for decimals, or --decimal ',' "
+        "if the comma begins them (and no separators of thousands); which of them is not certain "
+        "here",
+    ),
+    BadFile(
+        "csv millions",
+        'x,y\n1,"1,234,567"\n',
+        2,
+        "column 2 is '1,234,567'; expected a finite number without separators of thousands",
+    ),
+    BadFile(
+        "european thousands",
+        "x;y\n1,5;1.234,56\n",
+        2,
+        "column 2 is '1.234,56'; expected a finite number without separators of thousands",
+    ),
+    BadFile(
+        "swiss thousands",
+        "x;y\n1;1'234.5\n",
+        2,
+        'column 2 is "1\'234.5"; expected a finite number without separators of thousands',
+    ),
+    BadFile(
+        "points and decimal commas",
+        "x;y\n1,5;2.5\n",
+        2,
+        "column 1 is '1,5'; expected a finite number with a point for decimals, or --decimal ',' "
+        "if the comma begins them (and no separators of thousands); which of them is not certain "
+        "here",
+    ),
+    BadFile(
+        "two separators",
+        "a;b,c\nx;1,y\nz;2,w\n",
+        1,
+        "the separator may be ',' or ';'; expected --separator to say which",
+    ),
+    BadFile(
+        "an open quote",
+        'x,y\n1,"2\n3,4\n',
+        2,
+        "a quote is not closed; expected another one",
+        "bad.csv",
+    ),
+    BadFile(
+        "a column without a name",
+        "x,,z\n1,2,3\n",
+        1,
+        "column 2 has no name; expected one (only the first column may have none, if it holds the "
+        "names or numbers of the rows)",
+    ),
+    BadFile(
+        "values under a separator at the end",
+        "x,y,\n1,2,\n3,4,5\n",
+        3,
+        "column 3 is '5', and has no name in line 1; expected one",
+    ),
     BadFile("csv ragged", "1,2\n3,4,5\n", 2, "the row has 3 numbers; line 1 has 2"),
     BadFile("csv other width", "x,y,z\n3,4\n", 2, "the row has 2 numbers; line 1 has 3"),
     BadFile("csv heading only", "x,y\n", 1, "no rows after the heading; expected points"),
-    BadFile(
-        "csv with semicolons",
-        "x;y\n1;2\n",
-        1,
-        "the separator is ';'; expected ','",
-        "bad.csv",
-    ),
-    BadFile("semicolons", "1;2\n3;4\n", 1, "the separator is ';'; expected ','"),
-    BadFile("decimal commas", "1,5;2,5\n", 1, "the separator is ';'; expected ','"),
-    BadFile("csv with tabs", "x\ty\n1\t2\n", 1, "the separator is '\\t'; expected ','", "bad.csv"),
-    BadFile(
-        "csv with row numbers",
-        ",x,y\n0,1.0,2.0\n",
-        1,
-        "column 1 has no name; expected one, or a file without that column if it holds row numbers "
-        "(pandas: to_csv(..., index=False))",
-    ),
     BadFile(
         "other digits", "1,2\n\u0663,4\n", 2, "column 1 is '\\u0663'; expected a finite number"
     ),
     BadFile("separator", "1,2\n3\x1c,4\n", 2, "column 1 is '3\\x1c'; expected a finite number"),
     BadFile("underscore in csv", "1,2\n3,4_0\n", 2, "column 2 is '4_0'; expected a finite number"),
     BadFile("comments only", "# nothing\n", None, "the file is empty; expected points"),
-    BadFile("csv nan", "1,2\nNaN,3\n", 2, "column 1 is 'NaN'; expected a finite number"),
+    BadFile(
+        "csv nan", "1,2\nNaN,3\n", 2, f"column 1 is 'NaN', and 1 row of 2 lacks a value; {REMEDY}"
+    ),
 ]
 
 # For data with the rows 0 to 3.
 BAD_CONSTRAINTS = [
     *UNREADABLE,
     BadFile("unknown", "ML 0 1\nMUST 0 1\n", 2, f"unknown constraint 'MUST'; {CONSTRAINT}"),
-    BadFile("lower case", "ml 0 1\n", 1, f"unknown constraint 'ml'; {CONSTRAINT}"),
+    BadFile("lower case", "ml 0\n", 1, "'ML 0'; expected ML i j, two row numbers"),
     BadFile("one row", "ML 0\n", 1, "'ML 0'; expected ML i j, two row numbers"),
     BadFile("three rows", "CL 0 1 2\n", 1, "'CL 0 1 2'; expected CL i j, two row numbers"),
     BadFile("not a row", "CL 0 1.0\n", 1, "'CL 0 1.0'; expected CL i j, two row numbers"),
@@ -246,17 +351,28 @@ BAD_CONSTRAINTS = [
 # For data with 4 points.
 BAD_LABELS = [
     *UNREADABLE,
+    BadFile("empty labels", "", None, "the file is empty; expected labels"),
     BadFile(
-        "empty labels",
-        "",
+        "too few",
+        "0\n0\n1\n",
         None,
-        "0 labels for 4 points; expected one per line and point, without a heading",
+        "3 labels for 4 points; expected one per line and point",
+    ),
+    BadFile("too many", "0\n" * 5, None, "5 labels for 4 points; expected one per line and point"),
+    BadFile("two columns", "0\n\n1 0\n", 3, "'1 0'; expected one label per line"),
+    BadFile(
+        "ids in another order",
+        "id,label\n3,0\n2,0\n1,1\n0,1\n",
+        1,
+        "a table of the columns 'id', 'label'; expected --column to say which one holds the labels",
     ),
     BadFile(
-        "heading",
-        "class\n0\n0\n1\n1\n",
-        None,
-        "5 labels for 4 points; expected one per line and point, without a heading",
+        "three columns",
+        "0,1,a\n1,1,b\n2,5,b\n3,2,b\n",
+        1,
+        "a table of the columns '1', '2', '3'; expected --column to say which one holds the labels",
     ),
-    BadFile("two columns", "0\n\n1 0\n", 3, "'1 0'; expected one label, without blanks and commas"),
+    BadFile(
+        "no label", "id,label\n0,a\n1,\n2,a\n3,b\n", 3, "has no label; expected one for every row"
+    ),
 ]

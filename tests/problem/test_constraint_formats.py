@@ -94,6 +94,7 @@ def held_by(constraints_format: str) -> st.SearchStrategy[Constraints]:
     return st.builds(Constraints, **parts)
 
 
+@pytest.mark.filterwarnings("ignore:.*holds no constraints")
 @pytest.mark.parametrize("constraints_format", CONSTRAINT_FORMATS)
 @given(data=st.data(), is_named=st.booleans())
 def test_constraints_round_trip(folder, constraints_format, data, is_named):
@@ -129,6 +130,7 @@ faults = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*holds no constraints")
 @pytest.mark.parametrize("constraints_format", stated_lines)
 @given(data=st.data(), chunk=st.integers(1, 4))
 def test_lines_that_are_read_together_say_what_each_of_them_does(
@@ -207,11 +209,11 @@ def test_a_matrix_that_would_fill_the_disk_is_not_written(tmp_path):
 
 
 def test_other_formats_are_refused(tmp_path):
-    expected = "expected one of pc-sos-sdp, cccg, pccc, matrix"
-    with pytest.raises(ParameterError, match=f"^constraints_format = 'csv': {expected}$"):
-        read_constraints(file(tmp_path, ""), N, "csv")
-    with pytest.raises(ParameterError, match=f"^constraints_format = 'csv': {expected}$"):
-        constraints_text(Constraints(), "csv")
+    expected = "expected one of pc-sos-sdp, cccg, pccc, matrix, csv"
+    with pytest.raises(ParameterError, match=f"^constraints_format = 'xml': {expected}$"):
+        read_constraints(file(tmp_path, ""), N, "xml")
+    with pytest.raises(ParameterError, match=f"^constraints_format = 'xml': {expected}$"):
+        constraints_text(Constraints(), "xml")
     with pytest.raises(ParameterError, match="a matrix needs the number of points"):
         constraints_text(Constraints(), "matrix")
 
@@ -241,22 +243,37 @@ def test_files_of_no_format_or_two_are_refused(tmp_path, bad):
 @pytest.mark.parametrize(
     ("content", "n_points", "must_link", "cannot_link"),
     [
-        ("", 5, [], []),
-        ("# nothing\n\n", 5, [], []),
         ("\n# first\nCL 0 4", 5, [], [[0, 4]]),
         ("0 4 -1\r\n3 2 1 # twins\r\n", 5, [[3, 2]], [[0, 4]]),
-        ("\n {}", 5, [], []),
         ('{"cl": [[0, 4]]}', 5, [], [[0, 4]]),
         ("1 1\n1 1\n", 2, [[0, 1]], []),
         ("1 0 -1\n0 1 1\n-1 0 1\n", 3, [[1, 2]], [[0, 2]]),  # of cccg, row 2 would be -1
         ("0 2 1\n1 2 -1\n", 3, [[0, 2]], [[1, 2]]),  # of a matrix, two rows
         ("\ufeff0 1 1\n", 5, [[0, 1]], []),
+        ("i,j,value\n0,4,-1\n3,2,1\n", 5, [[3, 2]], [[0, 4]]),
+        ("type;i;j\nCL;0;4\nml;3;2\n", 5, [[3, 2]], [[0, 4]]),
+        ("a\tb\tlink\n0\t4\tcannot-link\n3\t2\tMust Link\n", 5, [[3, 2]], [[0, 4]]),
+        ('"","i","j","constraint"\n"1",0,4,"CL"\n"2",3,2,"ML"\n', 5, [[3, 2]], [[0, 4]]),
+        ("ML,3,2\nCL,0,4\n", 5, [[3, 2]], [[0, 4]]),
+        ("3,2,must_link,\n0,4,cannot_link,\n", 5, [[3, 2]], [[0, 4]]),
+        ("ml 3 2\nCl 0 4\n", 5, [[3, 2]], [[0, 4]]),
     ],
 )
 def test_the_format_is_told_by_the_file(tmp_path, content, n_points, must_link, cannot_link):
     read = read_constraints(file(tmp_path, content), n_points)
     assert read.must_link.tolist() == must_link
     assert read.cannot_link.tolist() == cannot_link
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n\n", "\n {}", "type,i,j\n", "SML 0 1 0 # x\n"])
+def test_a_file_of_no_constraints_is_warned_of(tmp_path, content):
+    path = file(tmp_path, content)
+    message = f"{path}: holds no constraints; is it the file that was meant?"
+    if content.startswith("SML"):
+        read_constraints(path, 5)
+        return
+    with pytest.warns(InstanceWarning, match=f"^{re.escape(message)}$"):
+        assert read_constraints(path, 5).are_none
 
 
 def test_the_format_of_a_file_on_three_points_can_be_said(tmp_path):
@@ -275,6 +292,7 @@ def test_a_matrix_may_state_a_pair_on_either_side(tmp_path):
     assert read.cannot_link_lines.tolist() == [3, 6]
 
 
+@pytest.mark.filterwarnings("ignore:.*holds no constraints")
 @given(data=st.data(), n=st.integers(1, 6))
 def test_a_matrix_holds_the_pairs_that_its_entries_say(folder, data, n):
     entry = st.sampled_from([0, 1, -1])

@@ -135,9 +135,13 @@ def test_names_of_pandas_that_are_not_different_are_refused():
 def test_gaps_in_a_frame_are_told_by_column_and_row(library):
     frames = pytest.importorskip(library)
     frame = frames.DataFrame({"id": ["a", "b"], "x": [1, None]})
-    with pytest.raises(InstanceError, match=r"^points: column 'x' is nan in row 'b'; expected a"):
+    with pytest.raises(
+        InstanceError, match=r"^points: column 'x' has no value in row 'b', and 1 row of 2 "
+    ):
         Instance.from_frame(frame, 1, index_column="id")
-    with pytest.raises(InstanceError, match=r"^points: column 'x' is nan in row 1; expected a"):
+    with pytest.raises(
+        InstanceError, match=r"^points: column 'x' has no value in row 1, and 1 row of 2 "
+    ):
         Instance.from_frame(frame, 1, drop=["id"])
 
 

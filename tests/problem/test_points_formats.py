@@ -13,8 +13,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sdpbb.errors import BackendUnavailable, InstanceError
+from sdpbb.errors import BackendUnavailable, InstanceError, InstanceNote
 from sdpbb.problem.formats import read_labels, read_points, write_points
+from sdpbb.problem.missing import REMEDY
+from sdpbb.problem.table import TABLES
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100)
@@ -130,7 +132,11 @@ def test_arrays_that_are_no_points_are_refused(tmp_path, array, message):
 
 def test_an_array_with_a_gap_is_refused(tmp_path):
     path = file(tmp_path, npy(np.array([[1.0], [np.nan]])), "points.npy")
-    refused(path, "{path}: points[1, 0] is nan; every coordinate must be finite")
+    refused(
+        path,
+        "{path}: points: column 1 has no value in row 1, and 1 row of 2 lacks one; expected "
+        + REMEDY,
+    )
 
 
 def test_missing_files_and_folders_are_told(tmp_path):
@@ -215,9 +221,8 @@ def test_the_columns_that_are_left_are_the_features(folder, points, drop):
         ),
         ("x,y\n1,inf\n", {"drop": ["x"]}, "{path}:2: column 2 is 'inf'; expected a finite number, "
             "or to leave the column out (--drop 'y')"),
-        ("x;y\n1;2\n", {"drop": ["x"]}, "{path}:1: the separator is ';'; expected ','"),
         ("", {"drop": ["x"]}, "{path}: the file is empty; expected points"),
-        ("x,y\n1,2\n", {"drop": "x"}, "{path}:1: drop = 'x': expected a list of columns"),
+        ("x,y\n1,2\n", {"drop": "x"}, "drop = 'x': expected a list of columns"),
     ],
 )  # fmt: skip
 def test_wrong_choices_of_columns_are_told(tmp_path, content, options, message):
@@ -231,8 +236,8 @@ def test_files_without_names_of_columns_have_none_to_choose(tmp_path, name, cont
     path = file(tmp_path, content, name)
     for options in ({"drop": ["x"]}, {"index_column": "x"}):
         argument = next(iter(options))
-        message = f"{argument}: the columns of {{path}} have no names; expected a CSV or Parquet "
-        refused(path, f"{message}file with it", **options)
+        message = f"{argument}: the columns of {{path}} have no names; expected {TABLES} with it"
+        refused(path, message, **options)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason=f"{SHARED} is not there")
@@ -289,7 +294,8 @@ def test_columns_of_parquet_are_chosen_by_name(tmp_path):
         (
             {"x": [1.0, None]},
             {},
-            "{path}: points[1, 0] is nan; every coordinate must be finite",
+            "{path}: points: column 'x' has no value in row 1, and 1 row of 2 lacks one; expected "
+            + REMEDY,
         ),
         (
             {"x": [1.0, 2.0], "id": ["a", None]},
@@ -307,12 +313,9 @@ def test_the_index_of_a_frame_is_not_taken_for_a_feature(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "points.parquet"
     pandas.DataFrame({"x": [1.0, 2.0]}, index=[7, 9]).to_parquet(path)
-    index = "'__index_level_0__'"
-    refused(
-        path,
-        f"{{path}}: column {index} is the index of a data frame; expected index_column = {index} "
-        f"(--index-column) to name the rows by it, or to leave it out (--drop {index})",
-    )
+    message = re.escape(f"{path}: the index of a data frame ('__index_level_0__') names the rows")
+    with pytest.warns(InstanceNote, match=f"^{message}$"):
+        assert read_points(path).row_names == ("7", "9")
     assert read_points(path, index_column="__index_level_0__").row_names == ("7", "9")
     assert read_points(path, drop=["__index_level_0__"]).row_names is None
 
@@ -330,7 +333,7 @@ def test_a_damaged_parquet_file_is_told(tmp_path):
 def test_parquet_without_pyarrow_is_told(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = file(tmp_path, b"PAR1", "points.parquet")
-    with pytest.raises(BackendUnavailable, match=r"pip install 'sdpbb\[parquet\]'"):
+    with pytest.raises(BackendUnavailable, match=r"pip install 'pyarrow>="):
         read_points(path)
 
 
@@ -360,7 +363,7 @@ def test_numbers_that_are_not_whole_are_no_labels(tmp_path, value):
             "a.csv",
             f"x,kind\n0,0\n1,{value}\n",
             "kind",
-            f": column 'kind': label 1: '{value}'; {whole}",
+            f":3: '{value}'; {whole}",
         ),
         ("a.npy", npy(np.array(["0", value])), None, f": label 1: '{value}'; {whole}"),
         (
@@ -403,14 +406,14 @@ def test_labels_may_be_a_column(tmp_path):
     [
         ("a.csv", CSV, "kind", "{path}:1: column = 'kind': there is no such column; expected one "
             "of 'name', 'x', 'class', 'y'"),
-        ("a.txt", "0\n1\n", "1", "column: {path} has no columns; expected a CSV or Parquet file "
-            "with it"),
-        ("a.csv", CSV, None, "{path}:1: 'name,x,class,y'; expected one label, without blanks and "
-            "commas, or the name of the column of a CSV file"),
-        ("a.txt", "class\n0\n1\n", None, "{path}: the first label is 'class', and the others are "
-            "numbers; expected labels without a heading"),
-        ("a.parquet", "PAR1", None, "{path}: is a Parquet file; expected the name of its column "
-            "of labels"),
+        ("a.txt", "0\n1\n", "kind", "{path}:1: column = 'kind': there is no such column; expected "
+            "one of '1'"),
+        ("a.csv", CSV, None, "{path}:1: a table of the columns 'name', 'x', 'class', 'y'; expected "
+            "--column to say which one holds the labels"),
+        ("a.csv", "a,a\n1,2\n", "a", "{path}:1: column = 'a': two columns are called so; expected "
+            "one of 'a', 'a'"),
+        ("a.npy", npy(np.zeros(2)), "a", "column: {path} has no columns; expected " + TABLES
+            + " with it"),
     ],
 )  # fmt: skip
 def test_what_holds_no_labels_is_told(tmp_path, name, content, column, message):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
-from sdpbb.errors import InstanceError, ParameterError
+from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 from sdpbb.files import FilePath, shown_path, write_atomically
 from sdpbb.problem.files import (
     constraints_cccg,
+    constraints_csv,
     constraints_lines,
     constraints_matrix,
     constraints_pccc,
 )
 from sdpbb.problem.files.constraints import ConstraintFormat, Constraints
+from sdpbb.problem.files.records import is_table
 from sdpbb.problem.files.rows import Rows, warn_of_one_based
 from sdpbb.problem.textfile import open_text, shown, without_comment
 
@@ -23,6 +26,7 @@ CONSTRAINT_FORMATS: dict[str, ConstraintFormat] = {
         constraints_cccg.FORMAT,
         constraints_pccc.FORMAT,
         constraints_matrix.FORMAT,
+        constraints_csv.FORMAT,
     )
 }
 """The formats by name. The first one is written unless another is asked for."""
@@ -37,6 +41,7 @@ def read_constraints(
     *,
     one_based: bool = False,
     row_names: Sequence[str] | None = None,
+    encoding: str | None = None,
 ) -> Constraints:
     """Read the constraints on the points 0 to n_points - 1.
 
@@ -48,6 +53,7 @@ def read_constraints(
         more than one. A file without any such line holds no constraints
     one_based : whether the file calls the first row 1
     row_names : (n_points,) what the file calls the rows, all different; None for their numbers
+    encoding : of text that has no byte order mark; None for UTF-8
 
     Raises
     ------
@@ -59,15 +65,22 @@ def read_constraints(
     Warns
     -----
     InstanceWarning
-        If row 0 is never named, and that is unlikely: see `warn_of_one_based`.
+        If row 0 is never named, and that is unlikely: see `warn_of_one_based`; and if the file
+        holds no constraints.
     """
     rows = Rows.of(n_points, one_based, row_names)
     if constraints_format is None:
-        file_format = _detected(path, rows)
+        file_format = _detected(path, rows, encoding)
     else:
         check_format(constraints_format)
         file_format = CONSTRAINT_FORMATS[constraints_format]
-    constraints = file_format.read(path, rows)
+    constraints = file_format.read(path, rows, encoding)
+    if constraints.are_none:
+        warnings.warn(
+            f"{shown_path(path)}: holds no constraints; is it the file that was meant?",
+            InstanceWarning,
+            stacklevel=2,
+        )
     if file_format.names_rows and row_names is None and not one_based:
         warn_of_one_based(path, constraints.all_pairs, n_points)
     return constraints
@@ -131,8 +144,10 @@ def constraints_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def _detected(path: FilePath, rows: Rows) -> ConstraintFormat:
-    number, line = _first_line(path)
+def _detected(path: FilePath, rows: Rows, encoding: str | None) -> ConstraintFormat:
+    if is_table(path):
+        return constraints_csv.FORMAT
+    number, line = _first_line(path, encoding)
     if not line:
         return CONSTRAINT_FORMATS[DEFAULT]  # or any other: it holds no constraints
     fields = line.split()
@@ -145,7 +160,7 @@ def _detected(path: FilePath, rows: Rows) -> ConstraintFormat:
             f"{shown_path(path)}:{number}: {shown(line.strip())} begins a file of no known format; "
             f"expected {', '.join(others)}, or {last}; --constraints-format says which one is meant"
         )
-    valid = [one for one in possible if _is_valid(one, path, rows)]
+    valid = [one for one in possible if _is_valid(one, path, rows, encoding)]
     if len(valid) == 1:
         return valid[0]
     how, between = ("can be read", "and") if valid else ("cannot be read", "or")
@@ -159,20 +174,22 @@ def _example(file_format: ConstraintFormat, rows: Rows) -> str:
     return f"{file_format.example.replace('{n}', str(rows.n))} ({file_format.name})"
 
 
-def _is_valid(file_format: ConstraintFormat, path: FilePath, rows: Rows) -> bool:
+def _is_valid(
+    file_format: ConstraintFormat, path: FilePath, rows: Rows, encoding: str | None
+) -> bool:
     try:
-        file_format.read(path, rows)
+        file_format.read(path, rows, encoding)
     except InstanceError:
         return False
     return True
 
 
-def _first_line(path: FilePath) -> tuple[int, str]:
+def _first_line(path: FilePath, encoding: str | None) -> tuple[int, str]:
     """Return the first line that is neither blank nor a comment, and its number.
 
     It is an empty one if there is none.
     """
-    with open_text(path) as file:
+    with open_text(path, encoding) as file:
         for number, line in enumerate(file, start=1):
             if without_comment(line).strip():
                 return number, without_comment(line)

@@ -76,6 +76,16 @@ class Constraints:
         soft = (self.soft_must_link.pairs, self.soft_cannot_link.pairs)
         return [self.must_link, self.cannot_link, *soft]
 
+    @property
+    def are_none(self) -> bool:
+        """True if nothing at all is constrained."""
+        others = (
+            *(self.max_diameter, self.min_separation),
+            *(self.min_size, self.max_size, self.sizes, self.min_weight, self.max_weight),
+        )
+        has_pairs = any(map(len, self.all_pairs))
+        return not has_pairs and not self.cluster_constraints and others == (None,) * len(others)
+
     def arguments(self, points: NDArray[np.float64], origin: Origin) -> dict[str, Any]:
         """Return the arguments of an `Instance` of these points that state the constraints.
 
@@ -226,7 +236,8 @@ class ConstraintFormat:
     example : a line of the format, for messages; "{n}" stands for the number of points
     begins : of the fields of the first line that is neither blank nor a comment, and the rows of
         the data: whether a file of this format may begin so
-    read : of the path and the rows: the constraints, or an InstanceError of one line
+    read : of the path, the rows and the encoding of text, or None: the constraints, or an
+        InstanceError of one line
     lines : of constraints and the number of points, or None: the lines of a file that holds them,
         or an InstanceError for what the format has no place for
     has_soft : whether soft constraints have a place in it
@@ -237,7 +248,7 @@ class ConstraintFormat:
     name: str
     example: str
     begins: Callable[[Sequence[str], Rows], bool]
-    read: Callable[[FilePath, Rows], Constraints]
+    read: Callable[[FilePath, Rows, str | None], Constraints]
     lines: Callable[[Constraints, int | None], list[str]]
     has_soft: bool = False
     has_comments: bool = True

@@ -29,10 +29,10 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
     return len(fields) == 3 and is_number(fields[0])
 
 
-def read(path: FilePath, rows: Rows) -> Constraints:
+def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
     stated = {link: StatedPairs() for link in _LINKS}
-    with open_text(path) as file:
+    with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not _read_plain(start, chunk, rows, stated):
                 _read_any(path, start, chunk, rows, stated)

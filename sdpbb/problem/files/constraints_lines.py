@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path
 from sdpbb.problem.checks import SoftPairs
 from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.files import constraints_csv
 from sdpbb.problem.files.cluster_lines import CLUSTER_LINES, ClusterLine, line_of
 from sdpbb.problem.files.constraints import (
     ConstraintFormat,
@@ -46,6 +48,9 @@ _FORMS = {
     "MINWEIGHT": ("w", "a finite weight w > 0"),
     "MAXWEIGHT": ("w", "a finite weight w > 0"),
 }
+
+# A name in quotes, in which two of them stand for one; or what has no blanks; or a comment.
+_FIELD = re.compile(r'"((?:[^"]|"")*)"(?=\s|$|#)|(#.*|[^\s#]+)|(\s+)')
 
 
 def _forms() -> dict[str, tuple[str, str]]:
@@ -88,15 +93,16 @@ class _Stated:
 
 
 def begins(fields: Sequence[str], rows: Rows) -> bool:
-    """Return whether the first field of a line is a word."""
-    return not is_number(fields[0]) and fields[0][0] not in "{["
+    """Return whether the first field of a line is a word, and the line is none of a table."""
+    is_word = not is_number(fields[0]) and fields[0][0] not in "{["
+    return is_word and not constraints_csv.begins(fields, rows)
 
 
-def read(path: FilePath, rows: Rows) -> Constraints:
+def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
     stated = _Stated()
     pairs, distances = stated.pairs, stated.distances
-    with open_text(path) as file:
+    with open_text(path, encoding) as file:
         for start, chunk in chunks(file):
             if not (
                 _read_pairs(start, chunk, rows, pairs) or _read_soft(start, chunk, rows, pairs)
@@ -128,6 +134,8 @@ def read(path: FilePath, rows: Rows) -> Constraints:
 def _read_pairs(start: int, chunk: list[str], rows: Rows, pairs: dict[str, StatedPairs]) -> bool:
     """Add the pairs of lines without weights, if they hold nothing else; return whether they do."""
     keywords, first, second = columns(chunk, 3)
+    if not pairs.keys() >= set(keywords):
+        keywords = list(map(str.upper, keywords))
     found = rows.pairs(first, second)
     return add_plain_lines(pairs, keywords, found, np.ones(len(keywords)), start)
 
@@ -147,10 +155,13 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
     """Add the constraints of lines one by one, or raise the error for the first one at fault."""
     cluster_lines = {line.keyword: line for line in CLUSTER_LINES}
     for number, text in enumerate(chunk, start):
-        fields = without_comment(text).split()
+        fields = _fields(text)
         if not fields:
             continue
-        line, keyword = _Line(path, number, fields), fields[0]
+        keyword = fields[0].upper()
+        if keyword in _forms():
+            fields[0] = keyword
+        line = _Line(path, number, fields)
         if keyword in stated.pairs:
             weight = _weight(line, rows)
             stated.pairs[keyword].add(_pair(line, rows), weight, number)
@@ -168,6 +179,19 @@ def _read_any(path: FilePath, start: int, chunk: list[str], rows: Rows, stated: 
             stated.on_clusters.append(_on_clusters(line, cluster_lines[keyword], rows))
         else:
             raise _unknown(line)
+
+
+def _fields(text: str) -> list[str]:
+    """Return the fields of a line without its comment; names with blanks are in quotes."""
+    if '"' not in text:
+        return without_comment(text).split()
+    fields = []
+    for quoted, plain, blanks in _FIELD.findall(text):
+        if plain.startswith("#"):
+            break
+        if not blanks:
+            fields.append(plain or quoted.replace('""', '"'))
+    return fields
 
 
 def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:

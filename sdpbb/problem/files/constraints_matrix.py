@@ -39,13 +39,13 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
     return is_row and is_number(fields[0])
 
 
-def read(path: FilePath, rows: Rows) -> Constraints:
+def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does.
 
     A pair has two entries, which must not contradict each other. One of them may be 0: the
     published matrices of BH-k-means state cannot-links below the diagonal only.
     """
-    entries = _entries(path, rows.n)
+    entries = _entries(path, rows.n, encoding)
     low = np.minimum(entries.rows, entries.columns)
     high = np.maximum(entries.rows, entries.columns)
     # Stable, so that the first of equal pairs is the one that the file states first.
@@ -98,10 +98,10 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     return [" ".join(map(str, row.tolist())) for row in matrix]
 
 
-def _entries(path: FilePath, n: int) -> _Entries:
+def _entries(path: FilePath, n: int, encoding: str | None) -> _Entries:
     value_of = {"0": 0, "1": 1, "-1": -1}
     rows, columns, values, lines = array("q"), array("q"), array("b"), array("q")
-    with open_text(path) as file:
+    with open_text(path, encoding) as file:
         for number, text in enumerate(file, start=1):
             fields = without_comment(text).split()
             if not fields:

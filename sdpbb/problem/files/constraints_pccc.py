@@ -31,9 +31,9 @@ def begins(fields: Sequence[str], rows: Rows) -> bool:
     return fields[0][0] in "{["
 
 
-def read(path: FilePath, rows: Rows) -> Constraints:
+def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
     """Return the constraints of a file, as `read_constraints` does."""
-    lists = _lists(path)
+    lists = _lists(path, encoding)
     name = shown_path(path)
     pairs = {key: _pairs(lists[key], f"{name}: {key}", rows) for key in _PAIRS}
     soft = {
@@ -82,10 +82,10 @@ def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
     return ["{", *(f"{entry}," for entry in entries[:-1]), entries[-1], "}"]
 
 
-def _lists(path: FilePath) -> dict[str, list[Any]]:
+def _lists(path: FilePath, encoding: str | None) -> dict[str, list[Any]]:
     """Return the lists of the file; an empty one for a key that is not there."""
     name = shown_path(path)
-    with open_text(path) as file:
+    with open_text(path, encoding) as file:
         text = file.read()
     try:
         content = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)

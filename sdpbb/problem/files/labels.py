@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,23 +14,39 @@ from numpy.typing import NDArray
 
 from sdpbb.errors import InstanceError
 from sdpbb.files import FilePath, shown_path, write_atomically
-from sdpbb.problem.files import points_parquet, points_text
+from sdpbb.problem.files import points_npz
+from sdpbb.problem.files.label_columns import LabelColumn, label_column
 from sdpbb.problem.files.points_npy import read_array
-from sdpbb.problem.textfile import is_number, open_text, shown
+from sdpbb.problem.files.records import read_records
+from sdpbb.problem.origin import Origin
+from sdpbb.problem.table import TABLES
+from sdpbb.problem.textfile import file_suffix, is_number, shown
 
 
 def read_labels(
-    path: FilePath, n_points: int | None = None, column: str | None = None
+    path: FilePath,
+    n_points: int | None = None,
+    column: str | None = None,
+    *,
+    origin: Origin | None = None,
+    encoding: str | None = None,
 ) -> NDArray[np.intp]:
     """Read the labels (n,) of n points: numbers 0, 1, ... by the first point of each.
 
     Labels are words, or whole numbers, which are the same label however they are written: 1, 01 and
-    1.0.
+    1.0. A file of one label per line may begin with a heading. A table (CSV, Excel, Parquet,
+    Feather) of two columns may hold what the rows are called, or their numbers in order, in one of
+    them; of other tables the column has to be named. Labels beside names of rows are taken by
+    name, others in the order of the file.
 
     Parameters
     ----------
     n_points : how many there have to be; None for any number
-    column : of a CSV or Parquet file, the one that holds the labels; None for a file of labels
+    column : the one that holds the labels, by its name or, without a heading, its number from 1; of
+        an `.npz` file the name of the array
+    origin : what the rows of the points are called. Where some are left out, the file may have
+        labels of all rows of the data
+    encoding : of text that has no byte order mark; None for UTF-8
 
     Raises
     ------
@@ -39,26 +54,24 @@ def read_labels(
         One line: the file, the line number where there is one, what is wrong and what would be
         right.
     BackendUnavailable
-        If pyarrow, which reads Parquet, is not installed.
+        If a package that reads the file is not installed.
     """
-    suffix = Path(path).suffix.lower()
+    suffix, name = file_suffix(path), shown_path(path)
     labels: Sequence[Hashable]
-    if column is not None:
-        format_of_column = points_parquet if suffix == ".parquet" else points_text
-        fields = format_of_column.read_column(path, column)
-        labels = _labels(fields, f"{shown_path(path)}: column {shown(column)}: label")
-    elif suffix == ".parquet":
-        raise InstanceError(
-            f"{shown_path(path)}: is a Parquet file; expected the name of its column of labels"
-        )
-    elif suffix == ".npy":
-        labels = _of_array(path)
+    if suffix in (".npy", ".npz"):
+        labels = _of_array(path, column)
     else:
-        labels = _of_lines(path, may_have_heading=n_points is None)
+        records = read_records(path, encoding, "labels")
+        found = label_column(records, column, n_points, origin)
+        labels = _labels(found)
+    n_data = None if n_points is None else n_points
+    if n_points is not None and origin is not None:
+        n_data = origin.n_data_rows(n_points)
+        if origin.kept_rows is not None and len(labels) == n_data:
+            labels = [labels[row] for row in origin.kept_rows.tolist()]
     if n_points is not None and len(labels) != n_points:
         raise InstanceError(
-            f"{shown_path(path)}: {len(labels)} labels for {n_points} points; expected one per "
-            "line and point, without a heading"
+            f"{name}: {len(labels)} labels for {n_data} points; expected one per line and point"
         )
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.intp)
@@ -89,6 +102,8 @@ def labels_csv(labels: NDArray[np.intp], names: Sequence[object], heading: str =
 
 def _label(field: str, where: str) -> Hashable:
     """Return the label of a field, equal for fields that are the same label."""
+    if not field:
+        raise InstanceError(f"{where}: has no label; expected one for every row")
     if not is_number(field):
         return field
     try:
@@ -100,18 +115,28 @@ def _label(field: str, where: str) -> Hashable:
     return number
 
 
-def _labels(fields: Iterable[str], where: str) -> list[Hashable]:
+def _labels(column: LabelColumn) -> list[Hashable]:
+    return _of_fields(column.fields, column.where)
+
+
+def _of_fields(fields: Iterable[str], where: Callable[[int], str]) -> list[Hashable]:
+    """Return the labels of fields; where : the place of a field, by its position."""
     labels: list[Hashable] = []
     known: dict[str, Hashable] = {}
     for position, field in enumerate(fields):
         if field not in known:
-            known[field] = _label(field, f"{where} {position}")
+            known[field] = _label(field, where(position))
         labels.append(known[field])
     return labels
 
 
-def _of_array(path: FilePath) -> list[Hashable]:
-    array = read_array(path)
+def _of_array(path: FilePath, column: str | None) -> list[Hashable]:
+    if file_suffix(path) == ".npz":
+        array = points_npz.read_array(path, column, lambda one: one.ndim == 1, "labels (n,)")
+    elif column is None:
+        array = read_array(path)
+    else:
+        raise InstanceError(f"column: {shown_path(path)} has no columns; expected {TABLES} with it")
     if array.ndim != 1 or array.dtype.kind not in "iufUb" or not _is_text(array):
         raise InstanceError(
             f"{shown_path(path)}: an array of shape {array.shape} and type {array.dtype}; expected "
@@ -119,7 +144,7 @@ def _of_array(path: FilePath) -> list[Hashable]:
         )
     where = f"{shown_path(path)}: label"
     if array.dtype.kind == "U":
-        return _labels(array.tolist(), where)
+        return _of_fields(array.tolist(), lambda position: f"{where} {position}")
     if array.dtype.kind == "f":
         whole = np.isfinite(array) & (np.trunc(array) == array)
         for position in np.flatnonzero(~whole).tolist():
@@ -135,30 +160,3 @@ def _is_text(array: NDArray[Any]) -> bool:
         return True
     codes = array.astype(array.dtype.newbyteorder("=")).view(np.uint32)
     return int(codes.max()) <= sys.maxunicode
-
-
-def _of_lines(path: FilePath, may_have_heading: bool) -> list[Hashable]:
-    labels: list[Hashable] = []
-    known: dict[str, Hashable] = {}
-    hint = ", or the name of the column of a CSV file" if may_have_heading else ""
-    with open_text(path) as file:
-        for number, line in enumerate(file, start=1):
-            fields = line.split()
-            if not fields:
-                continue
-            if len(fields) > 1 or "," in line:
-                raise InstanceError(
-                    f"{shown_path(path)}:{number}: {shown(line.strip())}; expected one label, "
-                    f"without blanks and commas{hint}"
-                )
-            if fields[0] not in known:
-                known[fields[0]] = _label(fields[0], f"{shown_path(path)}:{number}")
-            labels.append(known[fields[0]])
-    # Where the number of points is not known, one label too many would not be noticed.
-    others_are_numbers = len(labels) > 1 and not any(isinstance(one, str) for one in labels[1:])
-    if may_have_heading and others_are_numbers and isinstance(labels[0], str):
-        raise InstanceError(
-            f"{shown_path(path)}: the first label is {shown(labels[0])}, and the others are "
-            "numbers; expected labels without a heading"
-        )
-    return labels

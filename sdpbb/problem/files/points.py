@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdpbb.errors import InstanceError
+from sdpbb.errors import InstanceError, InstanceNote
 from sdpbb.files import FilePath, replacement, shown_path
-from sdpbb.problem.files import points_npy, points_parquet, points_text
-from sdpbb.problem.table import PointTable
-from sdpbb.problem.textfile import CHUNK
+from sdpbb.problem.files import (
+    points_excel,
+    points_npy,
+    points_npz,
+    points_parquet,
+    points_text,
+)
+from sdpbb.problem.files.reading import Reading
+from sdpbb.problem.files.suspicions import notes_on
+from sdpbb.problem.preparation import prepared
+from sdpbb.problem.table import TABLES, PointTable
+from sdpbb.problem.textfile import CHUNK, file_suffix
 
-PointReader = Callable[[FilePath, str | None, Sequence[str]], PointTable]
-"""Of a path, an index_column and columns to drop: see `read_points`."""
+PointReader = Callable[[FilePath, Reading], PointTable]
+"""Of a path and the options of reading it: see `read_points`. Missing values may be nan."""
 
 # By the suffix of the file's name, in lower case; other files are text.
 POINT_READERS: dict[str, PointReader] = {
     ".npy": points_npy.read,
-    ".parquet": points_parquet.read,
+    ".npz": points_npz.read,
+    **dict.fromkeys(points_parquet.SUFFIXES, points_parquet.read),
+    **dict.fromkeys(points_excel.SUFFIXES, points_excel.read),
 }
+
+_OF_TEXT = ("separator", "decimal", "encoding")
 
 
 def read_points(
@@ -30,16 +43,29 @@ def read_points(
     index_column: str | None = None,
     drop: Sequence[str] = (),
     weight_column: str | None = None,
+    separator: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    table: str | None = None,
+    missing: str | None = None,
+    scale: str | None = None,
 ) -> PointTable:
-    """Read a file of points; the format is told by the suffix and the first line.
+    """Read a file of points; the format is told by the suffix and the first lines.
 
     Parameters
     ----------
     index_column : the column that names the rows
     drop : columns that are no features, such as a class
     weight_column : the column that holds the weights of the points, positive numbers
+    separator, decimal, encoding : how text is written, where the file does not tell: a character or
+        one of the words comma, semicolon, tab, bar and blank; "." or ","; a name such as "cp1252"
+    table : the sheet of a workbook, or the array of an `.npz` file; None for the first one, or the
+        only table among the arrays
+    missing : what is done about missing values: "drop-rows" leaves out the rows that lack one,
+        "mean" and "median" fill in those of the column's other values; None refuses them
+    scale : "standardize" for columns of mean zero and variance one; None for those of the file
 
-    All are for Parquet and CSV. The columns of a CSV file without a heading are called 1, 2, ...
+    Columns are chosen of files that name them; those of CSV without a heading are called 1, 2, ...
 
     Returns
     -------
@@ -49,17 +75,52 @@ def read_points(
     ------
     InstanceError
         One line: the file, the line number, what is wrong and what would be right.
+    ParameterError
+        For an option that no file of this kind has, or a value that is none of an option's.
     BackendUnavailable
-        If pyarrow, which reads Parquet, is not installed.
+        If a package that reads the file is not installed.
+
+    Warns
+    -----
+    InstanceNote
+        What was taken for granted: an index, a sheet, rows that are left out.
     """
-    read = POINT_READERS.get(Path(path).suffix.lower(), points_text.read)
-    table = read(path, index_column, drop)
-    if weight_column is not None and not table.feature_names:
+    reading = Reading(
+        index_column,
+        drop,
+        weight_column,
+        separator,
+        decimal,
+        encoding,
+        table,
+        missing,
+        scale,
+    )
+    suffix, where = file_suffix(path), f"{shown_path(path)}: "
+    _check_options(path, suffix, reading)
+    found = POINT_READERS.get(suffix, points_text.read)(path, reading)
+    if weight_column is not None and not found.feature_names:
         raise InstanceError(
-            f"weight_column: the columns of {shown_path(path)} have no names; expected a CSV or "
-            "Parquet file with it"
+            f"weight_column: the columns of {shown_path(path)} have no names; expected {TABLES} "
+            "with it"
         )
-    return table.with_weights(weight_column, f"{shown_path(path)}: ")
+    for note in notes_on(found, weight_column):
+        warnings.warn(f"{where}{note}", InstanceNote, stacklevel=2)
+    return prepared(found, reading, where)
+
+
+def _check_options(path: FilePath, suffix: str, reading: Reading) -> None:
+    """Raise the InstanceError if an option is given that no file of this kind has."""
+    has_tables = suffix == ".npz" or suffix in points_excel.SUFFIXES
+    if reading.table is not None and not has_tables:
+        raise InstanceError(
+            f"table: {shown_path(path)} has one table; expected an Excel or .npz file with it"
+        )
+    for name in _OF_TEXT:
+        if getattr(reading, name) is not None and suffix in POINT_READERS:
+            raise InstanceError(
+                f"{name}: {shown_path(path)} is no text; expected CSV or another text file with it"
+            )
 
 
 def write_points(path: FilePath, points: NDArray[np.float64], k: int | None = None) -> None:

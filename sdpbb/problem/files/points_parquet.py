@@ -1,75 +1,103 @@
-"""Files of points in Parquet."""
+"""Files of points in Parquet, and in Feather (Arrow), by pyarrow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from dataclasses import replace
 from typing import Any
 
-from sdpbb.errors import BackendUnavailable, InstanceError
+from sdpbb.errors import BackendUnavailable, InstanceNote
 from sdpbb.extras import install_command
 from sdpbb.files import FilePath, shown_path
-from sdpbb.problem.checks import checked_points
+from sdpbb.problem.files.reading import Reading
 from sdpbb.problem.frames import table_of_frame
-from sdpbb.problem.table import PointTable, left_out_columns
-from sdpbb.problem.textfile import check_file, errors_as_one_line, naming_file, shown
+from sdpbb.problem.table import PointTable, is_missing, left_out_columns
+from sdpbb.problem.textfile import (
+    check_file,
+    errors_as_one_line,
+    file_suffix,
+    naming_file,
+    shown,
+)
+
+FEATHER = (".feather", ".arrow", ".ipc")
+SUFFIXES = (".parquet", ".pq", *FEATHER)
 
 
-def read(path: FilePath, index_column: str | None, drop: Sequence[str]) -> PointTable:
-    """Return the points of a file, as `sdpbb.problem.files.points.read_points` does."""
-    table = _parquet_table(path)
-    columns = _index_columns(path, table)
+def read(path: FilePath, reading: Reading) -> PointTable:
+    """Return the points of a file, as `sdpbb.problem.files.points.read_points` does.
+
+    The index of a data frame that the file holds is no feature. It names the rows unless another
+    column is asked to, it has several columns, or its values merely count or repeat.
+    """
+    table = _arrow_table(path)
     with naming_file(path):
-        _check_index(columns, index_column, drop)
-        read = table_of_frame(table, index_column, drop)
-        points = checked_points(read.points)
-        return PointTable(points, None, read.feature_names, read.shown_names)
+        left_out_columns(table.column_names, reading.index_column, reading.drop)
+        left = {reading.index_column, *reading.drop}
+        index = [column for column in _index_columns(path, table) if column not in left]
+    names_rows = reading.index_column is None and len(index) == 1 and _are_names(table[index[0]])
+    if index:
+        warnings.warn(
+            f"{shown_path(path)}: the index of a data frame ({', '.join(map(shown, index))}) "
+            f"{'names the rows' if names_rows else 'is no feature'}",
+            InstanceNote,
+            stacklevel=2,
+        )
+    with naming_file(path):
+        by = index.pop() if names_rows else reading.index_column
+        found = table_of_frame(table, by, [*reading.drop, *index])
+        return replace(found, row_names=found.shown_names)
 
 
-def read_column(path: FilePath, column: str) -> list[str]:
-    """Return the values (n,) of a column as text.
+def _are_names(column: Any) -> bool:
+    """Return whether the values of an index tell the rows apart, and do not merely count them."""
+    values = column.to_pylist()
+    n = len(values)
+    is_count = all(isinstance(value, int) for value in values) and values == list(range(n))
+    return not is_count and len(set(map(str, values))) == n and not any(map(is_missing, values))
+
+
+def read_rows(path: FilePath) -> list[list[str]]:
+    """Return the names of the columns, and the values of each row, as text; "" for none.
 
     Raises
     ------
     InstanceError, BackendUnavailable
         As `sdpbb.problem.files.points.read_points`.
     """
-    table = _parquet_table(path)
-    with naming_file(path):
-        left_out_columns(table.column_names, column, (), "column")
-    return [str(value) for value in table[column].to_pylist()]
+    table = _arrow_table(path)
+    columns = [
+        ["" if is_missing(value) else str(value) for value in column.to_pylist()]
+        for column in table.columns
+    ]
+    return [list(table.column_names), *map(list, zip(*columns, strict=True))]
 
 
-def _parquet_table(path: FilePath) -> Any:
+def _arrow_table(path: FilePath) -> Any:
     check_file(path)
+    is_feather = file_suffix(path) in FEATHER
+    kind = "a Feather file" if is_feather else "a Parquet file"
     try:
         import pyarrow
-        from pyarrow import parquet
+        from pyarrow import feather, parquet
     except ImportError:
         raise BackendUnavailable(
-            f"{shown_path(path)}: Parquet is read by pyarrow, which is not installed; "
+            f"{shown_path(path)}: {kind.split()[1]} is read by pyarrow, which is not installed; "
             f"{install_command('parquet')}, or write the file as CSV"
         ) from None
-    with errors_as_one_line(path, "a Parquet file", (pyarrow.ArrowException, ValueError)):
-        table = parquet.ParquetFile(path).read(use_threads=False)
+    with errors_as_one_line(path, kind, (pyarrow.ArrowException, ValueError)):
+        if is_feather:
+            table = feather.read_table(path, use_threads=False, memory_map=False)
+        else:
+            table = parquet.ParquetFile(path).read(use_threads=False)
         table.validate(full=True)  # text that is not UTF-8 would be found out too late
         return table
 
 
 def _index_columns(path: FilePath, table: Any) -> list[str]:
     """Return the columns that hold the index of the data frame of pandas, if the file has one."""
-    with errors_as_one_line(path, "a Parquet file", (ValueError,)):
+    with errors_as_one_line(path, "a file of a data frame", (ValueError,)):
         metadata = table.schema.pandas_metadata
     columns = metadata.get("index_columns") if isinstance(metadata, dict) else None
     named = columns if isinstance(columns, list) else []
     return [column for column in named if isinstance(column, str) and column in table.column_names]
-
-
-def _check_index(columns: list[str], index_column: str | None, drop: Sequence[str]) -> None:
-    """Raise the InstanceError if the index of a data frame would be taken for a feature."""
-    for column in columns:
-        if column != index_column and column not in drop:
-            raise InstanceError(
-                f"column {shown(column)} is the index of a data frame; expected index_column = "
-                f"{shown(column)} (--index-column) to name the rows by it, or to leave it out "
-                f"(--drop {shown(column)})"
-            )

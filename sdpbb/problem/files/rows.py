@@ -44,7 +44,7 @@ class Rows:
         """
         if names is None:
             return cls(n, int(one_based))
-        if one_based:
+        if one_based and any(name != str(row) for row, name in enumerate(names, start=1)):
             raise InstanceError(
                 "one_based: the rows have names (index_column), and constraints name them so; "
                 "expected only one of the two"

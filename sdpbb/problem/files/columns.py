@@ -1,0 +1,327 @@
+"""Columns and rows of a file of points in text, as its first line states them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TextIO
+
+from sdpbb.errors import InstanceError, InstanceNote
+from sdpbb.files import FilePath, shown_path
+from sdpbb.problem.files.reading import Reading
+from sdpbb.problem.files.separated import (
+    FirstLine,
+    fields_of,
+    fields_of_record,
+    first_line,
+    is_comma_number,
+    is_counts,
+    number_in,
+)
+from sdpbb.problem.table import checked_names, left_out_columns, without_columns
+from sdpbb.problem.textfile import is_integer, is_missing_word, is_number, shown, without_comment
+
+MISSING_FIRST_LINE = "; is the line n d k missing?"
+
+MOST_NAMED = 6
+"""Number of columns of text that a message names."""
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """Columns and rows of a file, as its first line that is not blank states them.
+
+    path : of the file
+    line : the number of that line, from 1
+    skip : the number of lines before the first row
+    width : the number of fields of a row
+    separator : of the fields of CSV; None for text
+    decimal : what decimals begin with
+    n, k : the numbers of points and of clusters, where text states them
+    n_integers : how many integers the first line of text has
+    names : (width,) of the columns: those of a heading or, if columns are chosen, their numbers
+    features : the positions of the features; None for all
+    index : the position of the column that names the rows, if one does
+    index_column : what messages call it; "" for the first column of a heading that has no name
+    blank : the positions of columns at the end that have no name and hold nothing
+    """
+
+    path: FilePath
+    line: int
+    skip: int
+    width: int
+    separator: str | None = None
+    decimal: str = "."
+    n: int | None = None
+    k: int | None = None
+    n_integers: int = 0
+    names: list[str] | None = None
+    features: list[int] | None = None
+    index: int | None = None
+    index_column: str = ""
+    blank: tuple[int, ...] = ()
+
+    @property
+    def is_csv(self) -> bool:
+        return self.separator is not None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features: of a heading, or the numbers of columns without one."""
+        if not self.is_csv:
+            return ()
+        names = self.names or [str(j) for j in range(1, self.width + 1)]
+        return tuple(names[j] for j in self._positions(self.width))
+
+    @property
+    def index_name(self) -> str:
+        return "" if self.index is None or self.names is None else self.names[self.index]
+
+    def rows(self, file: TextIO) -> Iterator[tuple[int, str, list[str]]]:
+        """Yield the rows: the number of the line, the line without a comment, and its fields."""
+        file.seek(0)
+        lines = enumerate(file, start=1)
+        if self.separator is None:
+            for number, line in lines:
+                content = without_comment(line)
+                if number > self.skip and content.strip():
+                    yield number, content, content.split()
+            return
+        separator, rest = self.separator, (line for _, line in lines)
+        for number, line in lines:
+            if number <= self.skip or not line.strip():
+                continue
+            if '"' not in line:
+                yield number, line, line.rstrip("\n").split(separator)
+                continue
+            fields = fields_of_record(line, separator, rest)
+            if fields is None:
+                raise InstanceError(
+                    f"{shown_path(self.path)}:{number}: a quote is not closed; expected another one"
+                )
+            yield number, line, fields
+
+    def chosen(self, fields: Sequence[str]) -> list[tuple[int, str]]:
+        """Return the positions and fields of the features in a row, as far as it has them."""
+        positions = self._positions(len(fields))
+        return [(column, fields[column]) for column in positions if column < len(fields)]
+
+    def _positions(self, width: int) -> Sequence[int]:
+        return range(width) if self.features is None else self.features
+
+    def called(self, column: int) -> str:
+        """Return the name of a column in parentheses; "" if it has none."""
+        has_name = self.names is not None and self.names[column] != str(column + 1)
+        return f" ({shown(self.names[column])})" if has_name and self.names else ""
+
+    def check_width(self, where: str, fields: Sequence[str]) -> None:
+        """Raise the InstanceError if a row has too many fields, or too few."""
+        if self.width - len(self.blank) <= len(fields) <= self.width:
+            return
+        hint, kind, says = "", "fields", f"has {self.width}"
+        if not self.is_csv:
+            kind, says = "numbers", f"says d = {self.width}"
+            hint = MISSING_FIRST_LINE if len(fields) == self.n_integers else ""
+        elif self.features is None:
+            kind = "numbers"
+        raise InstanceError(
+            f"{where}: the row has {len(fields)} {kind}; line {self.line} {says}{hint}"
+        )
+
+
+def layout_of(path: FilePath, file: TextIO, reading: Reading) -> FileLayout:
+    """Return the columns of a file of points.
+
+    Raises
+    ------
+    InstanceError
+        If the first line states none, or none of those that are chosen.
+    """
+    first = first_line(path, file, reading.separator, "points")
+    where = f"{shown_path(path)}:{first.number}"
+    if first.separator is None:
+        if reading.chooses_columns:
+            raise without_columns(path, reading.index_column)
+        return _text_columns(path, where, first)
+    layout = csv_columns(path, first, reading, "index_column")
+    if layout.features is not None and not layout.features:
+        raise InstanceError(f"{where}: no columns are left as features; expected at least one")
+    return layout
+
+
+def _text_columns(path: FilePath, where: str, first: FirstLine) -> FileLayout:
+    number, line = first.number, first.line
+    fields = line.split()
+    if not is_counts(line):
+        hint = MISSING_FIRST_LINE if all(is_number(field) for field in fields) else ""
+        raise InstanceError(
+            f"{where}: the first line is {shown(line.strip())}; expected the integers n d k "
+            f"or n d, or commas between the numbers of a CSV file{hint}"
+        )
+    n, d, *k = (int(field) for field in fields)
+    if n < 1 or d < 1:
+        raise InstanceError(
+            f"{where}: n = {n}, d = {d}; expected n >= 1 and d >= 1{MISSING_FIRST_LINE}"
+        )
+    if k and not 1 <= k[0] <= n:
+        raise InstanceError(f"{where}: k = {k[0]}; expected 1 <= k <= n = {n}{MISSING_FIRST_LINE}")
+    return FileLayout(path, number, number, d, n=n, k=k[0] if k else None, n_integers=len(fields))
+
+
+def csv_columns(path: FilePath, first: FirstLine, reading: Reading, argument: str) -> FileLayout:
+    """Return the columns of CSV.
+
+    argument : what messages call the reading's index_column
+    """
+    assert first.separator is not None
+    where = f"{shown_path(path)}:{first.number}"
+    names = [field.strip() for field in fields_of(first.line, first.separator)]
+    width, n_named = len(names), len(names)
+    while n_named > 1 and not names[n_named - 1]:
+        n_named -= 1
+    is_row = _is_row(names[:n_named])
+    if is_row and not reading.chooses_columns:
+        _check_row(where, names[:n_named])
+    if is_row:
+        names = [str(j) for j in range(1, width + 1)]
+    layout = FileLayout(
+        path,
+        first.number,
+        first.number - 1 if is_row else first.last,
+        width,
+        first.separator,
+        reading.decimal or ".",
+        names=None if is_row and not reading.chooses_columns else names,
+        blank=tuple(range(n_named, width)),
+    )
+    return _with_chosen(layout, where, names, reading, argument)
+
+
+def _with_chosen(
+    layout: FileLayout, where: str, names: list[str], reading: Reading, argument: str
+) -> FileLayout:
+    """Return a layout with the columns that are no features left out."""
+    named = names[: layout.width - len(layout.blank)]
+    unnamed = 0 if len(named) > 1 and not named[0] else None
+    _check_names(where, named, reading)
+    left_out = set(layout.blank)
+    index = None
+    if reading.chooses_columns:
+        try:
+            chosen = left_out_columns(named, reading.index_column, reading.drop, argument)
+        except InstanceError as error:
+            raise InstanceError(f"{where}: {error}") from None
+        left_out |= {column for column, name in enumerate(named) if name in chosen}
+        if reading.index_column is not None:
+            index = named.index(reading.index_column)
+    if unnamed is not None and unnamed not in left_out:
+        left_out.add(unnamed)
+        index = unnamed if index is None else index
+    if not left_out:
+        return layout
+    features = [column for column in range(layout.width) if column not in left_out]
+    return replace(layout, features=features, index=index, index_column=reading.index_column or "")
+
+
+def _is_row(fields: Sequence[str]) -> bool:
+    """Return whether the fields of a first line are those of a point, and no heading.
+
+    A frame of pandas without names has 0, 1, ... in its heading, after the unnamed index.
+    """
+    if fields[0] == "" and list(fields[1:]) == [str(j) for j in range(len(fields) - 1)]:
+        return False
+    return any(map(_is_any_number, fields))
+
+
+def _is_any_number(field: str) -> bool:
+    return number_in(field, ".") is not None or is_comma_number(field)
+
+
+def _check_row(where: str, fields: Sequence[str]) -> None:
+    """Raise the InstanceError if a first line of numbers has something else beside them."""
+    for column, field in enumerate(fields):
+        if not _is_any_number(field) and not is_missing_word(field):
+            raise InstanceError(
+                f"{where}: column {column + 1} is {shown(field)} beside numbers; "
+                "expected a row of numbers, or a heading without any, or to leave the column out "
+                f"(--drop {column + 1})"
+            )
+
+
+def _check_names(where: str, names: Sequence[str], reading: Reading) -> None:
+    """Raise the InstanceError if a column has no name, or one that is chosen has that of another.
+
+    The first one may have none: it is the index that pandas writes.
+    """
+    nameless = [column for column, name in enumerate(names, start=1) if not name]
+    if nameless and (nameless[-1] > 1 or len(names) == 1):
+        raise InstanceError(
+            f"{where}: column {nameless[-1]} has no name; expected one (only the first column may "
+            "have none, if it holds the names or numbers of the rows)"
+        )
+    if reading.chooses_columns and len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InstanceError(
+            f"{where}: two columns are called {shown(twice)}; expected names that differ"
+        )
+
+
+def index_names(layout: FileLayout, labels: list[str]) -> tuple[str, ...] | None:
+    """Return the names of the rows from the fields of a column; None where they are numbered.
+
+    Raises
+    ------
+    InstanceError
+        If the column was asked for, and its fields are missing or repeat.
+
+    Warns
+    -----
+    InstanceNote
+        If the column has no name, and is taken as an index.
+    """
+    if layout.index is None:
+        return None
+    name = shown_path(layout.path)
+    if layout.index_column:
+        where = f"{name}: index_column = {layout.index_column!r}"
+        return tuple(map(str, checked_names(labels, where)))
+    if not any(labels):
+        return None  # a spreadsheet whose first column is empty
+    says = f"{name}: column 1 has no name and is taken as an index"
+    if all(map(is_integer, labels)) and list(map(int, labels)) == list(range(len(labels))):
+        _note(f"{says}, which counts the rows from 0; it is no feature")
+        return None
+    if len(set(labels)) < len(labels) or not all(labels):
+        _note(f"{says} that is no feature; its values repeat, so that rows are numbered from 0")
+        return None
+    more = ", ..." if len(labels) > 3 else ""
+    _note(f"{says}, whose values name the rows: {', '.join(map(shown, labels[:3]))}{more}")
+    return tuple(labels)
+
+
+def other_text_columns(file: TextIO, layout: FileLayout, column: int) -> str:
+    """Return the end of a message on a column of text: how to leave it out, and others like it."""
+    if layout.names is None or column >= layout.width:
+        return ""
+    of_text, values, n = {column}, set[str](), 0
+    for _, _, fields in layout.rows(file):
+        for j, field in layout.chosen(fields):
+            if j == column:
+                values.add(field.strip())
+                n += 1
+            is_text = not _is_any_number(field) and not is_missing_word(field)
+            if is_text and j < layout.width:
+                of_text.add(j)
+    dropped = sorted(of_text)
+    options = " ".join(f"--drop {shown(layout.names[j])}" for j in dropped[:MOST_NAMED])
+    more = " ..." if len(dropped) > MOST_NAMED else ""
+    what = "the column" if len(dropped) == 1 else "such columns"
+    hint = f", or to leave {what} out ({options}{more})"
+    if n > 2 and len(values) == n and layout.index is None:
+        hint += f", or to name the rows by it (--index-column {shown(layout.names[column])})"
+    return hint
+
+
+def _note(message: str) -> None:
+    warnings.warn(message, InstanceNote, stacklevel=3)

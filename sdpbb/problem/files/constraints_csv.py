@@ -1,0 +1,191 @@
+"""Constraints as a table: CSV with a heading, a workbook, Parquet or Feather.
+
+Two columns name the rows of a pair, one says how they are linked, and one may hold a weight, with
+which a constraint is soft.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import FilePath, shown_path
+from sdpbb.problem.files.constraints import (
+    ConstraintFormat,
+    Constraints,
+    StatedPairs,
+    check_pairs_only,
+)
+from sdpbb.problem.files.records import Records, read_records
+from sdpbb.problem.files.rows import Rows
+from sdpbb.problem.files.separated import CANDIDATES, fields_of, number_in
+from sdpbb.problem.textfile import is_integer, shown
+
+KIND_COLUMNS = ("type", "value", "kind", "link", "constraint", "label", "relation")
+WEIGHT_COLUMNS = ("weight", "w", "cost", "penalty")
+
+_KINDS = {
+    **dict.fromkeys(("ml", "1", "+1", "1.0", "must-link", "must", "mustlink"), "ML"),
+    **dict.fromkeys(("cl", "-1", "-1.0", "cannot-link", "cannot", "cannotlink"), "CL"),
+    **dict.fromkeys(("sml", "soft-must-link"), "SML"),
+    **dict.fromkeys(("scl", "soft-cannot-link"), "SCL"),
+}
+EXPECTED = "1, ML or must-link, or -1, CL or cannot-link, or SML or SCL"
+HEADING = (
+    "a heading i,j,value or type,i,j[,weight]: two columns for the rows, one of "
+    f"{', '.join(KIND_COLUMNS)}, and perhaps weight"
+)
+
+
+class _Columns(NamedTuple):
+    """Positions of the columns of a table; `weight` is None where it has no weights."""
+
+    first: int
+    second: int
+    kind: int
+    weight: int | None
+    width: int
+
+
+def begins(fields: Sequence[str], rows: Rows) -> bool:
+    """Return whether a line is a heading of such a table, or states a pair by words and commas."""
+    return _begins(" ".join(fields))
+
+
+def _begins(line: str) -> bool:
+    for separator in (*CANDIDATES, " "):
+        if separator in line:
+            names = [field.strip().lower() for field in fields_of(line, separator)]
+            is_heading = _of_heading(names) is not None and not _keyword(names[0])
+            if is_heading or (separator != " " and _of_words(names)):
+                return True
+    return False
+
+
+def read(path: FilePath, rows: Rows, encoding: str | None = None) -> Constraints:
+    """Return the constraints of a file, as `read_constraints` does."""
+    records = read_records(path, encoding, "constraints")
+    if not records.rows:
+        return Constraints()
+    columns, start = _columns(records)
+    stated = {keyword: StatedPairs() for keyword in ("ML", "CL", "SML", "SCL")}
+    for record in range(start, len(records.rows)):
+        fields = records.rows[record]
+        says = f"{records.where(record)}: {shown(','.join(fields))}"
+        kind = _kind(fields, columns, says)
+        first, second = (_row(fields, at) for at in (columns.first, columns.second))
+        pair = rows.pair(first, second)
+        if pair is None and rows.are_names((first, second)):
+            raise rows.pair_error(first, second, says)
+        if pair is None:
+            raise InstanceError(f"{says}; expected two {rows.expected} in it")
+        weight = _weight(fields, columns, kind, says)
+        if weight is not None and kind in ("ML", "CL"):
+            kind = f"S{kind}"
+        stated[kind].add(pair, 1.0 if weight is None else weight, records.lines[record])
+    must_link, cannot_link, *soft = stated.values()
+    return Constraints(
+        must_link.pairs,
+        cannot_link.pairs,
+        soft_must_link=soft[0].soft_pairs,
+        soft_cannot_link=soft[1].soft_pairs,
+        must_link_lines=must_link.line_numbers,
+        cannot_link_lines=cannot_link.line_numbers,
+    )
+
+
+def lines(constraints: Constraints, n_points: int | None = None) -> list[str]:
+    """Return the lines of a file that holds the constraints.
+
+    Raises
+    ------
+    InstanceError
+        For what is not a constraint on a pair.
+    """
+    check_pairs_only(constraints, "csv", soft=True)
+    written = ["type,i,j,weight"]
+    hard = {"ML": constraints.must_link, "CL": constraints.cannot_link}
+    for keyword, pairs in hard.items():
+        written += [f"{keyword},{i},{j}," for i, j in pairs.tolist()]
+    soft = {"SML": constraints.soft_must_link, "SCL": constraints.soft_cannot_link}
+    for keyword, weighted in soft.items():
+        entries = zip(weighted.pairs.tolist(), weighted.weights.tolist(), strict=True)
+        written += [f"{keyword},{i},{j},{weight!r}" for (i, j), weight in entries]
+    if not soft["SML"].pairs.size and not soft["SCL"].pairs.size:
+        return [line.rsplit(",", 1)[0] for line in written]
+    return written
+
+
+def _columns(records: Records) -> tuple[_Columns, int]:
+    """Return the columns of a table, and the first record that is no heading."""
+    names = [name.strip().lower() for name in records.rows[0]]
+    if found := _of_heading(names):
+        return found, 1
+    if found := _of_words(names):
+        return found, 0
+    raise InstanceError(
+        f"{shown_path(records.path)}:{records.lines[0]}: {shown(','.join(records.rows[0]))}; "
+        f"expected {HEADING}"
+    )
+
+
+def _of_heading(names: Sequence[str]) -> _Columns | None:
+    """Return the columns that a heading names, or None if it is none."""
+    kinds = [at for at, name in enumerate(names) if name in KIND_COLUMNS]
+    weights = [at for at, name in enumerate(names) if name in WEIGHT_COLUMNS]
+    # The first column of what pandas writes with its index has no name.
+    rest = [at for at, name in enumerate(names) if name and at not in (*kinds, *weights)]
+    is_heading = len(kinds) == 1 and len(weights) <= 1 and len(rest) == 2
+    if not is_heading or any(map(is_integer, names)):
+        return None
+    first, second = rest
+    return _Columns(first, second, kinds[0], weights[0] if weights else None, len(names))
+
+
+def _of_words(fields: Sequence[str]) -> _Columns | None:
+    """Return the columns of a record without a heading whose first or third field is a word."""
+    if len(fields) not in (3, 4):
+        return None
+    if _keyword(fields[0]) and not is_integer(fields[0]):
+        return _Columns(1, 2, 0, 3, 4)
+    if _keyword(fields[2]) and not is_integer(fields[2]):
+        return _Columns(0, 1, 2, 3, 4)
+    return None
+
+
+def _keyword(field: str) -> str | None:
+    return _KINDS.get(field.strip().lower().replace("_", "-").replace(" ", "-"))
+
+
+def _kind(fields: Sequence[str], columns: _Columns, says: str) -> str:
+    kind = _keyword(_row(fields, columns.kind))
+    if kind is None or len(fields) > columns.width:
+        raise InstanceError(f"{says}; expected {EXPECTED} in field {columns.kind + 1}")
+    return kind
+
+
+def _weight(fields: Sequence[str], columns: _Columns, kind: str, says: str) -> float | None:
+    """Return the weight of a soft constraint; None if the record has none."""
+    if columns.weight is None or not (field := _row(fields, columns.weight)):
+        return None
+    weight = number_in(field, ".")
+    if weight is None or math.isnan(weight) or weight < 0:
+        raise InstanceError(f"{says}; expected a weight w >= 0, or none for a hard constraint")
+    return weight
+
+
+def _row(fields: Sequence[str], column: int) -> str:
+    return fields[column] if column < len(fields) else ""
+
+
+FORMAT = ConstraintFormat(
+    "csv",
+    "a heading i,j,value or type,i,j",
+    begins,
+    read,
+    lines,
+    has_soft=True,
+    has_comments=False,
+)

@@ -1,0 +1,100 @@
+"""Constraints on data of which some rows are left out, as values are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError
+from sdpbb.problem.checks import SoftPairs
+from sdpbb.problem.cluster_constraints import ClusterConstraint
+from sdpbb.problem.files.cluster_lines import line_of
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.table import PointTable, quoted
+
+Place = Callable[[int], str]
+"""Of the position of a pair: where it is stated, as messages begin."""
+
+
+class KeptRows:
+    """Numbers, among the rows that are left, of rows of the data.
+
+    Parameters
+    ----------
+    table : of the rows that are left
+    """
+
+    def __init__(self, table: PointTable) -> None:
+        assert table.kept_rows is not None
+        self._table = table
+        self._number = np.full(table.n_data_rows, -1, np.intp)
+        self._number[table.kept_rows] = np.arange(len(table.kept_rows))
+        self._dropped = np.flatnonzero(self._number < 0).tolist()
+
+    def constraints(self, stated: Constraints, path: str) -> Constraints:
+        """Return constraints of a file on the rows that are left.
+
+        Raises
+        ------
+        InstanceError
+            For the first one on a row that is left out.
+        """
+
+        def place(lines: NDArray[np.intp], key: str) -> Place:
+            return lambda at: f"{path}: {key}[{lines[at]}]" if key else f"{path}:{lines[at]}"
+
+        must_link = place(stated.must_link_lines, stated.keys[0])
+        cannot_link = place(stated.cannot_link_lines, stated.keys[1])
+        return replace(
+            stated,
+            must_link=self.pairs(stated.must_link, must_link),
+            cannot_link=self.pairs(stated.cannot_link, cannot_link),
+            soft_must_link=self._soft(stated.soft_must_link, path),
+            soft_cannot_link=self._soft(stated.soft_cannot_link, path),
+            cluster_constraints=self.on_clusters(stated.cluster_constraints, f"{path}: "),
+        )
+
+    def pairs(self, pairs: NDArray[np.intp], place: Place) -> NDArray[np.intp]:
+        """Return pairs (p, 2) of rows that are left, or raise the InstanceError for another."""
+        numbers = self._number[pairs].reshape(-1, 2)
+        wrong = np.flatnonzero((numbers < 0).any(axis=1))
+        if len(wrong):
+            at = int(wrong[0])
+            row = next(int(row) for row in pairs[at] if self._number[row] < 0)
+            raise self._refusal(row, place(at))
+        return numbers
+
+    def _soft(self, soft: SoftPairs, path: str) -> SoftPairs:
+        return SoftPairs(self.pairs(soft.pairs, lambda at: f"{path}: soft pair {at}"), soft.weights)
+
+    def on_clusters(
+        self, constraints: Sequence[ClusterConstraint], where: str
+    ) -> tuple[ClusterConstraint, ...]:
+        """Return constraints on clusters whose rows are left.
+
+        Of those of a user's own, which may name no rows, nothing is changed.
+        """
+        result = list[ClusterConstraint]()
+        for constraint in constraints:
+            line: Any = line_of(constraint)
+            rows = [] if line is None else line.rows(constraint)
+            if line is None or not rows:
+                result.append(constraint)
+                continue
+            for row in rows:
+                if self._number[row] < 0:
+                    raise self._refusal(row, f"{where}{line.keyword}")
+            numbers = self._number[rows].tolist()
+            result.append(line.constraint(constraint.limit, numbers))  # type: ignore[attr-defined]
+        return tuple(result)
+
+    def _refusal(self, row: int, where: str) -> InstanceError:
+        called = quoted(self._table.dropped_names[self._dropped.index(row)])
+        return InstanceError(
+            f"{where}: names row {called}, which is left out, as a value is missing; expected "
+            "constraints on the other rows only, or --missing mean or median"
+        )

@@ -1,0 +1,149 @@
+"""Column of a table that holds the labels, and the rows that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import shown_path
+from sdpbb.problem.files.records import Records
+from sdpbb.problem.origin import Origin
+from sdpbb.problem.textfile import is_integer, is_number, shown
+
+
+class LabelColumn(NamedTuple):
+    """Labels (n,) as text, and the place of each in its file, for messages."""
+
+    fields: list[str]
+    where: Callable[[int], str]
+
+
+def label_column(
+    records: Records, column: str | None, n_points: int | None, origin: Origin | None
+) -> LabelColumn:
+    """Return the labels of a table, as `sdpbb.problem.files.labels.read_labels` states.
+
+    Raises
+    ------
+    InstanceError
+        If it is not certain which column holds them, or there is no such column.
+    """
+    width = max(map(len, records.rows), default=0)
+    if width == 0:
+        return LabelColumn([], records.where)
+    start = _start(records, width, column, n_points, origin)
+    names = [name or str(j) for j, name in enumerate(records.rows[0], start=1)] if start else None
+    if width == 1:
+        _position(records, names, width, column, ())
+        fields = [row[0] for row in records.rows[start:]]
+        return LabelColumn(fields, lambda position: records.where(start + position))
+    columns = [records.column(j, start) for j in range(width)]
+    by_name = {} if origin is None or origin.row_names is None else _positions(origin, n_points)
+    of_rows = [j for j in range(width) if _are_rows(columns[j], by_name, n_points, origin)]
+    at = _position(records, names, width, column, of_rows)
+    named = [j for j in of_rows if j != at and by_name]
+    order = list(range(len(columns[at])))
+    if named:
+        order = _order(columns[named[0]], by_name)
+    return LabelColumn(
+        [columns[at][row] for row in order], lambda position: records.where(start + order[position])
+    )
+
+
+def _start(
+    records: Records, width: int, column: str | None, n_points: int | None, origin: Origin | None
+) -> int:
+    """Return the first record that is no heading, 0 or 1."""
+    first = records.rows[0]
+    n = len(records.rows)
+    if column is not None:
+        has_numbers = any(map(is_number, first))
+        return int(not has_numbers if column.isdecimal() else column in first or not has_numbers)
+    counts = () if n_points is None else (n_points, _n_data(n_points, origin))
+    if n in counts and not (width > 1 and n - 1 in counts and not any(map(is_number, first))):
+        return 0
+    if n - 1 in counts:
+        return int(not is_number(first[-1]) or first[0] == "")
+    if n_points is None and width == 1:
+        # One label too many would not be noticed.
+        rest = {row[0] for row in records.rows[1:]}
+        return int(not is_number(first[0]) and bool(rest) and all(map(is_number, rest)))
+    return int(width > 1 and not any(map(is_number, first)))
+
+
+def _n_data(n_points: int, origin: Origin | None) -> int:
+    return n_points if origin is None else origin.n_data_rows(n_points)
+
+
+def _positions(origin: Origin, n_points: int | None) -> dict[str, int]:
+    assert origin.row_names is not None
+    return {name: row for row, name in enumerate(origin.row_names)}
+
+
+def _are_rows(
+    fields: Sequence[str], by_name: dict[str, int], n_points: int | None, origin: Origin | None
+) -> bool:
+    """Return whether the fields of a column name all rows, or are their numbers in order."""
+    if by_name:
+        return len(set(fields)) == len(fields) and set(fields) >= by_name.keys()
+    if len(fields) < 2 or not all(map(is_integer, fields)):
+        return False
+    numbers = list(map(int, fields))
+    expected = [list(range(len(numbers)))]
+    if origin is not None and origin.kept_rows is not None:
+        expected.append(origin.kept_rows.tolist())
+    return numbers in expected or [number - 1 for number in numbers] in expected
+
+
+def _position(
+    records: Records,
+    names: list[str] | None,
+    width: int,
+    column: str | None,
+    of_rows: Sequence[int],
+) -> int:
+    name = shown_path(records.path)
+    known = names or [str(j) for j in range(1, width + 1)]
+    shown_names = ", ".join(map(shown, known[:10])) + (", ..." if width > 10 else "")
+    if column is not None:
+        if known.count(column) == 1:
+            return known.index(column)
+        problem = "two columns are called so" if column in known else "there is no such column"
+        raise InstanceError(
+            f"{name}:{records.lines[0]}: column = {shown(column)}: {problem}; expected one of "
+            f"{shown_names}"
+        )
+    others = [j for j in range(width) if j not in of_rows]
+    if width == 1:
+        _check_single(records)
+        return 0
+    if width == 2 and len(others) == 1:
+        return others[0]
+    raise InstanceError(
+        f"{name}:{records.lines[0]}: a table of the columns {shown_names}; expected --column to "
+        "say which one holds the labels"
+    )
+
+
+def _check_single(records: Records) -> None:
+    """Raise the InstanceError for several numbers on a line: they are no label."""
+    wrong = [
+        field
+        for field in {row[0] for row in records.rows}
+        if " " in field and all(map(is_number, field.split()))
+    ]
+    for record, row in enumerate(records.rows if wrong else ()):
+        if row[0] in wrong:
+            raise InstanceError(
+                f"{records.where(record)}: {shown(row[0])}; expected one label per line"
+            )
+
+
+def _order(names: Sequence[str], by_name: dict[str, int]) -> list[int]:
+    """Return the records of the rows, in the order of these."""
+    order = [0] * len(by_name)
+    for record, name in enumerate(names):
+        if name in by_name:
+            order[by_name[name]] = record
+    return order

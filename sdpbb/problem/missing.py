@@ -1,0 +1,147 @@
+"""Missing values: they are refused, unless it is said what becomes of them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdpbb.errors import InstanceError, InstanceNote, ParameterError
+from sdpbb.problem.table import PointTable, quoted
+from sdpbb.problem.textfile import shown
+from sdpbb.values import counted
+
+MISSING = ("drop-rows", "mean", "median")
+"""What can be done about missing values."""
+
+REMEDY = (
+    "numbers, or what is done about those that are missing (--missing drop-rows, mean or median; "
+    "missing= in Python; or one of scikit-learn's imputers before)"
+)
+"""End of messages on missing values, after "expected"."""
+
+SHOWN = 10
+"""Number of rows and columns that messages name."""
+
+
+def check_missing(missing: object) -> None:
+    """Raise the ParameterError if this is nothing to be done about missing values."""
+    if missing is not None and missing not in MISSING:
+        raise ParameterError(
+            f"missing = {missing!r}: expected {', '.join(map(repr, MISSING))}, or None, which "
+            "refuses them"
+        )
+
+
+def completed(
+    table: PointTable, missing: str | None, weight_column: str | None = None, where: str = ""
+) -> PointTable:
+    """Return a table without missing values, which are nan.
+
+    Parameters
+    ----------
+    missing : "drop-rows" leaves out the rows that lack a value; "mean" and "median" fill in those
+        of the column's other values; None refuses them
+    weight_column : the column of weights, which are never filled in
+    where : what messages begin with
+
+    Raises
+    ------
+    InstanceError
+        For the first value that is missing if it is to be refused, for a column without values,
+        and where no row is left.
+
+    Warns
+    -----
+    InstanceNote
+        Which rows are left out, or which columns are filled in.
+    """
+    lacks: NDArray[np.bool_] = np.isnan(table.points)
+    if not lacks.any():
+        return table
+    if missing is None:
+        raise InstanceError(f"{where}{_refusal(table, lacks)}")
+    if missing == "drop-rows":
+        return _without_rows(table, np.asarray(lacks.any(axis=1)), where)
+    return _filled_in(table, lacks, missing, weight_column, where)
+
+
+def _refusal(table: PointTable, lacks: NDArray[np.bool_]) -> str:
+    row, column = np.argwhere(lacks)[0].tolist()
+    number = int(lacks.any(axis=1).sum())
+    n_rows, lack = counted(number, "row"), "lacks" if number == 1 else "lack"
+    return (
+        f"points: {_column(table, column)} has no value in row {_row(table, row)}, and {n_rows} of "
+        f"{len(lacks)} {lack} one; expected {REMEDY}"
+    )
+
+
+def _without_rows(table: PointTable, lacking: NDArray[np.bool_], where: str) -> PointTable:
+    dropped, kept = np.flatnonzero(lacking), np.flatnonzero(~lacking)
+    if not len(kept):
+        raise InstanceError(
+            f"{where}missing = 'drop-rows': no row is left, as every one lacks a value; expected "
+            "--missing mean or median, or to leave columns out (--drop)"
+        )
+    names = [_row(table, row) for row in dropped[:SHOWN].tolist()]
+    more = f" and {len(dropped) - SHOWN} more" if len(dropped) > SHOWN else ""
+    warnings.warn(
+        f"{where}{counted(len(dropped), 'row')} of {len(lacking)} left out, as values are missing: "
+        f"{', '.join(names)}{more}",
+        InstanceNote,
+        stacklevel=2,
+    )
+    row_names = table.row_names
+    return replace(
+        table,
+        points=table.points[kept],
+        row_names=None if row_names is None else tuple(row_names[i] for i in kept.tolist()),
+        kept_rows=kept,
+        dropped_names=tuple(i if row_names is None else row_names[i] for i in dropped.tolist()),
+    )
+
+
+def _filled_in(
+    table: PointTable,
+    lacks: NDArray[np.bool_],
+    missing: str,
+    weight_column: str | None,
+    where: str,
+) -> PointTable:
+    points = table.points.copy()
+    columns = np.flatnonzero(lacks.any(axis=0)).tolist()
+    for j in columns:
+        if table.feature_names and table.feature_names[j] == weight_column:
+            row = _row(table, int(np.argmax(lacks[:, j])))
+            raise InstanceError(
+                f"{where}weight_column = {shown(weight_column)}: row {row} has no weight; expected "
+                "one for every row, or --missing drop-rows"
+            )
+        if lacks[:, j].all():
+            raise InstanceError(
+                f"{where}{_column(table, j)} has no value at all; expected to leave it out (--drop)"
+            )
+        known = points[~lacks[:, j], j]
+        mean = math.fsum(known.tolist()) / len(known)  # the same one on every machine
+        points[lacks[:, j], j] = mean if missing == "mean" else np.median(known)
+    names = [_column(table, j).removeprefix("column ") for j in columns[:SHOWN]]
+    more = f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else ""
+    warnings.warn(
+        f"{where}{counted(int(lacks.sum()), 'missing value')} filled in by the {missing} of "
+        f"{counted(len(columns), 'column')}: {', '.join(names)}{more}",
+        InstanceNote,
+        stacklevel=2,
+    )
+    return replace(table, points=points)
+
+
+def _row(table: PointTable, row: int) -> str:
+    return str(row) if table.row_names is None else quoted(table.row_names[row])
+
+
+def _column(table: PointTable, column: int) -> str:
+    name = quoted(table.feature_names[column]) if table.feature_names else str(column + 1)
+    return f"column {name}"

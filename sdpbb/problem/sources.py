@@ -1,0 +1,120 @@
+"""Arguments of an `Instance` from a table of points and a file of constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdpbb.errors import InstanceError
+from sdpbb.files import FilePath, shown_path
+from sdpbb.problem.checks import (
+    SoftPairs,
+    checked_pairs,
+    checked_points,
+    checked_soft_pairs,
+    checked_weights,
+    number_of_clusters,
+)
+from sdpbb.problem.cluster_constraints import ClusterConstraint, checked_constraints
+from sdpbb.problem.files.constraint_formats import check_no_constraints_options, read_constraints
+from sdpbb.problem.files.constraints import Constraints
+from sdpbb.problem.files.kept_rows import KeptRows
+from sdpbb.problem.frames import numbered
+from sdpbb.problem.table import PointTable
+from sdpbb.problem.textfile import naming_file
+
+
+def stated_in_file(
+    table: PointTable,
+    k: int | None,
+    constraints: FilePath | None,
+    *,
+    constraints_format: str | None = None,
+    one_based: bool = False,
+    encoding: str | None = None,
+    data: FilePath = "",
+) -> dict[str, Any]:
+    """Return the arguments of an `Instance` of a table, whose constraints are in a file.
+
+    Parameters are those of `Instance.from_files`; data is the file of the table, "" for none.
+
+    Raises
+    ------
+    InstanceError, ParameterError
+        As there.
+    """
+
+    def in_file() -> AbstractContextManager[None]:
+        return naming_file(data) if data else nullcontext()
+
+    k = table.k if k is None else k
+    if k is None:
+        raise InstanceError(
+            f"{shown_path(data)}: the number of clusters is not stated; give k (option -k), "
+            "or a first line n d k"
+        )
+    k = number_of_clusters(k, len(table.points))
+    with in_file():
+        points = checked_points(table.points)
+    if constraints is None:
+        check_no_constraints_options(constraints_format, one_based)
+        stated = Constraints()
+    else:
+        names = table.all_names
+        stated = read_constraints(
+            constraints,
+            table.n_data_rows,
+            constraints_format,
+            one_based=one_based,
+            row_names=None if names is None else tuple(map(str, names)),
+            encoding=encoding,
+        )
+        if table.kept_rows is not None:
+            stated = KeptRows(table).constraints(stated, shown_path(constraints))
+    origin = table.origin(
+        first_row=int(one_based), constraints_path=str(constraints or ""), data_path=str(data)
+    )
+    with in_file():
+        weights = checked_weights(table.weights, points)
+    arguments = stated.arguments(points, origin)
+    name = Path(data).name.split(".")[0] if data else ""
+    return {"points": points, "k": k, "name": name, "weights": weights, **arguments}
+
+
+def stated_by_names(
+    table: PointTable,
+    pairs: dict[str, Iterable[Any] | None],
+    cluster_constraints: Iterable[ClusterConstraint] | None,
+) -> dict[str, Any]:
+    """Return the arguments of an `Instance` that state constraints on the rows of a table.
+
+    pairs : by argument (must_link, ..., soft_cannot_link), of names of rows of the data, or their
+        numbers where they have no names
+
+    Raises
+    ------
+    InstanceError
+        Naming the argument, its position and the unknown row, or the one that is left out.
+    """
+    by_number = {name: numbered(entries, table, name) for name, entries in pairs.items()}
+    if table.kept_rows is None:
+        return {**by_number, "cluster_constraints": cluster_constraints}
+    kept, n = KeptRows(table), table.n_data_rows
+    for argument, entries in by_number.items():
+
+        def place(at: int, argument: str = argument) -> str:
+            return f"{argument}[{at}]"
+
+        if argument.startswith("soft"):
+            soft = checked_soft_pairs(entries, n, argument)
+            by_number[argument] = SoftPairs(kept.pairs(soft.pairs, place), soft.weights)
+        else:
+            checked = checked_pairs(entries, n, argument)
+            by_number[argument] = kept.pairs(np.asarray(checked), place)
+    constraints = checked_constraints(cluster_constraints or (), "cluster_constraints")
+    on_clusters = kept.on_clusters(constraints, "cluster_constraints: ")
+    return {**by_number, "cluster_constraints": on_clusters}
