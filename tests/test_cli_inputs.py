@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sdpbb.cli.app import COMMANDS, application
-from sdpbb.cli.inputs import InstanceOptions, warnings_as_lines
+from sdpbb.cli.inputs import InstanceOptions, labels_of, warnings_as_lines
 from sdpbb.errors import InstanceError, InstanceWarning, ParameterError
 
 CSV = "id,x,class\na,0,u\nb,1,u\nc,5,v\nd,9,v\n"
@@ -64,3 +64,20 @@ def test_other_warnings_stay_warnings():
     with pytest.warns(UserWarning, match="^of another kind$") as caught, warnings_as_lines():
         warnings.warn("of another kind", UserWarning, stacklevel=1)
     assert not any(issubclass(warning.category, InstanceWarning) for warning in caught)
+
+
+def test_missing_values_and_units_are_told_of(tmp_path, capsys):
+    data = file(tmp_path, "id;x;y\na;0,5;100\nb;;200\nc;5,5;300\nd;9;200\n", "points.csv")
+    labels = file(tmp_path, "id,cluster\nd,0\nc,1\na,1\n", "labels.csv")
+    inputs = InstanceOptions(2, index_column="id", missing="drop-rows", standardize=True)
+    instance = inputs.read(data)
+    assert capsys.readouterr().err.splitlines() == [
+        "note: columns are standardized: costs and distances are in these units",
+        f"note: {data}: 1 row of 4 left out, as values are missing: 'b'",
+    ]
+    known = instance.origin.in_user_units(instance.points)
+    assert np.allclose(known, [[0.5, 100], [5.5, 300], [9, 200]])
+    assert np.allclose(instance.points.mean(axis=0), 0)
+    assert labels_of(instance, labels, "cluster", inputs).tolist() == [0, 0, 1]
+    with pytest.raises(ParameterError, match=r"^column = 'cluster': expected a file of labels"):
+        labels_of(instance, None, "cluster", inputs)

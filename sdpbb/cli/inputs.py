@@ -97,6 +97,8 @@ class InstanceOptions:
         """
         from sdpbb.problem.formats import read_points
 
+        if self.standardize:
+            say("note: columns are standardized: costs and distances are in these units")
         with warnings_as_lines():
             return read_points(
                 data,
