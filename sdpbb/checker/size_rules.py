@@ -43,7 +43,9 @@ def _with_weight_limits(rules: Rules, k: int) -> Rules:
     statements = [rule for rule in rules if isinstance(rule, StatedWeights)]
     if not statements:
         return rules
-    units = statements[0].units  # those of the same points
+    units = statements[0].units
+    if not all(np.array_equal(stated.units, units) for stated in statements):
+        raise ValueError("rules: weights of the same points in different units")
     total = int(units.sum())
     least = max(stated.least for stated in statements)
     most = min(total, *(stated.most for stated in statements))
@@ -77,20 +79,19 @@ def _with_limits_on_points(rules: Rules, n: int, k: int) -> Rules:
 
 
 def of_parts(rules: Rules) -> Rules:
-    """Return the rules that also hold for parts of clusters, of those with all that follows.
+    """Return the rules on parts of clusters that follow from rules with all that follows.
 
-    Least and listed sizes are left out, and of limits on weights the most is what is stated.
+    Least and listed sizes do not hold for parts; limits on weights, whose units are those of all
+    points, are left out as well.
     """
-    weights = [rule for rule in rules if isinstance(rule, CheckedWeights)]
-    counted = [id(rule.units) for rule in weights]
+    units = [id(rule.units) for rule in rules if isinstance(rule, CheckedWeights)]
     dropped = StatedSizes | StatedWeights | CheckedSizes | CheckedWeights
-    kept = tuple(
+    return tuple(
         rule
         for rule in rules
         if not isinstance(rule, dropped)
-        and not (isinstance(rule, Limit) and id(rule.weights) in counted)
+        and not (isinstance(rule, Limit) and id(rule.weights) in units)
     )
-    return (*kept, *(StatedWeights(rule.units, most=max(rule.limits.most, 0)) for rule in weights))
 
 
 def size_limits(rules: Rules | BlockRules) -> CheckedSizes | None:

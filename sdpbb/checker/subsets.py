@@ -31,7 +31,6 @@ from .blocks import Blocks
 from .rejection import Rejected, at
 from .rules import Either, Limit, Rule, Rules
 from .size_rules import of_parts, with_size_limits
-from .sizes import StatedWeights
 from .soft import CheckedSoftPairs, PricedPairs
 
 Pairs = NDArray[np.int64]
@@ -57,8 +56,8 @@ class Subsets:
         """
         Parameters
         ----------
-        must_link, cannot_link, rules : of the whole; least and listed sizes are left out, and what
-            follows from them is to be among the rules (`with_size_limits`)
+        must_link, cannot_link, rules : of the whole; least and listed sizes, and weights, are left
+            out, and what follows from them is to be among the rules (`with_size_limits`)
         soft : of the whole; None for none
 
         Raises
@@ -140,11 +139,6 @@ class Subsets:
             limit, inside = rule, self._inside(rule.pairs)
             return lambda number: Limit(
                 limit.weights[self.rows[number]], inside(number), limit.most
-            )
-        if isinstance(rule, StatedWeights):
-            stated = rule
-            return lambda number: StatedWeights(
-                stated.units[self.rows[number]], stated.least, stated.most
             )
         if not isinstance(rule, Either):
             raise ValueError("rules: least sizes do not hold for parts of clusters")

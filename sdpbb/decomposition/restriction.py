@@ -99,7 +99,8 @@ class Restriction:
     def stated(self, rows: NDArray[np.intp]) -> Instance:
         """Return the instance of points, k or more, with what is stated of them alone.
 
-        It is what a checker sees, who knows nothing of what follows from the constraints of others.
+        It is what a checker sees, who knows nothing of what follows from the constraints of others,
+        nor of limits on weights: units of weight are those of all points.
         """
         must_link, cannot_link = (pairs.inside(rows) for pairs in self._stated)
         soft_must_link, soft_cannot_link = self._soft_inside(rows, must_link)
@@ -111,9 +112,12 @@ class Restriction:
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
             max_size=self._most,
+<<<<<<< HEAD
             max_weight=self._max_weight(rows),
             soft_must_link=soft_must_link,
             soft_cannot_link=soft_cannot_link,
+=======
+>>>>>>> 533bf80 (Subsets of certified runs leave weights out; docs: what is measured)
         )
 
     def _weights(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
