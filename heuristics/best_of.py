@@ -123,10 +123,14 @@ class BestOf(Heuristic):
             mixed = recombine(contraction, best, found)
             if contraction.keeps_sizes(mixed):
                 best = mixed
+            elif not contraction.keeps_sizes(best):
+                best = found  # the first clustering may be a little beyond limits
             elif contraction.cost(found) < contraction.cost(best):  # parts do not fit together
                 best = found
         stop = clock.reason if clock.is_over else Stop.CONVERGED
         n_iterations = sum(outcome.n_iterations for outcome in outcomes.values())
+        if not contraction.keeps_sizes(best):
+            return SearchResult(None, stop, n_iterations)
         return SearchResult(contraction.lift(best), stop, n_iterations)
 
     def _run_in_this_process(

@@ -124,7 +124,8 @@ def packed_exactly(
     labels, or None; and whether it is proven that there are none, by the solver in floating point.
     Where units of weight are so small that its tolerances are more than one of them, the programme
     allows clusters a little beyond the limits, so that it still proves that; one that allows a
-    little less is solved next where its labels are not within the limits themselves.
+    little less is solved next where its labels are not within the limits themselves. Where that has
+    no solution, it is not known whether there are any, and the labels are those a little beyond.
 
     Raises
     ------
@@ -137,17 +138,19 @@ def packed_exactly(
         return None, False
     costs = None if objective is None else objective.reshape(-1)
     ended = time.perf_counter() + (math.inf if time_limit is None else time_limit)
+    beyond = None
     many = any(measure.limits.n > FEW_UNITS for measure in contraction.measures)
     for slack in (MARGIN, -MARGIN) if many else (0.0,):
         seconds = None if time_limit is None else max(0.01, ended - time.perf_counter())
         programme = _programme(contraction, costs, slack, seconds)
         solution = solve_binary_programme(programme, stop=stop)
         if solution.x is None:
-            return None, slack >= 0.0 and solution.status is MilpStatus.INFEASIBLE
+            return beyond, slack >= 0.0 and solution.status is MilpStatus.INFEASIBLE
         labels = solution.x.reshape(m, k).argmax(axis=1).astype(np.intp)
         if contraction.keeps_sizes(labels):
             return labels, False
-    return None, False
+        beyond = labels
+    return beyond, False
 
 
 def _programme(

@@ -112,12 +112,8 @@ class Restriction:
             cluster_constraints=self._constraints(rows),
             weights=self._weights(rows),
             max_size=self._most,
-<<<<<<< HEAD
-            max_weight=self._max_weight(rows),
             soft_must_link=soft_must_link,
             soft_cannot_link=soft_cannot_link,
-=======
->>>>>>> 533bf80 (Subsets of certified runs leave weights out; docs: what is measured)
         )
 
     def _weights(self, rows: NDArray[np.intp]) -> NDArray[np.float64] | None:
