@@ -33,7 +33,8 @@ def check_compatibility(
     ParameterError
         If the parameters are none. If the instance's constraints on clusters are more than the
         bounding knows of, have no place in a checkpoint, or cannot be sent to other processes. If
-        there are soft constraints, or a least weight of clusters, of which it knows nothing.
+        there are soft constraints, of which the solver of the relaxation knows nothing, or a least
+        weight of clusters, of which the bounding knows nothing.
     """
     check_instance(instance)
     if not isinstance(parameters, SolverParameters):
@@ -70,12 +71,7 @@ def check_compatibility(
 
 
 def _check_soft(parameters: SolverParameters) -> None:
-    """Check that the bounding knows of prices of soft pairs."""
-    if parameters.bounding == "colgen":
-        raise ParameterError(
-            "bounding = 'colgen': expected 'sdp' or 'hybrid', as there are soft constraints, whose "
-            "prices columns do not know"
-        )
+    """Check that the solver of the relaxation knows of prices of soft pairs."""
     if parameters.sdp.solver != "admm":
         raise ParameterError(
             f"sdp.solver = {parameters.sdp.solver!r}: expected 'admm', as there are soft "

@@ -142,6 +142,22 @@ class Contraction:
         return Budgets.over_blocks(known, self.block_of).without_idle(self.cannot_link)
 
     @property
+    def whole_sizes(self) -> SizeLimits | None:
+        """Limits on sizes that parts of a cluster may fail: where least or listed ones are stated.
+
+        None where every part of an allowed cluster is allowed.
+        """
+        instance = self.instance
+        if instance is None or (instance.sizes is None and (instance.min_size or 1) <= 1):
+            return None
+        return self.size_limits
+
+    @property
+    def has_cheaper_parts(self) -> bool:
+        """True if every part of an allowed cluster is allowed, and costs no more."""
+        return self.whole_sizes is None and not self.soft
+
+    @property
     def other_constraints(self) -> tuple[ClusterConstraint, ...]:
         """Constraints on clusters that are neither cannot-links nor budgets."""
         return () if self.instance is None else self.instance.compiled_constraints.others

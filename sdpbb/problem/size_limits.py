@@ -79,6 +79,16 @@ class SizeLimits:
             return size in self.listed
         return self.least <= size <= self.most
 
+    def marks(self) -> NDArray[np.bool_]:
+        """Return whether a cluster may have s points, for s = 0 to n, (n + 1,)."""
+        found = np.zeros(self.n + 1, bool)
+        if self.listed is not None:
+            found[list(self.listed)] = True
+            found[: self.least] = found[self.most + 1 :] = False
+        else:
+            found[self.least : self.most + 1] = True
+        return found
+
     def keeps(self, sizes: NDArray[np.integer]) -> bool:
         """Return whether clusters of these sizes, (k,), are within the limits."""
         found = np.sort(sizes)

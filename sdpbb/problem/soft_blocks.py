@@ -83,6 +83,31 @@ class SoftBlocks:
         violated = together == (self.weights > 0.0)
         return self.constant + math.fsum(np.abs(self.weights[violated]))
 
+    def shares(self, m: int) -> NDArray[np.float64]:
+        """Return half the weight of the soft must-links of each block, (m,)."""
+        found = np.zeros(m)
+        np.add.at(found, self.pairs.ravel(), 0.5 * np.repeat(np.maximum(-self.weights, 0.0), 2))
+        return found
+
+    def shared_by(self, members: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return what clusters (t, m) pay, (t,), so that all of a clustering add up to `penalty`.
+
+        That is the weight of each soft cannot-link inside, and half that of each soft must-link of
+        which the cluster holds one end. The constant is left out.
+        """
+        if not len(self.weights):
+            return np.zeros(len(members))
+        one, other = (members[:, end] for end in self.pairs.T)
+        cannot = np.where(self.weights > 0.0, self.weights, 0.0)
+        must = np.where(self.weights < 0.0, -0.5 * self.weights, 0.0)
+        return np.asarray((one & other) @ cannot + (one ^ other) @ must)
+
+    @cached_property
+    def uncertainty(self) -> float:
+        """Bound on what rounding has changed in the weights, all together."""
+        # A weight may be the difference of two, the lighter of which is in the constant.
+        return self.rounding * (float(np.abs(self.weights).sum()) + 2.0 * self.constant)
+
     def matrix(self, m: int) -> NDArray[np.float64]:
         """Return the weights as a symmetric matrix (m, m)."""
         found = np.zeros((m, m))

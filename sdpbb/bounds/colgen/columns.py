@@ -51,7 +51,8 @@ class Columns:
     """Different non-empty clusters of the m blocks of a contraction.
 
     members : (t, m) whether a block is in a cluster
-    costs : (t,) c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2
+    costs : (t,) c(X) = sum_{i in X} w_i + e_i ||c_i - mean_X||^2, and its share of soft pairs: the
+        weight of each soft cannot-link inside, half that of each soft must-link with one end inside
     """
 
     members: Membership
@@ -114,7 +115,8 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
     """Return the costs c(X) of clusters (t, m), as (t,).
 
     Deviations from the mean are squared, and nothing large is subtracted. The cost of a single
-    block is its own scatter.
+    block is its own scatter, and its share of soft pairs. What all clusterings pay for these is
+    left out.
     """
     row, block = np.nonzero(members)
     e, count = contraction.weights[block], len(members)
@@ -129,11 +131,15 @@ def cluster_costs(contraction: Contraction, members: Membership) -> NDArray[np.f
     squares *= e
     squares[np.bincount(row, minlength=count)[row] == 1] = 0.0
     squares += contraction.scatter[block]
-    return np.bincount(row, squares, count).astype(np.float64)
+    costs = np.bincount(row, squares, count).astype(np.float64)
+    return costs + contraction.soft.shared_by(members) if contraction.soft else costs
 
 
 def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
-    """Return which clusters (t, m) hold no cannot-linked pair and keep all constraints, (t,)."""
+    """Return which clusters (t, m) hold no cannot-linked pair and keep all constraints, (t,).
+
+    That is, which of them may be all of a cluster, where sizes are limited from below, too.
+    """
     sets, budgets = members.astype(np.float64), contraction.budgets
     adjacent = csr_array(contraction.adjacency.astype(np.float64))
     keep = np.asarray(~((sets @ adjacent > 0.0) & members).any(axis=1))
@@ -142,6 +148,9 @@ def allowed(contraction: Contraction, members: Membership) -> NDArray[np.bool_]:
         for b, pairs in enumerate(budgets.pairs):
             spent[:, b] += ((sets @ pairs) * sets).sum(axis=1) / 2.0
         keep &= (spent <= budgets.limits).all(axis=1)
+    sizes = contraction.whole_sizes
+    if sizes is not None:
+        keep &= sizes.marks()[np.rint(sets @ contraction.counts).astype(np.intp)]
     if contraction.other_constraints:
         for row in np.flatnonzero(keep):
             keep[row] = contraction.allows(np.flatnonzero(members[row]))

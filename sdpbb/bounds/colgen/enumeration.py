@@ -182,7 +182,8 @@ class Enumeration:
         room = 2.0 * problem.margin(prices)
         total = math.fsum(prices)
         room += 1e-13 * (abs(total) + abs(state.cutoff))
-        threshold = state.cutoff - total - (self._contraction.k - 1) * state.least + room
+        cutoff = state.cutoff - self._contraction.soft.constant_below
+        threshold = cutoff - total - (self._contraction.k - 1) * state.least + room
         sought = SoughtClusters(prices, threshold, optimal_only=False, least=state.least)
         return search_for(problem, sought, resumed)
 

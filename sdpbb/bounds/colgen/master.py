@@ -60,9 +60,11 @@ class Master(MasterProgramme):
 
     Clusters remain allowed and get no dearer when blocks are taken out of them, so that it has the
     optimum of the partitioning form (equations 7 to 10 of Babaki, Guns and Nijssen, 2014), and
-    prices >= 0 as in their Table 3. While the pool covers the blocks with no k columns, the phase
-    FEASIBILITY minimises sum_i y_i, where y_i >= 0 is what block i lacks; its prices are those of
-    Farkas pricing (equation 21).
+    prices >= 0 as in their Table 3. Where that is not so (least sizes, soft pairs), the form is the
+    partitioning one, with "= 1" and "= k" in the place of ">= 1" and "<= k", and dual values have
+    any sign. While the pool covers the blocks with no k columns, the phase
+    FEASIBILITY minimises sum_i y_i, where y_i >= 0 is what block i lacks, and with equations what
+    each row lacks or has too much; its prices are those of Farkas pricing (equation 21).
 
     Costs are handed to HiGHS in powers of two units, chosen by the value of the programme, as its
     tolerances are absolute.
@@ -76,12 +78,14 @@ class Master(MasterProgramme):
         k: int,
         parameters: MasterParameters,
         state: MasterState | None = None,
+        covers: bool = True,
     ) -> None:
         """
         Parameters
         ----------
         columns : the pool to begin with, or that of the state
         state : of a master to go on from, None to begin
+        covers : whether the form is the covering one
         """
         self.columns = columns
         self.k = k
@@ -90,13 +94,18 @@ class Master(MasterProgramme):
         self.state = state or MasterState(
             columns.packed(), float(parameters.max_columns_per_block * m)
         )
-        lower = np.concatenate([np.ones(m), [-math.inf]])
-        upper = np.concatenate([np.full(m, math.inf), [float(k)]])
+        self._covers = covers
+        lower = np.concatenate([np.ones(m), [-math.inf if covers else float(k)]])
+        upper = np.concatenate([np.full(m, math.inf if covers else 1.0), [float(k)]])
         self._model = GrowingModel(lower, upper, parameters.simplex, parameters.tolerance)
         unit, none = eye_array(m), csc_array((1, m))
         cover = vstack([hstack([unit, -unit]), hstack([none, none])], format="csc")
-        # The first 2m columns are y+ and y-.
-        self._model.add(np.zeros(2 * m), cover, np.zeros(2 * m))
+        # The first 2m columns are y+ and y-; with equations two more are of the number of columns.
+        if not covers:
+            last = csc_array((np.array([1.0, -1.0]), ([m, m], [0, 1])), (m + 1, 2))
+            cover = hstack([cover, last], format="csc")
+        self._n_artificial = cover.shape[1]
+        self._model.add(np.zeros(self._n_artificial), cover, np.zeros(self._n_artificial))
         self._append(columns)
 
     @property
@@ -123,8 +132,11 @@ class Master(MasterProgramme):
             return solution
         # The columns that cover all blocks are to be found, or were purged while perturbations did.
         state.phase = Phase.FEASIBILITY
-        free = np.concatenate([np.full(self._m, math.inf), np.zeros(self._m)])
-        vertex = self._optimal_vertex(np.zeros(len(self.columns)), free, np.ones(2 * self._m))
+        free = np.full(self._n_artificial, math.inf)
+        if self._covers:
+            free[self._m :] = 0.0
+        ones = np.ones(self._n_artificial)
+        vertex = self._optimal_vertex(np.zeros(len(self.columns)), free, ones)
         if vertex is None:
             raise BackendFailure("HiGHS: a programme with a solution is called infeasible")
         if vertex.objective > _FEASIBLE:
@@ -157,11 +169,12 @@ class Master(MasterProgramme):
             return 0
         reduced = self.columns.costs - self.columns.members @ solution.prices
         order = np.argsort(reduced, kind="stable")
-        keep = state.basis.basic()[2 * self._m :].copy()
+        first = self._n_artificial
+        keep = state.basis.basic()[first:].copy()
         keep[order[: int(self._parameters.kept * len(order))]] = True
         state.limit *= self._parameters.growth
-        self._model.delete(2 * self._m + np.flatnonzero(~keep))
-        state.basis = state.basis.kept(np.concatenate([np.ones(2 * self._m, bool), keep]))
+        self._model.delete(first + np.flatnonzero(~keep))
+        state.basis = state.basis.kept(np.concatenate([np.ones(first, bool), keep]))
         self.columns = self.columns.select(keep)
         state.columns = self.columns.packed()
         return int((~keep).sum())
@@ -174,6 +187,8 @@ class Master(MasterProgramme):
 
     def _append(self, columns: Columns) -> None:
         count = len(columns)
+        if not count:
+            return
         rows = np.ones((self._m + 1, count))
         rows[: self._m] = columns.members.T
         self._model.add(np.zeros(count), csc_array(rows), np.full(count, math.inf))
@@ -184,12 +199,13 @@ class Master(MasterProgramme):
 
     def _solve_with_penalty(self, penalty: Penalty | None) -> MasterSolution | None:
         unit = self.state.unit
-        y_costs, y_upper = np.zeros(2 * self._m), np.zeros(2 * self._m)
+        count = 2 * self._m
+        y_costs, y_upper = np.zeros(self._n_artificial), np.zeros(self._n_artificial)
         if penalty is not None:
             centre, width = penalty.centre, penalty.width
-            y_costs = np.concatenate([width + centre, width - centre]) / unit
+            y_costs[:count] = np.concatenate([width + centre, width - centre]) / unit
             np.clip(y_costs, -_LARGEST_COST, _LARGEST_COST, out=y_costs)
-            y_upper[:] = penalty.slope
+            y_upper[:count] = penalty.slope
         costs = np.minimum(self.columns.costs / unit, _LARGEST_COST)
         vertex = self._optimal_vertex(costs, y_upper, y_costs)
         return None if vertex is None else self._solution(vertex, unit)
@@ -207,13 +223,15 @@ class Master(MasterProgramme):
         return vertex
 
     def _solution(self, vertex: Vertex, unit: float) -> MasterSolution:
-        m = self._m
-        duals = vertex.row_duals
+        m, first = self._m, self._n_artificial
+        prices, sigma = vertex.row_duals[:m], -float(vertex.row_duals[m])
+        if self._covers:
+            prices, sigma = np.maximum(prices, 0.0), max(sigma, 0.0)
         return MasterSolution(
             phase=self.state.phase,
             value=vertex.objective * unit,
-            x=np.maximum(vertex.x[2 * m :], 0.0),
-            prices=np.maximum(duals[:m], 0.0) * unit,
-            sigma=max(-float(duals[m]), 0.0) * unit,
+            x=np.maximum(vertex.x[first:], 0.0),
+            prices=prices * unit,
+            sigma=sigma * unit,
             perturbation=float(np.maximum(vertex.x[: 2 * m], 0.0).sum()),
         )

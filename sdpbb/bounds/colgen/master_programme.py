@@ -44,8 +44,8 @@ class MasterSolution:
     phase : what is minimised. In the phase FEASIBILITY costs are 0 and prices at most 1
     value : the minimum; with a penalty its perturbations are paid for
     x : (t,) how much of each column is used
-    prices : (m,) lambda >= 0
-    sigma : >= 0, the price of a cluster
+    prices : (m,) lambda, >= 0 in the covering form
+    sigma : the price of a cluster, >= 0 in the covering form
     perturbation : sum of the perturbations y+ + y- used; 0 without a penalty
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sdpbb.bounds.colgen.columns import Columns, cluster_costs
+from sdpbb.bounds.colgen.columns import Columns, allowed, cluster_costs
 from sdpbb.bounds.colgen.interior.first_prices import first_prices
 from sdpbb.bounds.colgen.interior.master import InteriorMaster, InteriorState, covering_prefix
 from sdpbb.bounds.colgen.master import Master, MasterState
@@ -20,10 +20,15 @@ def begun_master(
     columns: Columns | None,
     centre: DualValues | None,
 ) -> MasterProgramme:
-    """Return a new master programme over the singletons and some columns.
+    """Return a new master programme over the singletons that are allowed and some columns.
 
     centre : dual values to begin from, None for those of the clustering that the columns begin with
     """
+    if not contraction.has_cheaper_parts:
+        single = np.eye(contraction.n_blocks, dtype=bool)
+        pool = Columns.of(contraction, single[allowed(contraction, single)])
+        pool = pool if columns is None else pool + columns
+        return Master(pool, contraction.k, parameters.master, covers=False)
     pool = Columns.singletons(contraction)
     if columns is None or not len(columns):
         return Master(pool, contraction.k, parameters.master)
@@ -49,4 +54,5 @@ def resumed_master(
     if isinstance(state, InteriorState):
         return InteriorMaster(contraction, pool, parameters.master, state)
     assert isinstance(state, MasterState)
-    return Master(pool, contraction.k, parameters.master, state)
+    covers = contraction.has_cheaper_parts
+    return Master(pool, contraction.k, parameters.master, state, covers)

@@ -77,14 +77,16 @@ class Primal:
         """
         if np.all(np.abs(self.state.x - 1.0) < _WHOLE):
             return
-        upper = min(cutoff, self.state.cost)
+        upper = min(cutoff, self.state.cost) - self._contraction.soft.constant_below
         reduced = columns.costs - columns.collected(duals.prices) + duals.sigma
         usable = columns.select(reduced <= upper - duals.value(self._contraction.k))
         if 0 < len(usable) <= limits.integer_columns:
             self._offer(labels_of_cheapest_cover(self._contraction, usable, limits.integer_seconds))
 
     def _offer(self, labels: Labels | None) -> None:
-        """Take a clustering if it is the cheapest so far."""
-        cost = math.inf if labels is None else self._contraction.cost(labels)
+        """Take a clustering if it keeps limits on sizes and is the cheapest so far."""
+        if labels is None or not self._contraction.keeps_sizes(labels):
+            return
+        cost = self._contraction.cost(labels)
         if cost < self.state.cost:
             self.state.labels, self.state.cost = labels, cost

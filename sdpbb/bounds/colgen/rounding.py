@@ -67,7 +67,8 @@ def labels_of_cheapest_cover(
 ) -> Labels | None:
     """Return labels (m,) of the cheapest cover by at most k of the columns.
 
-    It is a good cover when the time limit (seconds) is reached; None if none is met.
+    Of the cheapest partition into k of them where parts of clusters are not clusters, or may cost
+    more. It is a good cover when the time limit (seconds) is reached; None if none is met.
 
     Raises
     ------
@@ -78,12 +79,12 @@ def labels_of_cheapest_cover(
     if not count:
         return None
     rows = np.concatenate([columns.members.T, np.ones((1, count), bool)]).astype(np.float64)
-    m = contraction.n_blocks
+    m, k, covers = contraction.n_blocks, float(contraction.k), contraction.has_cheaper_parts
     programme = BinaryProgramme(
         objective=columns.costs,
         matrix=csr_array(rows),
-        lower=np.concatenate([np.ones(m), [-math.inf]]),
-        upper=np.concatenate([np.full(m, math.inf), [float(contraction.k)]]),
+        lower=np.concatenate([np.ones(m), [-math.inf if covers else k]]),
+        upper=np.concatenate([np.full(m, math.inf if covers else 1.0), [k]]),
         time_limit=time_limit,
     )
     solution = solve_binary_programme(programme, "highs")

@@ -25,7 +25,8 @@ def lagrangian_bound(
 
         sum_X c(X) = sum_i prices_i + sum_X (c(X) - prices(X)) >= sum_i prices_i + k least.
 
-    Prices of any sign will do. The sum is rounded once, the product once and their sum once.
+    Prices of any sign will do. The sum is rounded once, the product once and their sums once each.
+    What all clusterings pay for soft pairs is added.
 
     Parameters
     ----------
@@ -42,7 +43,9 @@ def lagrangian_bound(
     bound = total + rest
     if not math.isfinite(bound):
         raise ValueError("prices, least: expected finite numbers")
-    return ProvenBound(bound - 2.0 * _EPS * (abs(total) + abs(rest)))
+    bound -= 2.0 * _EPS * (abs(total) + abs(rest))
+    paid = contraction.soft.constant_below
+    return ProvenBound(bound + paid - 2.0 * _EPS * (abs(bound) + paid) if paid else bound)
 
 
 def scatter_bound(contraction: Contraction) -> ProvenBound:
@@ -54,16 +57,16 @@ def scatter_bound(contraction: Contraction) -> ProvenBound:
 
 
 def integer_prices(prices: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return whole numbers >= 0 (m,) in about the ratio of prices >= 0, rounded down.
+    """Return whole numbers (m,) in about the ratio of prices, rounded down.
 
     They lose at most 1 each where the largest is about 2^40, less for more than 4,096 blocks, as
-    their sum is below 2^53.
+    the sum of their absolute values is below 2^53.
     """
-    largest = float(prices.max(initial=0.0))
+    largest = float(np.abs(prices).max(initial=0.0))
     if not largest > 0.0:
         return np.zeros(len(prices), np.int64)
     highest = min(_LARGEST_PRICE, _LARGEST_SUM / len(prices))
-    return np.floor(np.maximum(prices, 0.0) / largest * highest).astype(np.int64)
+    return np.floor(prices / largest * highest).astype(np.int64)
 
 
 def is_proof_of_infeasibility(prices: NDArray[np.int64], most: int, k: int) -> bool:

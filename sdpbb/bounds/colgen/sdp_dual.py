@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from sdpbb.bounds.sdp.cuts.cut_set import CutSet
+from sdpbb.bounds.sdp.cuts.soft_pairs import multiplier_caps
 from sdpbb.bounds.sdp.relaxation import Relaxation
 from sdpbb.bounds.sdp.safe_bound import DualPoint, nonnegative_part
 from sdpbb.problem import Contraction
@@ -18,7 +19,7 @@ from sdpbb.problem import Contraction
 class MasterDual:
     """Dual point of the master programme, in squared units of the data.
 
-    prices : (m,) >= 0, of the blocks
+    prices : (m,) of the blocks; >= 0 where parts of clusters are clusters, and cost no more
     sigma : >= 0, of the number of clusters
     """
 
@@ -68,6 +69,12 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     become 0, which adds to the objective and keeps the theorem: as c(X) is at least the cost of the
     blocks of X with a positive price, and c(X) >= 0, no reduced cost becomes negative.
 
+    Where that is not so, as there are least sizes or soft pairs, negative prices stay. Terms of
+    soft pairs are cuts that a cluster may violate: as their multipliers are at most their caps,
+    what it pays for that is in its cost (`sdpbb.bounds.sdp.cuts.soft_pairs`; the sums there are
+    over the clusters). A cut Z_ii >= b, or -Z_ii >= b, holds for the cluster of i alone: t b is
+    part of the price of i.
+
     Multipliers of cuts that do not hold for single clusters count as 0, and the kernel of the
     relaxation for k = 2 is left out: only clusters with one of every two cannot-linked blocks are
     in its complement, and columns may hold none. So the value may be less than the relaxation's.
@@ -84,13 +91,19 @@ def master_dual(contraction: Contraction, relaxation: Relaxation, dual: DualPoin
     """
     m, k, n = relaxation.m, relaxation.k, relaxation.n
     e, u = relaxation.weights, relaxation.u
-    M = _matrix(relaxation, dual)
+    weight = _multipliers_of_clusters(relaxation, dual)
+    M = _matrix(relaxation, dual, weight)
     Mu = M @ u
     mu = float(u @ Mu)
     theta, above = _above(M, u, Mu, mu, min(max(k - 1, 1), m - 1))
     gain = np.diag(relaxation.K) - 2.0 * np.sqrt(e / n) * Mu + (e / n) * (mu + theta) - above
+    cuts = dual.cuts
+    of_block = np.flatnonzero(_of_one_block(cuts))
+    np.add.at(gain, cuts.row[cuts.start[of_block]], weight[of_block] * cuts.rhs[of_block])
     prices = contraction.scatter + relaxation.scale * gain
-    return MasterDual(np.maximum(prices, 0.0), relaxation.scale * theta)
+    if contraction.has_cheaper_parts:
+        prices = np.maximum(prices, 0.0)
+    return MasterDual(prices, relaxation.scale * theta)
 
 
 def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
@@ -113,10 +126,25 @@ def single_cluster_cuts(cuts: CutSet) -> NDArray[np.bool_]:
     return hold
 
 
-def _matrix(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
-    """Return M = K + N + sum_c t_c B_c (m, m), in the coordinates of Y."""
+def _of_one_block(cuts: CutSet) -> NDArray[np.bool_]:
+    """Return which cuts are on one diagonal entry of Z: (number of cuts,)."""
+    diagonal = np.bincount(cuts.owner, cuts.row == cuts.column, len(cuts))
+    return np.asarray((np.diff(cuts.start) == 1) & (diagonal == 1))
+
+
+def _multipliers_of_clusters(relaxation: Relaxation, dual: DualPoint) -> NDArray[np.float64]:
+    """Return the multipliers of the cuts, 0 for those that do not hold for single clusters."""
+    cuts = dual.cuts
+    caps = multiplier_caps(relaxation, cuts)
+    hold = single_cluster_cuts(cuts) | np.isfinite(caps) | _of_one_block(cuts)
+    return np.asarray(np.clip(dual.multipliers, 0.0, caps) * hold)
+
+
+def _matrix(
+    relaxation: Relaxation, dual: DualPoint, weight: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return M = K + N + sum_c t_c B_c (m, m), in the coordinates of Y, with t = weight."""
     m, r, cuts = relaxation.m, relaxation.inverse_roots, dual.cuts
-    weight = np.maximum(dual.multipliers, 0.0) * single_cluster_cuts(cuts)
     half = np.bincount(
         cuts.row.astype(np.int64) * m + cuts.column,
         weights=0.5 * cuts.coefficient * weight[cuts.owner],

@@ -48,7 +48,7 @@ class HybridMethods:
         # They leave constraints on clusters out.
         if contraction.instance is not None or not is_within_reach(contraction):
             return False
-        if not has_columns(contraction):
+        if contraction.soft or contraction.soft.constant > 0.0:  # and prices of soft pairs
             return False
         fewest = own.fewest if m > own.small * contraction.k else max(own.fewest, own.fewest_small)
         if not fewest <= m <= own.most:
@@ -57,14 +57,9 @@ class HybridMethods:
 
 
 def has_columns(contraction: Contraction) -> bool:
-    """Return whether columns and places are for the node.
-
-    They do not know prices of soft pairs, nor of least weights of clusters.
-    """
+    """Return whether columns are for the node: they do not know least weights of clusters."""
     weights = contraction.weight_limits
-    if weights is not None and weights.has_minimum:
-        return False
-    return not contraction.soft and contraction.soft.constant == 0.0
+    return weights is None or not weights.has_minimum
 
 
 def is_low(contraction: Contraction, parameters: HybridParameters) -> bool:

@@ -25,8 +25,9 @@ def search(members, gains, costs, k, budget, target, shift=0, effort=10**9):
     start, block = sets.indptr.astype(np.int64), sets.indices.astype(np.int64)
     words = as_words(sets)
     m = members.shape[1]
+    kind, n_of_kind = np.zeros(len(members), np.int64), np.array([k])
     return cheapest_exact_cover(
-        start, block, words, gains, costs, m, k, budget, target, shift, effort
+        start, block, words, gains, costs, m, k, budget, target, shift, effort, kind, n_of_kind
     )
 
 

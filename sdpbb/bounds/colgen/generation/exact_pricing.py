@@ -60,8 +60,9 @@ def _with_rung(parts: GenerationParts, pricing: ExactPricing) -> ExactPricing:
     the lower t, the sooner it ends: where the target itself takes long, something is proven.
     """
     k, total = parts.contraction.k, math.fsum(pricing.at.prices)
-    begin = (parts.state.bound.value - total) / k
-    missing = total + k * pricing.target - parts.state.bound.value
+    bound = parts.state.bound.value - parts.paid_by_all
+    begin = (bound - total) / k
+    missing = total + k * pricing.target - bound
     is_little = missing <= _WORTH * abs(parts.state.bound.value)
     if parts.master.is_quick_to_price or pricing.has_climbed or is_little:
         return pricing

@@ -27,8 +27,9 @@ def begin_farkas_pricing(parts: GenerationParts, own: DualValues) -> StepEvent:
     if _add_covering(parts, found, own):
         return StepEvent.COLUMNS
     prices = integer_prices(own.prices)
-    largest = float(own.prices.max())
-    target = math.floor((own.sigma + _FARKAS_TOLERANCE) * (float(prices.max()) / largest))
+    largest = float(np.abs(own.prices).max())
+    scale = float(np.abs(prices).max()) / largest
+    target = math.floor((own.sigma + _FARKAS_TOLERANCE) * scale)
     parts.state.under_way = FarkasPricing(prices, target)
     return StepEvent.PRICING
 

@@ -32,7 +32,7 @@ def price(
         grown = parts.add(found, own)
         if begin_repaired_pricing(parts, own, found, cutoff):
             return StepEvent.PRICING
-        if state.early and observation.at.value(k) >= cutoff:
+        if state.early and parts.value(observation.at) >= cutoff:
             state.under_way = ExactPricing(at, parts.closing_value(at, cutoff), settles=False)
             return StepEvent.PRICING
         if grown:

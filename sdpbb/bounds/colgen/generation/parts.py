@@ -72,11 +72,21 @@ class GenerationParts:
     def closing_value(self, at: DualValues, cutoff: float) -> float:
         """Return the least value with which these prices close the node, with room for rounding.
 
-        It is 0 where that is positive.
+        It is 0 where that is positive, and parts of clusters are clusters and cost no more.
         """
         total = math.fsum(at.prices)
         room = _ROOM * (abs(total) + abs(cutoff)) if math.isfinite(cutoff) else 0.0
-        return min((cutoff + room - total) / self.contraction.k, 0.0)
+        value = (cutoff - self.paid_by_all + room - total) / self.contraction.k
+        return min(value, 0.0) if self.contraction.has_cheaper_parts else value
+
+    @property
+    def paid_by_all(self) -> float:
+        """What all clusterings pay for soft pairs, and no column does."""
+        return self.contraction.soft.constant_below
+
+    def value(self, at: DualValues) -> float:
+        """Return the Lagrangian value of dual values, with what all clusterings pay."""
+        return at.value(self.contraction.k) + self.paid_by_all
 
     def tolerance(self, own: DualValues) -> float:
         """Return how little a cluster may save at dual values without being worth a column."""

@@ -20,13 +20,16 @@ def certain_costs(contraction: Contraction, columns: Columns) -> NDArray[np.floa
     known to a few units of their own change a cost by as many eps sum e_i |d_i| |c_i|, at most
     eps sqrt(c(X) sum (w_i + e_i |c_i|^2)), and by the squares of such errors, as do centres.
     """
+    soft = contraction.soft
     sets = csr_array(columns.members.astype(np.float64))
     e, c, w = contraction.weights, contraction.means, contraction.scatter
     squares = (c**2).sum(axis=1)
     lengths = sets @ (w + e * squares)
     inside = float(e[w > 0.0].max(initial=0.0))
-    terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside) + 32.0
+    terms = 2.0 * (c.shape[1] + np.diff(sets.indptr) + inside + len(soft)) + 32.0
     crossed = 32.0 * np.sqrt(columns.costs) * np.sqrt(lengths)  # their product may be too large
     second = 1024.0 * _EPS * (lengths + (sets @ e) * squares.max(initial=0.0))
     margin = _EPS * (terms * columns.costs + crossed + second)
+    # Weights of soft pairs have been summed up before.
+    margin += 2.0 * soft.uncertainty
     return np.asarray(np.maximum(columns.costs - margin, 0.0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from sdpbb.bounds.bound import ProvenBound
-from sdpbb.bounds.colgen.columns import Columns
+from sdpbb.bounds.colgen.columns import Columns, Membership
 from sdpbb.bounds.colgen.parameters import PartitioningParameters
 from sdpbb.bounds.colgen.partitioning.certain_costs import certain_costs
 from sdpbb.bounds.colgen.partitioning.exact_cover import (
@@ -74,7 +74,7 @@ def cheapest_partition(
         minimise    sum_X c_X x_X
         subject to  sum_{X holds i} x_X = 1 for all blocks i,  sum x_X = k,  x binary
 
-    Where the list has every cluster that a clustering cheaper than the cutoff can have, the bound
+    where the sizes of clusters are listed, as many of each size as there are in the list. Where the list has every cluster that a clustering cheaper than the cutoff can have, the bound
     is one on all clusterings of the node.
 
     For any prices, and penalties nu_S >= 0 of sets S of three blocks (a partition has at most one
@@ -82,7 +82,8 @@ def cheapest_partition(
 
         L + sum of g(X) over its clusters,  where
         r(X) = c(X) - prices(X) + the nu_S of all S of which X has two blocks or more,
-        L = sum of prices - sum of nu + k min r  and  g(X) = r(X) - min r >= 0,
+        L = sum of prices - sum of nu + k min r  and  g(X) = r(X) - min r >= 0
+        (min r of each listed size by itself, as often as there are clusters of that size),
 
     so clusters with g(X) >= cutoff - L are dropped for good. The linear relaxation gives good
     prices and penalties; dropping, adding violated rows and solving again is repeated until few
@@ -93,8 +94,9 @@ def cheapest_partition(
 
     Parameters
     ----------
-    columns : t different clusters of the contraction's blocks
-    cutoff : only partitions that cost less are of interest; inf for all
+    columns : t different clusters of the contraction's blocks, all allowed
+    cutoff : only partitions that cost less are of interest, with what all clusterings pay for soft
+        pairs; inf for all
     prices : (m,) to begin with, of any sign; those of the master programme save time
 
     Raises
@@ -113,7 +115,8 @@ def cheapest_partition(
     prices = np.asarray(np.zeros(m) if prices is None else prices, np.float64)
     if prices.shape != (m,) or not np.isfinite(prices).all():
         raise ParameterError(f"prices: expected {m} finite numbers")
-    if cutoff <= 0.0:  # no clustering costs less than nothing
+    paid = contraction.soft.constant_below
+    if cutoff <= paid:  # no clustering costs less
         none, triples = np.empty(0), np.empty((0, 3), np.int32)
         bound = ProvenBound(cutoff)
         return Partitioning(None, bound, True, none.astype(np.intp), 0, 0, prices, triples, none)
@@ -140,11 +143,13 @@ class _PartitionSearch:
         parameters: PartitioningParameters,
     ) -> None:
         self.parameters = parameters
-        self._cutoff = cutoff
+        self._cutoff, self._paid = cutoff, contraction.soft.constant_below
+        cutoff -= self._paid
         self.m, self.k = contraction.n_blocks, contraction.k
         self._batch = parameters.batch * (self.m + 1)
         # No clustering costs more than all points around one mean.
-        largest = min(cutoff, 2.0 * contraction.total) or min(cutoff, 1.0)
+        most = 2.0 * (contraction.total + float(np.abs(contraction.soft.weights).sum()))
+        largest = min(cutoff, most) or min(cutoff, 1.0)
         self._unit = math.ldexp(1.0, math.frexp(largest)[1] - COST_BITS)
         self.target = math.ceil(largest / self._unit)
         self.lower = 0
@@ -156,6 +161,10 @@ class _PartitionSearch:
         self.sets = csr_array(columns.members[keep].astype(np.int8))
         self.costs = np.floor(lower_costs[keep] / self._unit).astype(np.int64)
         self.position = np.flatnonzero(keep)
+        sizes = contraction.whole_sizes
+        self._counts = contraction.counts
+        self._listed = None if sizes is None else sizes.listed
+        self.kind, self._n_of_kind = _kinds(contraction, columns.members[keep])
         nothing = np.zeros(self.m, np.int64)
         self._best = Multipliers(nothing, np.empty((0, 3), np.int64), nothing[:0])
 
@@ -194,14 +203,30 @@ class _PartitionSearch:
         if not len(reduced):
             self.is_finished = True
             return reduced
-        least = int(reduced.min())
-        value = by.constant + self.k * least
+        gains, value = self._gains(by, reduced)
         if value >= self.lower:
             self.lower, self._best = value, by
-        keep = reduced - least < min(self.target - value, 2**62)
+        keep = gains < min(self.target - value, 2**62)
         self._keep(keep)
         self.is_finished |= not keep.any()
         return reduced[keep]
+
+    def _gains(
+        self, by: Multipliers, reduced: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], int]:
+        """Return reduced costs above the least ones of their kind, (t,), and the value of L.
+
+        Kinds of which no column is left make L as high as the target: there is no partition.
+        """
+        least = np.zeros(len(self._n_of_kind), np.int64)
+        value = by.constant
+        for kind, count in enumerate(self._n_of_kind.tolist()):
+            of_kind = reduced[self.kind == kind]
+            if not len(of_kind):
+                return reduced, self.target
+            least[kind] = of_kind.min()
+            value += count * int(least[kind])
+        return reduced - least[self.kind], value
 
     def _optimum(
         self, master: ExplicitMaster, triples: NDArray[np.int64], taken: NDArray[np.intp]
@@ -236,9 +261,9 @@ class _PartitionSearch:
         reduced = self.tighten(self._best)
         if self.is_finished:
             return
-        gains = reduced - reduced.min()
+        gains, value = self._gains(self._best, reduced)
         order = np.argsort(gains, kind="stable")
-        budget = self.target - (self._best.constant + self.k * int(reduced.min()))
+        budget = self.target - value
         shift = max(0, budget.bit_length() - GAIN_BITS)
         sets = self.sets[order]
         chosen, target, n_nodes, finished = cheapest_exact_cover(
@@ -253,6 +278,8 @@ class _PartitionSearch:
             self.target,
             shift,
             effort,
+            self.kind[order],
+            self._n_of_kind,
         )
         self._n_nodes += n_nodes
         if chosen[0] >= 0:
@@ -275,14 +302,24 @@ class _PartitionSearch:
         """Accept an integral vertex below the target as a partition."""
         once = np.bincount(sets.indices, minlength=self.m) == 1
         if sets.shape[0] == self.k and once.all() and int(costs.sum()) < self.target:
+            if not self._keeps_kinds(sets):
+                return
             self._take(sets, int(costs.sum()))
+
+    def _keeps_kinds(self, sets: csr_array) -> bool:
+        """Return whether clusters (k, m) have listed sizes, each as often as it is listed."""
+        sizes = np.sort(sets @ self._counts)
+        return self._listed is None or np.array_equal(sizes, self._listed)
 
     def result(self) -> Partitioning:
         bound = self._cutoff
         if self.labels is not None or not self.is_finished:
             # Below 2^53, so that the product is exact.
             value = self.target if self.is_finished else min(self.lower, self.target)
-            bound = min(value * self._unit, self._cutoff)
+            # Where nothing is paid by all clusterings, the sum is the product.
+            bound = min(value * self._unit + self._paid * (1.0 - 2.0**-50), self._cutoff)
+            if self._paid > 0.0:
+                bound *= 1.0 - 2.0**-50
         priced = self._best.penalties > 0
         return Partitioning(
             labels=self.labels,
@@ -314,7 +351,21 @@ class _PartitionSearch:
     def _keep(self, keep: NDArray[np.bool_]) -> None:
         if not keep.all():
             self.sets, self.costs = self.sets[np.flatnonzero(keep)], self.costs[keep]
-            self.position = self.position[keep]
+            self.position, self.kind = self.position[keep], self.kind[keep]
+
+
+def _kinds(
+    contraction: Contraction, members: Membership
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the kind of each cluster (t, m), and how many of each kind a partition has.
+
+    Kinds are the listed sizes, which all clusters have one of; there is one where none are listed.
+    """
+    sizes = contraction.whole_sizes
+    if sizes is None or sizes.listed is None:
+        return np.zeros(len(members), np.int64), np.array([contraction.k], np.int64)
+    listed, count = np.unique(sizes.listed, return_counts=True)
+    return np.searchsorted(listed, members @ contraction.counts), count.astype(np.int64)
 
 
 def _lowest(reduced: NDArray[np.int64], count: int) -> NDArray[np.intp]:

@@ -131,6 +131,8 @@ def cheapest_exact_cover(
     target: int,
     shift: int,
     effort: int,
+    kind: Integers,
+    n_of_kind: Integers,
 ) -> tuple[Integers, int, int, bool]:
     """Search for the cheapest k columns that hold each of the m blocks exactly once.
 
@@ -146,6 +148,8 @@ def cheapest_exact_cover(
     words : (t, ceil(m / 64)) uint64, a bit for each block of a column
     gains, costs : (t,) >= 0, each below the budget and the target
     shift : the budget falls by 2^-shift for each unit that the target falls
+    kind : (t,) 0 to q - 1
+    n_of_kind : (q,) columns of each kind that are to be chosen, k in all
 
     Returns
     -------
@@ -161,6 +165,8 @@ def cheapest_exact_cover(
     spent = np.zeros(k + 1, np.int64)
     paid = np.zeros(k + 1, np.int64)
     missing = np.full(k + 1, m)
+    wanted = np.zeros((k + 1, len(n_of_kind)), np.int64)
+    wanted[0] = n_of_kind
     covered = np.zeros((k + 1, m), np.bool_)
     # Candidates of depth d: stack[first[d]:last[d]].
     stack = np.empty(4 * n_columns + 4, np.int64)
@@ -220,6 +226,8 @@ def cheapest_exact_cover(
         spent[deeper] = spent[depth] + gains[t]
         paid[deeper] = paid[depth] + costs[t]
         missing[deeper] = missing[depth] - sizes[t]
+        wanted[deeper] = wanted[depth]
+        wanted[deeper, kind[t]] -= 1
         covered[deeper] = covered[depth]
         for p in range(start[t], start[t + 1]):
             covered[deeper, block[p]] = True
@@ -232,6 +240,7 @@ def cheapest_exact_cover(
         for p in range(first[depth], last[depth]):
             c = stack[p]
             fits = least <= sizes[c] <= most and spent[deeper] + gains[c] < budget
+            fits = fits and wanted[deeper, kind[c]] > 0
             for w in range(words.shape[1]):
                 fits = fits and words[c, w] & words[t, w] == 0
             if fits:

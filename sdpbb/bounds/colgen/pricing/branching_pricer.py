@@ -77,16 +77,19 @@ class BranchingPricer:
     def exact(self, prices: NDArray[np.float64], target: float) -> PricingOutcome:
         """Work for a slice on exact pricing, as in the protocol.
 
-        A target above 0 counts as 0: the least value is looked for among those below.
+        Where parts of clusters are clusters and cost no more, a target above 0 counts as 0: the
+        least value is looked for among those below.
         """
-        members, upper = self._advance(prices, min(target, 0.0), False)
+        if self._contraction.has_cheaper_parts:
+            target = min(target, 0.0)
+        members, upper = self._advance(prices, target, False)
         if upper is None:
             return PricingOutcome(members, None)
         return PricingOutcome(members, upper - self._problem(False).margin(prices))
 
     def farkas_exact(self, prices: NDArray[np.int64], target: int) -> FarkasOutcome:
         weights = prices.astype(np.float64)
-        assert weights.sum() < _LARGEST_WHOLE  # so that all sums are exact
+        assert np.abs(weights).sum() < _LARGEST_WHOLE  # so that all sums are exact
         members, upper = self._advance(weights, float(-target), True)
         return FarkasOutcome(members, None if upper is None else int(-upper))
 

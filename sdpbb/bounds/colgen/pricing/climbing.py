@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sdpbb.bounds.colgen.columns import Membership
 from sdpbb.bounds.colgen.pricing.climbing_kernels import climb
 from sdpbb.bounds.colgen.pricing.problem import PricingProblem
+from sdpbb.bounds.colgen.pricing.whole_climbing_kernels import climb_whole
 
 # Sets that each local search of a region hands over: its end, and those on the way there. Without
 # them master programmes over thousands of blocks have twice as many rounds.
@@ -27,7 +28,11 @@ def local_minima(
     seeds = np.flatnonzero(within).astype(np.int64)
     if n_seeds is not None and n_seeds < len(seeds):
         seeds = np.ascontiguousarray(seeds[:: -(-len(seeds) // n_seeds)])
-    if problem.regions is None:
+    if len(problem.data.sizes) or len(problem.data.soft_other):
+        found, values = np.zeros((len(seeds), problem.m), bool), np.zeros(len(seeds))
+        climb_whole(problem.data, problem.profits(prices), seeds, found, values)
+        members = problem.members(found)
+    elif problem.regions is None:
         found, values = np.zeros((len(seeds), problem.m), bool), np.zeros(len(seeds))
         climb(problem.data, problem.profits(prices), seeds, found, values)
         members = problem.members(found)

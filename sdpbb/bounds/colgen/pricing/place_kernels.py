@@ -208,24 +208,26 @@ def reduced(
     data: PricingArrays,
     stack: Stack,
     d: int,
-    profits: Reals,
     scratch: Scratch,
     upper: float,
     most: float,
     optimal_only: bool,
+    is_least: bool,
 ) -> tuple[bool, bool, int]:
     """Drop candidates that no set of interest holds, and find one that all of them hold.
 
-    With optimal_only the sets of interest are those of least value: of these, no block can be left
-    out, so its square is worth its price, and none can be added in the place of its rivals.
+    With optimal_only the sets of interest are those of least value. If is_least holds besides, so
+    that parts of sets are allowed, no block can be left out of these, so that its square is worth
+    its price, and none can be added in the place of its rivals. With soft pairs leaving it out or
+    adding it changes what these cost: what it is worth is the most, or the least.
 
     Returns whether the node is empty, whether a candidate was dropped, and the block to include
     or -1.
     """
     n, has_mean = stack.n_candidates[d], stack.size[d] > 0.0
-    free = optimal_only and all_fit(data, stack, d)
+    free = is_least and all_fit(data, stack, d)
     if optimal_only:
-        _rivals(data, stack, d, profits, scratch, most)
+        _rivals(data, stack, d, scratch.keen, scratch, most)
     kept, forced = 0, -1
     for x in range(n):
         j = stack.candidates[d, x]
@@ -233,18 +235,18 @@ def reduced(
         if has_mean and scratch.distance[x] > most:
             square = max(square, (scratch.distance[x] - most) ** 2)
         drop = scratch.inside[x] >= upper
-        if optimal_only and data.weights[j] * square >= profits[j]:
+        if is_least and data.weights[j] * square >= scratch.keen[j]:
             drop = True
         if scratch.outside[x] >= upper:
             if drop:
                 return True, True, -1
             if forced < 0:
                 forced = j
-        elif optimal_only and forced < 0 and not drop and (free or data.unbudgeted[j]):
+        elif is_least and forced < 0 and not drop and (free or data.unbudgeted[j]):
             square = corner_square(data.points[j], stack.low[d], stack.high[d])
             if has_mean:
                 square = min(square, (scratch.distance[x] + most) ** 2)
-            if profits[j] - data.weights[j] * square > scratch.rivals[j]:
+            if scratch.dull[j] - data.weights[j] * square > scratch.rivals[j]:
                 forced = j
         if drop:
             continue

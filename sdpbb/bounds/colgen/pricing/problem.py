@@ -13,6 +13,7 @@ from sdpbb.bounds.colgen.pricing.regions import Regions, tiling
 from sdpbb.bounds.colgen.pricing.search_values import PricingArrays
 from sdpbb.bounds.rounding_errors import rounding_of
 from sdpbb.problem import Contraction
+from sdpbb.problem.soft_blocks import SoftBlocks
 
 _EPS = float(np.finfo(np.float64).eps)
 # From this effective dimension on boxes are not worth their time, and sizes are: on points in 2 and
@@ -34,8 +35,10 @@ class PricingProblem:
 
     order : (m,) the block at each position; positions of a clique of cannot-links are neighbours
     data : over positions; with regions, squares and nearest are empty
-    scatter : own scatter of all blocks, also where the problem is restricted to some
+    scatter : own scatter of all blocks, and half the weights of their soft must-links, also where
+        the problem is restricted to some
     rounding : what costs may have lost to rounding already
+    paid : all that soft pairs may cost
     reach : the largest distance of a mean from the origin
     regions : of the place of the mean, for many blocks in few dimensions
     """
@@ -46,6 +49,7 @@ class PricingProblem:
     rounding: float
     reach: float
     regions: Regions | None = None
+    paid: float = 0.0
 
     @classmethod
     def of(
@@ -77,7 +81,11 @@ class PricingProblem:
             if len(pairs):
                 pairs = np.concatenate([pairs, np.zeros((len(forbidden), m, m))])
         dimension = effective_dimension(means, weights)
-        is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0
+        # Where parts of a cluster are not cheaper, it may have blocks far from its mean.
+        is_low = dimension < HIGH_DIMENSION and means.shape[1] > 0 and contraction.has_cheaper_parts
+        soft = SoftBlocks() if without_costs else contraction.soft
+        soft_start, soft_other, soft_weight = _soft_lists(soft, order)
+        sizes = contraction.whole_sizes
         regions = tiling(means, m / contraction.k) if is_low and m >= MANY_BLOCKS else None
         squares = squared_distances(means) if regions is None else np.zeros((0, 0))
         data = PricingArrays(
@@ -96,13 +104,19 @@ class PricingProblem:
             nearest=np.argsort(squares, axis=1, kind="stable"),
             boxes=m > FEW_BLOCKS and dimension < HIGH_DIMENSION and not len(limits),
             by_size=dimension >= HIGH_DIMENSION and bool((weights == np.rint(weights)).all()),
+            counts=contraction.counts[order].astype(np.float64),
+            sizes=np.zeros(0, bool) if sizes is None else sizes.marks(),
+            soft_start=soft_start,
+            soft_other=soft_other,
+            soft_weight=soft_weight,
         )
-        scatter = np.zeros(m) if without_costs else contraction.scatter
+        scatter = np.zeros(m) if without_costs else contraction.scatter + soft.shares(m)
         return cls(
             order=order,
             data=data,
             scatter=scatter,
-            rounding=0.0 if without_costs else rounding_of(contraction),
+            rounding=0.0 if without_costs else rounding_of(contraction) + 2.0 * soft.uncertainty,
+            paid=float(np.abs(soft.weights).sum()),
             reach=float(np.sqrt((means**2).sum(axis=1)).max(initial=0.0)),
             regions=regions,
         )
@@ -122,8 +136,12 @@ class PricingProblem:
 
         Leaving out block i of X, with mean y, does not lower its value, so e_i ||c_i - y||^2 < a_i
         (or there is a smaller set of the same value): so far blocks reach, and two of them are less
-        than the sum apart. Implies the published test of compatibility (section 4.2).
+        than the sum apart. Implies the published test of compatibility (section 4.2). Where soft
+        must-links end in i, leaving it out may cost all of their weight besides half of it. Nothing
+        is known where sets have a least size.
         """
+        if len(self.data.sizes):
+            return self
         reach = np.maximum(self.reaches(prices), 0.0)
         far = self.data.squares > (reach[:, None] + reach) ** 2
         apart = self.data.apart | far
@@ -139,6 +157,10 @@ class PricingProblem:
         adjacency = np.zeros((self.m, self.m), bool)
         adjacency[np.repeat(np.arange(self.m), np.diff(data.start)), data.neighbours] = True
         start, neighbours = _lists(adjacency[np.ix_(order, order)])
+        row = at[np.repeat(np.arange(self.m), np.diff(data.soft_start))]
+        soft_start, soft_other, soft_weight = _sorted_lists(
+            row, at[data.soft_other], data.soft_weight, self.m
+        )
         arranged = PricingArrays(
             points=np.ascontiguousarray(data.points[order]),
             weights=data.weights[order],
@@ -155,6 +177,11 @@ class PricingProblem:
             nearest=at[data.nearest[order]] if len(data.nearest) else data.nearest,
             boxes=data.boxes,
             by_size=data.by_size,
+            counts=data.counts[order],
+            sizes=data.sizes,
+            soft_start=soft_start,
+            soft_other=soft_other,
+            soft_weight=soft_weight,
         )
         return replace(self, order=self.order[order], data=arranged)
 
@@ -164,9 +191,16 @@ class PricingProblem:
         It is -1 for blocks that are in none. A cluster is of interest if leaving out any of its
         blocks lowers its value by no more than the slack.
         """
-        worth = self.profits(prices) + slack
+        worth = self.profits(prices) + self._most_by_links() + slack
         far = np.sqrt(np.maximum(worth, 0.0) / self.data.weights) * (1.0 + 1e-12)
         return np.where(worth > 0.0, far, -1.0)
+
+    def _most_by_links(self) -> NDArray[np.float64]:
+        """Return the weights of the soft must-links of each block, (m,) by position."""
+        data = self.data
+        linked, rows = np.maximum(-data.soft_weight, 0.0), np.diff(data.soft_start)
+        found = np.bincount(np.repeat(np.arange(len(rows)), rows), linked, len(rows))
+        return np.asarray(found, np.float64)
 
     def slack(self, prices: NDArray[np.float64], target: float, least: float) -> float:
         """Return what a block or two of a cluster below the target lower its value by, at most.
@@ -197,6 +231,12 @@ class PricingProblem:
             nearest=np.zeros((0, 0), np.int64),
             boxes=data.boxes and len(positions) > FEW_BLOCKS,
             by_size=False,
+            counts=data.counts[positions],
+            sizes=data.sizes,
+            # There are no regions where there are soft pairs.
+            soft_start=np.zeros(len(positions) + 1, np.int64),
+            soft_other=data.soft_other,
+            soft_weight=data.soft_weight,
         )
         if len(data.neighbours):
             start, neighbours = _lists(part.apart)
@@ -206,8 +246,11 @@ class PricingProblem:
     def for_values_below(self, prices: NDArray[np.float64], value: float) -> PricingProblem:
         """Return the problem for clusters of values below a number.
 
-        Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded.
+        Pairs of blocks whose common cluster has c(X) - prices(X) above it are excluded. None are
+        where parts of a cluster need not be clusters, or may cost more than all of it.
         """
+        if len(self.data.sizes) or len(self.data.soft_other):
+            return self
         a, e = self.profits(prices), self.data.weights
         between = e[:, None] * e / (e[:, None] + e) * self.data.squares
         above = between - a[:, None] - a > value
@@ -220,12 +263,15 @@ class PricingProblem:
         All terms of a bound below 0 are at most the sum of |a| in absolute value: e_j dist^2 counts
         only while it is below a_j. Sums have m terms, squares p; coordinates are off by a multiple
         of p eps times the reach, which moves e_j dist^2 by at most 2 sqrt(e_j a_j) times that.
+        Where blocks may be far from the mean, e_j dist^2 is at most e_j (2 reach)^2.
         """
         m, p = self.data.points.shape
         if p == 0 and not self.scatter.any():
             return 0.0  # prices that are whole numbers are summed exactly
-        total = float(np.abs(prices).sum() + self.scatter.sum())
+        total = float(np.abs(prices).sum() + self.scatter.sum()) + self.paid
         points = float(self.data.weights.sum())
+        if len(self.data.sizes) or self.paid > 0.0:
+            total += 4.0 * points * self.reach**2
         sums: float = (16 * m + 64 * p + 64) * total
         coordinates: float = 16 * p * self.reach * float(np.sqrt(points * total))
         return _EPS * (sums + coordinates) + self.rounding
@@ -245,6 +291,26 @@ def principal_coordinates(
         return means
     axes = np.linalg.eigh((means * weights[:, None]).T @ means)[1]
     return np.asarray(means @ axes[:, ::-1])
+
+
+def _soft_lists(
+    soft: SoftBlocks, order: NDArray[np.intp]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the soft pairs of each position, ascending, as `PricingArrays` has them."""
+    at = np.empty(len(order), np.int64)
+    at[order] = np.arange(len(order))
+    one, other = at[soft.pairs].reshape(-1, 2).T
+    row, column = np.concatenate([one, other]), np.concatenate([other, one])
+    return _sorted_lists(row, column, np.tile(soft.weights, 2), len(order))
+
+
+def _sorted_lists(
+    row: NDArray[np.int64], column: NDArray[np.int64], weight: NDArray[np.float64], m: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the columns of each of m rows, ascending, and their weights, as compressed rows."""
+    by_row = np.lexsort((column, row))
+    start = np.searchsorted(row[by_row], np.arange(m + 1)).astype(np.int64)
+    return start, column[by_row].astype(np.int64), weight[by_row]
 
 
 def _lists(adjacency: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

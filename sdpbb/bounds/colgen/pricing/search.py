@@ -182,4 +182,9 @@ def _scratch(m: int) -> Scratch:
         pair_sums=np.zeros((m, m + 2)),
         at=np.zeros(m, np.int64),
         key=np.zeros(m),
+        worth=np.zeros(m),
+        lifted=np.zeros(m),
+        keen=np.zeros(m),
+        dull=np.zeros(m),
+        shift=np.zeros(1),
     )

@@ -16,6 +16,12 @@ from sdpbb.bounds.colgen.pricing.search_values import (
 )
 from sdpbb.bounds.colgen.pricing.set_kernels import copy_to_child, include
 from sdpbb.bounds.colgen.pricing.size_kernels import empty_by_size
+from sdpbb.bounds.colgen.pricing.whole_kernels import (
+    fill_worths,
+    lift,
+    may_be_all,
+    range_of_sizes,
+)
 from sdpbb.jit import njit
 
 # Entries of the counters.
@@ -114,8 +120,11 @@ def _branching(
     most: float,
     optimal_only: bool,
 ) -> tuple[int, int]:
-    """Return how to branch: a coordinate to halve the box along, or -1 and a candidate."""
-    best, block = -1.0, NONE
+    """Return how to branch: a coordinate to halve the box along, or -1 and a candidate.
+
+    profits, upper and lowest are those without the shift.
+    """
+    best, block = -np.inf, NONE
     for x in range(stack.n_candidates[d]):
         j = stack.candidates[d, x]
         score = _score(scratch.inside[x], scratch.outside[x], lowest, upper)
@@ -152,7 +161,7 @@ def _branching(
     if optimal_only:
         worth = worth or stack.size[d] == 0.0
     else:  # no half is empty as long as the set chosen, or the empty set, is itself wanted
-        worth = worth and stack.scatter[d] - stack.profit[d] >= upper
+        worth = worth and stack.scatter[d] - stack.profit[d] >= upper + scratch.shift[0]
     if worth and BOX_WEIGHT * _score(lower, higher, lowest, upper) > best:
         stack.cut[d] = middle
         return widest, block
@@ -174,24 +183,38 @@ def _process_node(
     Returns the coordinate to halve the box along, or -1; the block to branch on, or -1 if the node
     holds nothing more of interest; and upper or, with optimal_only, what it has fallen to.
     """
+    fewest, sizes_most = 1.0, np.inf
+    has_parts = len(data.sizes) == 0
     while True:
         value = stack.scatter[d] - stack.profit[d]
-        if optimal_only and stack.size[d] > 0.0 and value < upper:
+        if optimal_only and stack.size[d] > 0.0 and value < upper and may_be_all(data, stack, d):
             upper = value
             for j in range(len(scratch.met)):
                 scratch.met[j] = stack.chosen[d, j]
         if stack.n_candidates[d] == 0:
             return -1, -1, upper
-        total, least = measure(data, stack, d, profits, scratch)
-        room = upper - value + total
-        if room <= stack.size[d] * least * least:
-            return -1, -1, upper
+        if not has_parts:
+            fewest, sizes_most = range_of_sizes(data, stack, d)
+            if fewest > sizes_most:
+                stack.n_candidates[d] = 0
+                return -1, -1, upper
+        fill_worths(data, stack, d, profits, scratch)
+        total, least = measure(data, stack, d, scratch.worth, scratch)
         most = 0.0
         if stack.size[d] > 0.0:
+            room = upper - value + total
+            if room <= stack.size[d] * least * least:
+                return -1, -1, upper
             most = min(stack.radius[d], np.sqrt(room / stack.size[d]))
             if most < least:
                 return -1, -1, upper
-            least, most = narrowed(data, stack, d, profits, scratch, upper, least, most)
+        elif upper - value + total <= 0.0:
+            return -1, -1, upper
+        if not has_parts:
+            lift(data, stack, d, scratch, fewest, sizes_most, most, upper)
+        worths, shift = scratch.lifted, scratch.shift[0]
+        if stack.size[d] > 0.0:
+            least, most = narrowed(data, stack, d, worths, scratch, upper - shift, least, most)
             if least > most:
                 return -1, -1, upper
             stack.radius[d] = most
@@ -199,22 +222,26 @@ def _process_node(
                 coordinate = stack.moment[d, c] / stack.size[d]
                 stack.low[d, c] = max(stack.low[d, c], coordinate - most)
                 stack.high[d, c] = min(stack.high[d, c], coordinate + most)
-        lowest = in_and_out(data, stack, d, profits, scratch, upper, least, most)
+        lowest = in_and_out(data, stack, d, worths, scratch, upper - shift, least, most)
         if lowest == np.inf:
             return -1, -1, upper
+        # No rule of the least value holds where the empty set is in the way of it.
+        is_least = optimal_only and upper <= 0.0
         empty, dropped, forced = reduced(
-            data, stack, d, profits, scratch, upper, most, optimal_only
+            data, stack, d, scratch, upper - shift, most, optimal_only, is_least and has_parts
         )
         if empty:
             return -1, -1, upper
         if forced >= 0:
             include(data, stack, d, forced, profits)
         elif not dropped:
-            if data.by_size and empty_by_size(data, stack, d, profits, scratch, upper):
+            if data.by_size and empty_by_size(
+                data, stack, d, scratch.worth, scratch, upper, fewest, sizes_most
+            ):
                 stack.n_candidates[d] = 0  # the set chosen may itself be wanted
                 return -1, -1, upper
             c, block = _branching(
-                data, stack, d, profits, scratch, upper, lowest, least, most, optimal_only
+                data, stack, d, worths, scratch, upper - shift, lowest, least, most, optimal_only
             )
             return c, block, upper
 
@@ -311,7 +338,8 @@ def search(
             counters[FOUND] = at + 1
         elif not optimal_only and at_end and stack.n_candidates[d] == 0 and stack.size[d] > 0.0:
             value = stack.scatter[d] - stack.profit[d]
-            if value < upper[0] and _has_its_mean(stack, d):
+            is_wanted = value < upper[0] and may_be_all(data, stack, d)
+            if is_wanted and _has_its_mean(stack, d):
                 for j in range(found.shape[1]):
                     found[counters[FOUND], j] = stack.chosen[d, j]
                 counters[FOUND] += 1

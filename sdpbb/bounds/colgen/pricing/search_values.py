@@ -5,7 +5,9 @@ Notation of all kernels: a set X of blocks has E(X) points, mean y(X) and value
     f(X) = sum_{i in X} (e_i || c_i - y(X) ||^2 - a_i)
          = min_y sum_{i in X} (e_i || c_i - y ||^2 - a_i),
 
-where e_i, c_i are the size and mean of block i, and a_i its price less its own scatter.
+where e_i, c_i are the size and mean of block i, and a_i its price less its own scatter. Where
+there are soft pairs, a_i is less half the weight of its soft must-links, too, and f(X) has the W_ij
+of all pairs inside X besides: w for a soft cannot-link of weight w, -w for a soft must-link.
 """
 
 from __future__ import annotations
@@ -34,6 +36,11 @@ class PricingArrays(NamedTuple):
     squares, nearest : (m, m) squared distances of the means; for each block all, the nearest first
     boxes, by_size : whether boxes are halved, and whether weights are looked at one by one: what is
         worth its time depends on the dimension
+    counts : (m,) numbers of points
+    sizes : (n + 1,) whether a set may have 0 to n points; (0,) where parts of allowed sets are
+        allowed
+    soft_start, soft_other, soft_weight : soft pairs of block i, each under both its ends, with
+        soft_other[soft_start[i] : soft_start[i + 1]], ascending, and their W
     """
 
     points: Reals
@@ -51,6 +58,11 @@ class PricingArrays(NamedTuple):
     nearest: Integers
     boxes: bool
     by_size: bool
+    counts: Reals
+    sizes: Booleans
+    soft_start: Integers
+    soft_other: Integers
+    soft_weight: Reals
 
 
 class Stack(NamedTuple):
@@ -101,6 +113,11 @@ class Scratch(NamedTuple):
         the nearest candidates that it can share a cluster with
     at : (m,) position in these
     key : (m,)
+    worth : (m,) per block: the most that a candidate adds to profits, whatever else is chosen
+    lifted : (m,) that, and what its points are worth towards the sizes that are allowed
+    keen, dull : (m,) per block: the most that a candidate can be worth to a set that holds it, and
+        the least that it is worth to one that does not
+    shift : (1,) what bounds from `lifted` have to be raised by
     """
 
     distance: Reals
@@ -115,6 +132,11 @@ class Scratch(NamedTuple):
     pair_sums: Reals
     at: Integers
     key: Reals
+    worth: Reals
+    lifted: Reals
+    keen: Reals
+    dull: Reals
+    shift: Reals
 
 
 # What a node has left to do: nothing, the upper half of its box along coordinate c as UPPER - c, or

@@ -51,6 +51,17 @@ def fits(data: PricingArrays, chosen: Booleans, used: Reals, j: int) -> bool:
 
 
 @inner
+def tied(data: PricingArrays, chosen: Booleans, j: int) -> float:
+    """Return what soft pairs of block j with chosen blocks add to a value, the sum of their W."""
+    total = 0.0
+    if len(data.soft_other):
+        for at in range(data.soft_start[j], data.soft_start[j + 1]):
+            if chosen[data.soft_other[at]]:
+                total += data.soft_weight[at]
+    return total
+
+
+@inner
 def all_fit(data: PricingArrays, stack: Stack, d: int) -> bool:
     """Return whether all candidates together exceed no budget, False if that is not easily seen."""
     if len(data.pairs):
@@ -81,7 +92,7 @@ def include(data: PricingArrays, stack: Stack, d: int, j: int, profits: Reals) -
         data.reach[j] + distance * size / (size + e),
     )
     stack.size[d] += e
-    stack.profit[d] += profits[j]
+    stack.profit[d] += profits[j] - tied(data, stack.chosen[d], j)
     for c in range(data.points.shape[1]):
         stack.moment[d, c] += e * data.points[j, c]
     stack.chosen[d, j] = True

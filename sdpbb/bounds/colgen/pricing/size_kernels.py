@@ -135,10 +135,36 @@ def _size_bound(
 
 
 @inner
+def _further_points(
+    data: PricingArrays, stack: Stack, d: int, total: float, fewest: float, most: float
+) -> tuple[float, float]:
+    """Return the range of how many points more than chosen a set of fewest to most points has.
+
+    Where weights are not numbers of points these say nothing of it.
+    """
+    points = 0.0
+    for j in range(len(data.weights)):
+        if data.weights[j] != data.counts[j]:
+            return 1.0, total
+        if stack.chosen[d, j]:
+            points += data.counts[j]
+    return max(1.0, fewest - points), min(total, most - points)
+
+
+@inner
 def empty_by_size(
-    data: PricingArrays, stack: Stack, d: int, profits: Reals, scratch: Scratch, upper: float
+    data: PricingArrays,
+    stack: Stack,
+    d: int,
+    profits: Reals,
+    scratch: Scratch,
+    upper: float,
+    least_size: float,
+    largest_size: float,
 ) -> bool:
     """Return whether no set with further blocks is below upper, whatever its number of points.
+
+    Those of a set are from least_size to largest_size.
 
     With s points,
 
@@ -149,12 +175,15 @@ def empty_by_size(
     """
     total = _sum_neighbours(data, stack, d, scratch)
     multiplier = 0.0
-    likely = min(max(stack.likely[d], 1.0), total)
+    first, last = _further_points(data, stack, d, total, least_size, largest_size)
+    if first > last:
+        return True
+    likely = min(max(stack.likely[d], first), last)
     for upwards in (True, False):
         step = 1.0
         more = likely if upwards else likely - 1.0
-        while 1.0 <= more <= total:
-            other = min(total, more + step - 1.0) if upwards else max(1.0, more - step + 1.0)
+        while first <= more <= last:
+            other = min(last, more + step - 1.0) if upwards else max(first, more - step + 1.0)
             fewest, most = min(more, other), max(more, other)
             _fill_keys(data, stack, d, profits, scratch, fewest, most)
             bound, multiplier = _size_bound(

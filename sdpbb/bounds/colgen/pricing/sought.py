@@ -15,8 +15,9 @@ class SoughtClusters:
     """Clusters that a search looks for: those of value c(X) - prices(X) below a target.
 
     prices : (m,) of the blocks
-    optimal_only : the search is for the least value only, which must not be above 0; otherwise it
-        is for all clusters below the target
+    optimal_only : the search is for the least value only, which must not be above 0 unless sets
+        have a least size, or there are soft pairs; otherwise it is for all clusters below the
+        target
     least : where all are wanted: proven to be at most all values, None if nothing is
     """
 
@@ -28,7 +29,8 @@ class SoughtClusters:
     def narrowed(self, problem: PricingProblem) -> PricingProblem:
         """Return the problem without what no cluster that is looked for has."""
         if self.optimal_only:
-            return problem.for_least_value(self.prices)
+            # Above 0 the empty set is in the way: a block that is left out may be all there is.
+            return problem if self.target > 0.0 else problem.for_least_value(self.prices)
         if self.least is None:
             return problem
         slack = problem.slack(self.prices, self.target, self.least)

@@ -1,0 +1,43 @@
+"""Contractions whose clusters are judged as a whole: least and listed sizes, soft pairs."""
+
+import numpy as np
+
+from sdpbb.problem import Contraction, Instance, MaximumSize, contract
+
+
+def whole_contraction(seed: int, n_max: int = 9) -> Contraction:
+    """The first one from this seed on, with limits on sizes or soft pairs, mostly with both."""
+    rng = np.random.default_rng(seed)
+    while True:
+        contraction = contract(_instance(rng, n_max))
+        if isinstance(contraction, Contraction) and not contraction.has_cheaper_parts:
+            return contraction
+
+
+def _instance(rng: np.random.Generator, n_max: int) -> Instance:
+    n = int(rng.integers(3, n_max + 1))
+    k = int(rng.integers(1, min(n, 4) + 1))
+    points = rng.normal(size=(n, int(rng.integers(1, 5))))
+    if rng.random() < 0.3:
+        points = np.round(points)
+    limits, kind = {}, rng.integers(0, 4)
+    if kind == 1:
+        limits["min_size"] = int(rng.integers(2, max(3, n // k + 1)))
+    if kind == 2:
+        limits["sizes"] = (rng.multinomial(n - k, np.ones(k) / k) + 1).tolist()
+    if kind == 3:
+        limits = {"min_size": 2, "cluster_constraints": [MaximumSize(int(rng.integers(2, n + 1)))]}
+
+    def pairs(most: int) -> list[tuple[int, int]]:
+        count = int(rng.integers(0, most + 1))
+        return [tuple(rng.choice(n, 2, replace=False).tolist()) for _ in range(count)]
+
+    def soft() -> list[tuple[int, int, float]]:
+        scale = rng.choice([0.0, 0.1, 1.0, 10.0])
+        return [(i, j, float(scale * rng.random())) for i, j in pairs(n)]
+
+    weights = rng.uniform(0.2, 3.0, n) if rng.random() < 0.3 else None
+    return Instance(
+        points, k, pairs(2), pairs(3), weights=weights, soft_must_link=soft(),
+        soft_cannot_link=soft(), **limits,
+    )  # fmt: skip
